@@ -24,7 +24,8 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import array_offset, array_root, arrays_of, basis, dense_memory, wrap
+from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
+from flambeau.ops.python.methods import copied_root
 
 set_data = vars(Tensor)["data"].fset
 
@@ -232,7 +233,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
         if id(self) not in memo:                # tensors on it are copied into the same memory
             memo[id(self)] = self.clone() if self._device.type == "meta" \
                 or self._size != self._root.nbytes \
-                else UntypedStorage._of(basis.copied_root(self._root, memo))
+                else UntypedStorage._of(copied_root(self._root, memo))
         return memo[id(self)]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -15,8 +15,9 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import active as saved_hooks
-from flambeau.autograd.saved_hooks import set_aside
+from flambeau.autograd.saved_hooks import pack_node, set_aside
 from flambeau.core import engine, modes, overrides
+from flambeau.core.backward_errors import freed
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import (
     Output,
@@ -38,9 +39,10 @@ from flambeau.core.op import (
     replay_of,
     watch,
 )
-from flambeau.core.tensor import LOOKUP, Tensor, alias, basis, gradient_edge, plain, tensor_types
+from flambeau.core.tensor import LOOKUP, Tensor, alias, gradient_edge, plain, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.ops.inplace import _stand_in, save_anew
+from flambeau.ops.view.copying import graph_alias
 
 
 class DispatchLevel(Level):
@@ -184,7 +186,7 @@ class Recorder:
         if any(type(p) not in plain for p in tensors):
             _keep_results(edge, parts)
         if packers:
-            basis.pack_node(edge.node)
+            pack_node(edge.node)
 
     def _make_node(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
         form = self.call.form
@@ -316,7 +318,7 @@ class _Call:
 
     def apply(self, node: Any, grad: Any) -> Any:
         if node.saved is None:
-            raise basis.freed(node)
+            raise freed(node)
         inputs = [unpack(node, i) for i in range(self.count)]
         if self.formula is None or grad_enabled():
             return self.through_body(node, inputs, grad)
@@ -331,7 +333,7 @@ class _Call:
         return (*produced, *[None] * (len(node.edges) - len(produced)))
 
     def _run_body(self, given: list[Any], wanted: list[int]) -> Any:
-        inputs = [basis.graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
+        inputs = [graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
         return inputs, self.run(*_filled(self.args, inputs), **_filled(self.kwargs, inputs))
 
     def through_body(self, node: Any, given: list[Any], grad: Any) -> Any:

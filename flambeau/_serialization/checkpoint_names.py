@@ -22,7 +22,8 @@ from flambeau import Tensor
 from flambeau.core import dtypes, type_info
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import Size, contiguous_strides
-from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, basis, wrap
+from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
+from flambeau.ops.view.conjugate_views import below
 from flambeau.storage import TypedStorage, UntypedStorage, dense_bytes, storage_of
 from flambeau.transforms.meta import MetaTensor
 
@@ -344,7 +345,7 @@ def _reduce_plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     turned = {"conj": True} if tensor._conjugated else {}
     if tensor._negated:
         turned["neg"] = True
-    array, storage = _array_and_storage(basis.below(tensor) if turned else tensor)
+    array, storage = _array_and_storage(below(tensor) if turned else tensor)
     place = (array_offset(array) // array.itemsize, array.shape, array_strides(array),
              requires_grad, OrderedDict())
     metadata = (turned,) if turned else ()

@@ -36,7 +36,7 @@ _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 
 # What nodes saved is looked up by a module that nobody needs before he looks.
 for _name, _finds in (("saved_attribute", "saved_attribute"), ("raw_attribute", "raw_attribute"),
-                      ("listed_saved", "listed"), ("is_node_name", "is_node_name")):
+                      ("listed_saved", "listed")):
     setattr(basis, _name, lambda *given, _finds=_finds: getattr(
         importlib.import_module("flambeau.autograd.saved_names"), _finds)(*given))
 

@@ -13,9 +13,10 @@ from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import running_node
 from flambeau.core import engine
+from flambeau.core.backward_errors import described
 from flambeau.core.graph import Node
 from flambeau.core.op import node_watchers
-from flambeau.core.tensor import basis, plain
+from flambeau.core.tensor import plain
 
 
 def _remember(node: Node) -> None:
@@ -88,7 +89,7 @@ def warn_where_made(node: Node) -> None:
     if stack is None:
         _warn(f"Error detected in {node.name()}. No forward pass information available. "
               "Enable detect anomaly during forward pass for more information. It was made here:"
-              + basis.described(node))
+              + described(node))
         return
     _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
           f"{''.join(stack)}")

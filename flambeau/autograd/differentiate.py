@@ -16,6 +16,8 @@ from flambeau.core.engine import Pass, current_pass, run
 from flambeau.core.graph import output_edges
 from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+from flambeau.ops.factory.create import ones_like, zeros_like
+from flambeau.ops.view.conversion import cast
 
 
 def as_sequence(value: Any) -> tuple[Any, ...]:
@@ -64,7 +66,7 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
             if output._array.dtype.kind in "cW":
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs "
                                    f"but got {output.dtype}")
-            return basis.ones_like(output)
+            return ones_like(output)
         return None
     if not isinstance(grad, Tensor):
         raise TypeError("gradients can be either Tensors or None, but got "
@@ -108,7 +110,7 @@ def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any,
         if grad is None:
             continue
         if type(edge) not in tensor_types and grad._array.dtype != edge.dtype:
-            grad = basis.cast(grad, edge.dtype)
+            grad = cast(grad, edge.dtype)
         roots.append((edge, grad))
     return roots
 
@@ -219,7 +221,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                     raise RuntimeError("materialize_grads cannot be used when the given input is a "
                                        "GradientEdge")
                 like = target
-                g = basis.zeros_like(like, requires_grad=create_graph
+                g = zeros_like(like, requires_grad=create_graph
                                      and like._array.dtype in dtypes.FLOATING)
             elif not allow_unused:
                 raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have "

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from flambeau._support.scopes import within
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.core.modes import levels
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
+from flambeau.ops.view.copying import alias
 from flambeau.transforms.forward import ForwardLevel, check_tangent
 
 _entered: list[_DualLevel] = []
@@ -89,7 +90,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if at.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward "
                            "gradient at the same level 0 is not supported.")
-    result = within(levels, _without(at), basis.alias, tensor)
+    result = within(levels, _without(at), alias, tensor)
     at.set_tangent(result, tangent)
     return result
 
@@ -103,7 +104,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
                         f"{type(tensor).__name__}")
     tangent = within(levels, _without(at), at.tangent, tensor)
-    primal = within(levels, _without(at), basis.alias, tensor)
+    primal = within(levels, _without(at), alias, tensor)
     at.hide_tangent(primal)
     return UnpackedDualTensor(primal, tangent)
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.autograd.saved_hooks import SavedTensor, pack_node
 from flambeau.core import modes, views
+from flambeau.core.backward_errors import freed
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, Output, next_order, output_edges, packers, save_input, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
@@ -23,10 +25,11 @@ from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
     Tensor,
-    basis,
     gradient_edge,
     tensor_types,
 )
+from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.view.copying import alias
 
 # ---- the context ---------------------------------------------------------------------------------
 
@@ -151,7 +154,7 @@ class BackwardNode(Node, FunctionCtx):
         if self._in_forward:
             return self.saved_for_forward or ()
         if self.saved is None:
-            raise basis.freed(self)
+            raise freed(self)
         return tuple([unpack(self, i) for i in range(len(self.saved))])
 
     @property
@@ -164,8 +167,8 @@ class BackwardNode(Node, FunctionCtx):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         if self.saved is None:
-            raise basis.freed(self)
-        return tuple([basis.SavedTensor(self, i) for i in range(len(self.saved))])
+            raise freed(self)
+        return tuple([SavedTensor.of(self, i) for i in range(len(self.saved))])
 
     def maybe_clear_saved_tensors(self) -> None:
         self.saved = None
@@ -211,7 +214,7 @@ def _zeros(meta: Any) -> Tensor:
     from flambeau.ops.factory.create import zeros
     shape, array_type, like = meta
     if like is not None:
-        return basis.zeros_like(like)
+        return zeros_like(like)
     return zeros(shape, dtype=from_numpy_dtype(array_type))
 
 
@@ -430,7 +433,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
         if node_watchers:
             watch(node, ())
         if packers:
-            basis.pack_node(node)
+            pack_node(node)
     return finished
 
 
@@ -459,7 +462,7 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
         if without:
             return output.detach()
         source = output
-        output = within(grad_mode, recorded, basis.alias, source) if type(source) is Tensor \
+        output = within(grad_mode, recorded, alias, source) if type(source) is Tensor \
             else within(grad_mode, recorded, source.view_as, source)
         if output._edge is LOOKUP:
             output._view.made = "custom" if recorded else ""

@@ -7,7 +7,10 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau.core.graph import save_input
 from flambeau.core.modes import grad_enabled, levels
-from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
+from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
+from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.view.conversion import clone
+from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.transforms.batching import BatchedTensor, BatchLevel
 from flambeau.transforms.forward import ForwardLevel
 
@@ -184,8 +187,8 @@ def _whole(slices: BatchLevel, output: Any) -> Any:
         return output
     value, bdim = slices.unwrap(output)
     if bdim is None:
-        return basis.clone(basis.expand(value, (slices.size, *value.shape)))
-    return value if bdim == 0 else basis.movedim(value, bdim, 0)
+        return clone(expand_to(value, (slices.size, *value.shape)))
+    return value if bdim == 0 else movedim(value, bdim, 0)
 
 
 def _gathered(slices: BatchLevel, grad: Tensor, dim: int | None) -> Tensor:
@@ -193,7 +196,7 @@ def _gathered(slices: BatchLevel, grad: Tensor, dim: int | None) -> Tensor:
     value = _whole(slices, grad)
     if dim is None:
         return value.sum(0)
-    return value if dim == 0 else basis.movedim(value, 0, dim)
+    return value if dim == 0 else movedim(value, 0, dim)
 
 
 def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:
@@ -216,7 +219,7 @@ def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> 
 
 def _tangents(cls: Any, args: tuple[Any, ...], node: Any, tangents: list[Any]) -> Any:
     """What `jvp` is given, zeros for tangents that are not there if it wants them, and gives."""
-    given = [basis.zeros_like(a) if t is None and type(a) in tensor_types
+    given = [zeros_like(a) if t is None and type(a) in tensor_types
              and a.is_floating_point() and node.materialize_grads else t
              for a, t in zip(args, tangents)]
     node._in_forward = True

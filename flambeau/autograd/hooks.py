@@ -8,10 +8,13 @@ from typing import Any
 
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.engine import accumulate_into
 from flambeau.core.graph import LeafHooks, Node, hooks_of
+from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LOOKUP, Tensor, basis, gradient_edge, tensor_types
+from flambeau.ops.view.conversion import clone
 
 
 class RemovableHandle:
@@ -100,7 +103,7 @@ def retain_grad(tensor: Tensor) -> None:
         target = reference()
         if target is not None and grad is not None:
             old = target._grad
-            target._grad = basis.clone(grad) if old is None else old + grad
+            target._grad = clone(grad) if old is None else old + grad
     hooks_of(edge.node).retain[edge.index] = keep
 
 
@@ -216,7 +219,7 @@ class AccumulateGrad(Node):
         self.variable._accumulator = self
 
     def apply(self, grad: Any) -> Any:
-        basis.accumulate(self.variable, grad)
+        accumulate_into(self.variable, grad, grad_enabled(), 0)
         return ()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
+from flambeau.core.backward_errors import freed
 from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
 from flambeau.core.tensor import Tensor, alias, basis, gradient_edge
 
@@ -189,7 +190,7 @@ class SavedTensor:
     def entry(self) -> Any:
         """What the node keeps."""
         if self._node.saved is None:
-            raise basis.freed(self._node)
+            raise freed(self._node)
         if self._index is None:
             return None
         entry = self._node.saved[self._index]
@@ -218,5 +219,5 @@ class SavedTensor:
         return entry.unpack if type(entry) is Packed else None
 
 
-basis.pack_node, basis.opened, basis.SavedTensor = pack_node, Opened, SavedTensor.of
+basis.pack_node, basis.opened = pack_node, Opened
 __all__ = ["SavedTensor", "disable_saved_tensors_hooks", "saved_tensors_hooks"]

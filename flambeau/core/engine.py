@@ -29,8 +29,9 @@ import numpy as np
 
 from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
+from flambeau.core.backward_errors import freed
 from flambeau.core.graph import Node, Output, next_order
-from flambeau.core.modes import grad_enabled, grad_layouts, grad_mode, interceptors
+from flambeau.core.modes import grad_layouts, grad_mode, interceptors
 from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, plain, tensor_types, wrap
@@ -226,7 +227,7 @@ class Pass:
                     continue
             else:
                 if node.saved is None:
-                    raise basis.freed(node)
+                    raise freed(node)
                 produced = node.apply(grad)
             if not retain and node.frees:
                 node.saved, node.freed_by = None, place
@@ -356,7 +357,7 @@ def apply_node(node: Node, grad: Any) -> Any:
         if not node.accepts_undefined:
             return (None,) * len(node.edges)
     elif node.saved is None:
-        raise basis.freed(node)
+        raise freed(node)
     return node.apply(grad)
 
 
@@ -419,7 +420,6 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
 
 # ---- stealing -----------------------------------------------------------------------------------
 
-basis.accumulate = lambda leaf, grad: accumulate_into(leaf, grad, grad_enabled(), 0)
 getrefcount = sys.getrefcount
 STOLEN_REFERENCES = STOLEN_ARRAY = 0
 kernels_add: Any = np.add

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import Place, counter_of
+from flambeau.core.backward_errors import freed, stale
 from flambeau.core.tensor import Tensor, alias, basis, new_tensor, plain, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
@@ -122,7 +123,7 @@ class Node(Place):
         if len(grads) != count:
             raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
         if self.saved is None:
-            raise basis.freed(self)
+            raise freed(self)
         self.keep()
         if self.outputs == 1:
             produced = self.apply(grads[0])
@@ -226,7 +227,7 @@ def unpack(node: Any, i: int) -> Any:
     """The `i`-th saved value of `node`, if nobody wrote to it since."""
     saved = node.saved
     if saved is None:
-        raise basis.freed(node)
+        raise freed(node)
     entry = saved[i]
     kind = node.saved_kinds[i]
     if kind == "value" or entry is None:
@@ -240,7 +241,7 @@ def unpack(node: Any, i: int) -> Any:
         counter = tensor._counter
         found = 0 if counter is None else counter[0]
         if found != expected:
-            raise basis.stale(node, tensor, found, expected)
+            raise stale(node, tensor, found, expected)
         return tensor
     if kind == "tensors":
         return [unpack_input(node, one) for one in entry]
@@ -253,7 +254,7 @@ def unpack_input(node: Node, entry: Any) -> Any:
     tensor, expected = entry
     counter = tensor._counter
     if (found := 0 if counter is None else counter[0]) != expected:
-        raise basis.stale(node, tensor, found, expected)
+        raise stale(node, tensor, found, expected)
     return tensor
 
 
@@ -272,7 +273,7 @@ def unpack_result(node: Node, entry: Any) -> Tensor:
     else:                                   # integer results have no gradient
         tensor._edge = output_edges(node)[index] if array.dtype.kind not in "bui" else None
     if counter[0] != expected:
-        raise basis.stale(node, tensor, counter[0], expected)
+        raise stale(node, tensor, counter[0], expected)
     return tensor
 
 

@@ -61,7 +61,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.kernels.refused import kernel_of, no_kernel
 
-public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
+public: dict[str, dict[str, Any]] = {"torch": {}}  # the public functions of each namespace
 SCALARS = frozenset({float, int, bool, complex})
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from flambeau._support.scopes import inside
 from flambeau.core.modes import levels
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.transforms.batching import BatchLevel
 from flambeau.utils._pytree import (
     _broadcast_to_and_flatten,
@@ -164,8 +166,8 @@ def _remove_batch_dim(self: Tensor, level: BatchLevel | int, batch_size: int, ou
     """The tensor whose slices along `out_dim` these are."""
     value, bdim = level_of(level).unwrap(self)
     if bdim is None:
-        return basis.movedim(basis.expand(value, (batch_size, *value.shape)), 0, out_dim)
-    return value if bdim == out_dim else basis.movedim(value, bdim, out_dim)
+        return movedim(expand_to(value, (batch_size, *value.shape)), 0, out_dim)
+    return value if bdim == out_dim else movedim(value, bdim, out_dim)
 
 
 def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any,
@@ -179,5 +181,5 @@ def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims
     spec_out = flat[0][1]
     joined = [out_dims] * len(flat[0][0]) if isinstance(out_dims, int) else \
         _broadcast_to_and_flatten(out_dims, spec_out)
-    return tree_unflatten([basis.cat(list(column), d) if d is not None else column[0]
+    return tree_unflatten([cat(list(column), d) if d is not None else column[0]
                            for column, d in zip(zip(*[f[0] for f in flat]), joined)], spec_out)

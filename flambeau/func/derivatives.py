@@ -17,8 +17,10 @@ from flambeau._support.scopes import Scope, inside, within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode, levels
-from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, tensor_types
+from flambeau.core.tensor import LEAF, Tensor, gradient_edge, tensor_types
 from flambeau.func.batch import vmap
+from flambeau.ops.factory.create import ones_like, zeros_like
+from flambeau.ops.view.copying import graph_alias
 from flambeau.transforms.batching import BatchLevel, lift
 from flambeau.transforms.forward import ForwardLevel, check_tangent
 from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
@@ -34,7 +36,7 @@ def point(tensor: Tensor) -> Tensor:
         tensor = lift(tensor, batch)
         for level, tangent in tangents.items():
             level.set_tangent(tensor, tangent)
-    result = within(grad_mode, True, basis.graph_alias, tensor)
+    result = within(grad_mode, True, graph_alias, tensor)
     if tensor.requires_grad:
         return result
     result._edge = LEAF
@@ -99,9 +101,9 @@ def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
         if edge is not None:
             roots.append((edge, weight))
     if not roots:
-        return [basis.zeros_like(p.detach()) for p in points]
+        return [zeros_like(p.detach()) for p in points]
     found = engine.run(roots, outer, outer, [gradient_edge(p) for p in points], accumulate=False)
-    return [basis.zeros_like(p.detach()) if f is None else f for p, f in zip(points, found)]
+    return [zeros_like(p.detach()) if f is None else f for p, f in zip(points, found)]
 
 
 # how many reverse-mode calls are running inside one another, on this thread
@@ -201,7 +203,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
                 replaced[n] = value
             output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
             aux = _as_given(aux, points, leaves)
-            found = _gradients([output], points, [basis.ones_like(output.detach())],
+            found = _gradients([output], points, [ones_like(output.detach())],
                                outside.needs([output]))
             return tree_unflatten(found, spec), output, aux
         gradients, output, aux = inside(_Reverse(), derive)
@@ -308,7 +310,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     for leaf, direction in zip(leaves, directions):
         check_tangent(leaf, direction)
     outside, level = _Outside((primals, tangents)), ForwardLevel()
-    duals = [basis.graph_alias(leaf) for leaf in leaves]
+    duals = [graph_alias(leaf) for leaf in leaves]
 
     def dual_outputs() -> Any:
         for dual, direction in zip(duals, directions):
@@ -324,7 +326,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent "
                            "of the inputs. This is not allowed with strict=True.")
     values = [_without(o, level) for o in outputs]
-    slopes = [basis.zeros_like(v) if t is None else t for v, t in zip(values, found)]
+    slopes = [zeros_like(v) if t is None else t for v, t in zip(values, found)]
     result = outside.free((tree_unflatten(values, spec_out), tree_unflatten(slopes, spec_out)))
     if has_aux:
         return (*result, tree_map(
@@ -341,7 +343,7 @@ def _without(tensor: Tensor, level: ForwardLevel) -> Tensor:
 
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """`func(*primals)` and the linear function that maps tangents of `primals` to its tangent."""
-    value, _ = jvp(func, primals, tree_map(basis.zeros_like, primals))
+    value, _ = jvp(func, primals, tree_map(zeros_like, primals))
 
     shapes = [p.shape for p in tree_flatten(primals)[0]]
 

@@ -5,7 +5,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
+from flambeau.ops.view.conversion import clone
 from flambeau.utils._pytree import tree_map
 
 
@@ -26,7 +27,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         def copied(x: Any) -> Any:
             if not isinstance(x, Tensor):
                 return x
-            fresh = basis.clone(x)
+            fresh = clone(x)
             pairs.append((x, fresh))
             return fresh
         result = func(*tree_map(copied, args), **tree_map(copied, kwargs))

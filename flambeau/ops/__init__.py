@@ -29,7 +29,7 @@ COMMON = (
     "view.shape", "view.strided",
 )
 LATE = [
-    "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation", "nn.rrelu",
+    "random.draws", "reduction.minmax", "nn.activation", "nn.rrelu",
     "nn.activation_functions", "nn.softmax", "reduction.statistics", "reduction.sort",
     "nn.dropout", "view.conjugate_views", "python.inquiry", "nn.embedding", "nn.embedding_bag",
     "spatial.convolve", "spatial.pool", "spatial.adaptive_pool", "nn.normalize",

@@ -10,7 +10,9 @@ from numpy import asarray, ndarray
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
+from flambeau.autograd.saved_hooks import pack_node
 from flambeau.core import engine, fast, overrides
+from flambeau.core.backward_errors import freed
 from flambeau.core.graph import (
     next_order,
     node_class,
@@ -33,13 +35,14 @@ from flambeau.core.op import (
 from flambeau.core.tensor import (
     Tensor,
     alias,
-    basis,
     gradient_edge,
     new_tensor,
     plain,
     wrap,
 )
+from flambeau.ops.coercion import store
 from flambeau.ops.node_names import become, can_unfold
+from flambeau.ops.view.copying import graph_alias
 
 
 def unfolded(node: Any, body: Any, n: int) -> Any:
@@ -118,14 +121,14 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         return [None if p is None else wrap(p) for p in produced]
 
     def run_body(given: list[Any], wanted: list[int], rest: Any) -> Any:
-        inputs = [None if t is None else basis.graph_alias(t) if i in wanted else t
+        inputs = [None if t is None else graph_alias(t) if i in wanted else t
                   for i, t in enumerate(given)]
         return inputs, body(*inputs, *rest)
 
     def through_body(node: Any, grad: Any) -> Any:
         """The gradient as the graph of the body gives it: differentiable, and open to levels."""
         if node.saved is None:
-            raise basis.freed(node)
+            raise freed(node)
         given = [unpack(node, i) for i in range(n)]
         wanted = [i for i, e in enumerate(node.edges) if e is not None]
         with_graph = grad_enabled()
@@ -148,7 +151,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
     def call(*args: Any, **kwargs: Any) -> Any:
         if writes and kwargs and kwargs.get("out") is not None:
             out = kwargs.pop("out")
-            return basis.into(out, op, call(*args, **kwargs), args)
+            return store(out, op, call(*args, **kwargs), args)
         if interceptors:
             return intercept(op, args, kwargs)
         return plain_call(*args, **kwargs)
@@ -160,7 +163,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
             if writes and "out" in kwargs:
                 out = kwargs.pop("out")
                 result = plain_call(*args, **kwargs)
-                return result if out is None else basis.into(out, op, result, args)
+                return result if out is None else store(out, op, result, args)
             if kwargs:
                 try:
                     bound = signature.bind(*args, **kwargs)
@@ -214,7 +217,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         if node_watchers:
             watch(node, args[:n])
         if packers:
-            basis.pack_node(node)
+            pack_node(node)
         return result
 
     op.function = op.call = fast.callable_of("closure", op, update_wrapper(call, body))

@@ -8,6 +8,7 @@ import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
+from flambeau.core.backward_errors import op_name
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
 from flambeau.core.op import ANY, Op
@@ -25,6 +26,7 @@ from flambeau.core.tensor import (
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.members import member
 from flambeau.kernels.views import copy_into, has_one_place
+from flambeau.ops.node_names import known_as
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
@@ -32,7 +34,6 @@ from flambeau.ops.overlap import (
     write_changes,
     written_anywhere,
 )
-from flambeau.ops.python.backward_errors import op_name
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \
@@ -127,7 +128,7 @@ def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Cal
             return intercept(op, (input, *args), kwargs) if public \
                 else intercept_canonical(op, (input, *args))
         if op.composite and levels.get():       # its parts go through the levels, then a copy does
-            before = basis.clone(input)
+            before = input.clone()
             compute = op.functional.function if public else op.functional.call
             return input.copy_(compute(before, *args, **kwargs))
         if type(input) not in plain:
@@ -188,7 +189,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                 # later writes to the tensor are noticed where the node saved its result
                 save_anew(edge.node, result._array, input)
                 if functional.inplace_node:
-                    edge.node.__class__ = basis.known_as(type(edge.node), functional.inplace_node)
+                    edge.node.__class__ = known_as(type(edge.node), functional.inplace_node)
             rebase(input, edge)
     elif tracked and input._edge is not None:
         rebase_to_constant(input)
@@ -261,7 +262,7 @@ def _rename_view(node: Any, name: str) -> None:
     """Nodes of views that a tensor has become bear other numbers than those of new views."""
     own = type(node).__name__
     seen = "TBackward1" if name == "t" else _SQUEEZES.get(own) or f"{own[:-1]}1"
-    node.__class__ = basis.known_as(type(node), seen)
+    node.__class__ = known_as(type(node), seen)
 
 
 def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool = False) -> None:
@@ -273,7 +274,8 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
         args = tuple([arg for arg in args if arg is not None])
         check_inplace(self, False, apart=False)
         if type(self) not in plain and hasattr(self, "_bdim"):
-            basis.reshape_slices(self, lambda before: view(before, *args))
+            from flambeau.transforms.batching import reshape_slices
+            reshape_slices(self, lambda before: view(before, *args))
             return self
         result = view(self, *args)
         if result is self:

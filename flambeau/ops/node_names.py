@@ -197,8 +197,9 @@ def become(node: Any, result: Tensor) -> Node:
 @functools.cache
 def _name_of_formula(cls: type[Node]) -> str:
     """The class of nodes that a formula itself has in PyTorch, where it is an op; else nothing."""
+    from flambeau.autograd.saved_names import is_node_name
     name = f"{cls.__name__.rpartition('Backward')[0]}BackwardBackward0"
-    return name if basis.is_node_name(name) else ""
+    return name if is_node_name(name) else ""
 
 
 def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:

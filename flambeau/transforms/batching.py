@@ -19,7 +19,6 @@ looped over.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from flambeau._support.scopes import within
@@ -39,6 +38,12 @@ from flambeau.core.tensor import (
     tensor_types,
 )
 from flambeau.core.type_info import CHANNELS_LAST, contiguous_format
+from flambeau.ops.reduction.sums import sum_over
+from flambeau.ops.view.conversion import cast, clone
+from flambeau.ops.view.join import stack
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import batch_first, expand_to, movedim, permute, select
+from flambeau.ops.view.strided import strided_window
 from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
 
@@ -82,7 +87,7 @@ class BatchedTensor(Tensor):
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         if memory_format is not contiguous_format:
             axes = CHANNELS_LAST.get(memory_format, ())
-            return len(axes) == self.ndim and basis.permute(self, axes).is_contiguous()
+            return len(axes) == self.ndim and permute(self, axes).is_contiguous()
         shape = self._array.shape
         return 0 in shape or all(n == 1 or found == dense for n, found, dense in zip(
             shape, self.stride(), contiguous_strides(shape)))
@@ -121,7 +126,7 @@ class BatchLevel(Level):
 
     def repeated(self, one: Tensor) -> Tensor:
         """A tensor of its own for each slice, all with the values of `one`."""
-        return self.wrap(basis.clone(basis.expand(one, (self.size, *one._array.shape))), 0)
+        return self.wrap(clone(expand_to(one, (self.size, *one._array.shape))), 0)
 
     def unwrap(self, tensor: Any) -> tuple[Any, int | None]:
         """The whole tensor and the position of the slices in it."""
@@ -187,7 +192,8 @@ class BatchLevel(Level):
             offset = tensor.storage_offset() - base.storage_offset()
             if type(base) is not BatchedTensor:
                 self._take_up(base)
-            taken = within(levels, (*levels.get(), self), basis.part, base, shape, strides, offset)
+            taken = within(levels, (*levels.get(), self), strided_window, base, shape, strides,
+                           offset)
         tensor.__class__ = BatchedTensor
         tensor.__dict__.update(taken.__dict__)
         tensor._array, tensor._edge, tensor._counter = taken._array, taken._edge, taken._counter
@@ -206,7 +212,7 @@ class BatchLevel(Level):
                 "try to use out-of-place operators instead of inplace operators.")
         recorded = grad_enabled() and functional.is_differentiable
         if recorded:                        # a node may save what the tensor was before
-            before = self.wrap(basis.clone(value), bdim)
+            before = self.wrap(clone(value), bdim)
             before._edge = None if target._edge is None else gradient_edge(target)
             canonical = functional.with_inputs(canonical, (before, *inputs[1:]))
         result = self(functional, canonical)
@@ -214,7 +220,7 @@ class BatchLevel(Level):
         if where is None:
             value.copy_(found)
         else:
-            basis.movedim(value, bdim, 0).copy_(basis.movedim(found, where, 0))
+            movedim(value, bdim, 0).copy_(movedim(found, where, 0))
         bump(target)
         if recorded and (result._edge is not None or target._edge is not None):
             if target._edge is LEAF:
@@ -295,7 +301,7 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         found = _broadcast(op, canonical, inputs, values, dims)
         return found, _zeros(op, found)
     if (op.dims or op.shapes) and all(t is None or t._array.ndim or not op.dims for t in inputs):
-        fronted = [v if v is None else _front(v, d, size) for v, d in zip(values, dims)]
+        fronted = [v if v is None else batch_first(v, d, size) for v, d in zip(values, dims)]
         shifted = _shift(op, size, canonical, inputs)
         found = op.call(*op.with_inputs(shifted, fronted))
         return found, _zeros(op, found)
@@ -308,25 +314,18 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
 def _raised(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
             dims: list[Any]) -> Any:
     """Slices without dimensions have one of extent 1 instead; the shapes are those of one slice."""
-    rows = [v if v is None else basis.reshape(_front(v, d, size), (size, 1))
+    rows = [v if v is None else reshape(batch_first(v, d, size), (size, 1))
             for v, d in zip(values, dims)]
     found = op.call(*op.with_inputs(_shift(op, size, canonical, inputs, 1), rows))
     one = op.call(*op.with_inputs(canonical, [
-        v if d is None else basis.select(v, d, 0) for v, d in zip(values, dims)]))
+        v if d is None else select(v, d, 0) for v, d in zip(values, dims)]))
     if op.returns is None:
-        return basis.reshape(found, (size, *one._array.shape)), 0
-    return [basis.reshape(f, (size, *o._array.shape)) for f, o in zip(found, one)], [0] * len(one)
+        return reshape(found, (size, *one._array.shape)), 0
+    return [reshape(f, (size, *o._array.shape)) for f, o in zip(found, one)], [0] * len(one)
 
 
 def _zeros(op: Op, found: Any = None) -> Any:
     return 0 if op.returns is None else [0] * len(found) if found is not None else [0]
-
-
-def _front(value: Tensor, bdim: int | None, size: int) -> Tensor:
-    """`value` with the slices in front; one that is the same for all is expanded."""
-    if bdim is None:
-        return basis.expand(value, (size, *value._array.shape))
-    return value if bdim == 0 else basis.movedim(value, bdim, 0)
 
 
 def _core_ranks(op: Op, count: int) -> list[int]:
@@ -349,11 +348,11 @@ def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: lis
     for value, bdim, rank in zip(values, dims, ranks):
         if bdim is not None:
             if bdim:
-                value = basis.movedim(value, bdim, 0)
+                value = movedim(value, bdim, 0)
             shape = value._array.shape
             missing = lead + rank + 1 - len(shape)
             if missing:
-                value = basis.reshape(value, (shape[0], *(1,) * missing, *shape[1:]))
+                value = reshape(value, (shape[0], *(1,) * missing, *shape[1:]))
         aligned.append(value)
     return op.call(*op.with_inputs(canonical, aligned))
 
@@ -366,7 +365,7 @@ def _in_one_type(op: Op, inputs: Any, values: list[Any]) -> list[Any]:
     common = [type(t) in tensor_types and name not in op.apart for t, name in zip(
         inputs, op.tensors)]
     wanted = result_type([t._array for t, counts in zip(inputs, common) if counts]).numpy
-    return [basis.cast(v, wanted) if counts and v._array.dtype != wanted else v
+    return [cast(v, wanted) if counts and v._array.dtype != wanted else v
             for v, counts in zip(values, common)]
 
 
@@ -387,26 +386,20 @@ def _shift(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tu
     return tuple(shifted)
 
 
-def rows(value: Tensor, bdim: int | None, size: int) -> Tensor:
-    """The slices in front, each one as a row."""
-    front = _front(value, bdim, size)
-    return basis.reshape(front, (size, prod(front._array.shape[1:])))
-
-
 def _no_slice(value: Tensor, bdim: int) -> Tensor:
     """Zeros in the shape of one slice of a tensor that has none."""
-    return basis.cast(basis.sum(value, (bdim,), False), value._array.dtype)
+    return cast(sum_over(value, (bdim,), False), value._array.dtype)
 
 
 def _stacked(results: list[Tensor], size: int) -> Tensor:
-    return basis.stack(results, 0) if size else basis.expand(results[0], (0, *results[0].shape))
+    return stack(results, 0) if size else expand_to(results[0], (0, *results[0].shape))
 
 
 def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
     """One call a slice: right for every op, fast for none."""
     calls = []
     for i in range(max(size, 1)):
-        slices = [v if d is None else basis.select(v, d, i) if size else _no_slice(v, d)
+        slices = [v if d is None else select(v, d, i) if size else _no_slice(v, d)
                   for v, d in zip(values, dims)]
         calls.append(op.call(*op.with_inputs(canonical, slices)))
     if op.returns is None:
@@ -465,8 +458,8 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
                 results.append(None)
                 continue
             value, bdim = level.unwrap(f)
-            results.append(_front(value, bdim, size))
+            results.append(batch_first(value, bdim, size))
     return results
 
 
-basis.spread, basis.rows, basis.reshape_slices = spread, rows, reshape_slices
+basis.spread, basis.reshape_slices = spread, reshape_slices

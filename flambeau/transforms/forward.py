@@ -27,6 +27,14 @@ from flambeau.core.tensor import (
     new_tensor,
     tensor_types,
 )
+from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.inplace import check_stored
+from flambeau.ops.pointwise.arithmetic import add
+from flambeau.ops.pointwise.complex import real_part
+from flambeau.ops.view.conversion import cast, clone, detach
+from flambeau.ops.view.copying import with_strides
+from flambeau.ops.view.shape import expand_to
+from flambeau.ops.view.strided import geometry, strided_window
 
 
 class ForwardLevel(Level):
@@ -52,7 +60,7 @@ class ForwardLevel(Level):
         found = derivative(op, canonical, tangents, result)
         if op.returns is None:
             if not op.view and any(found is t for t in tangents if t is not None):
-                found = basis.clone(found)          # a write to the result must not reach it
+                found = clone(found)          # a write to the result must not reach it
             if result._array.dtype in FLOATING:
                 self.set_tangent(result, found)
             keep_state((result,))
@@ -72,7 +80,7 @@ class ForwardLevel(Level):
         if base is not None and base._tangents is not None and self in base._tangents:
             array = tensor._array
             whole = self._laid_out(base, base._tangents[self])
-            tangent = basis.part(whole, array.shape, array_strides(array),
+            tangent = strided_window(whole, array.shape, array_strides(array),
                                  tensor.storage_offset() - base.storage_offset())
             self.set_tangent(tensor, tangent)
             return tangent
@@ -95,7 +103,7 @@ class ForwardLevel(Level):
         if all(found[d] == shape[e] * found[e] for d, e in joined) and not any(
                 found[d] == 0 or (strides[d] == 1 != found[d]) for d in wide):
             return tangent
-        dense = basis.with_strides(tangent, strides)
+        dense = with_strides(tangent, strides)
         self.set_tangent(tensor, dense)
         return dense
 
@@ -107,16 +115,16 @@ class ForwardLevel(Level):
         """Compute out of place, with values and tangents of before the write, which a graph may
         save; then copy. The tangent is written to, too, in place: views of the tensor see it."""
         target, functional = canonical[0], op.functional
-        before, own = basis.clone(target), tangents[0]
+        before, own = clone(target), tangents[0]
         if own is not None:
-            saved = basis.clone(own)
+            saved = clone(own)
             self.set_tangent(before, saved)
             tangents = [saved if t is own else t for t in tangents]
         arguments = functional.with_inputs(canonical, [before if t is target else t
                                                        for t in inputs])
         result = functional.call(*arguments)
         tangent = derivative(functional, arguments, tangents, result)
-        basis.check_stored(op.name, target, result._array)
+        check_stored(op.name, target, result._array)
         self.set_tangent(result, tangent)
         keep_state((result,))
         memory = self._tangent_to_write(target, own, tangent)
@@ -136,7 +144,7 @@ class ForwardLevel(Level):
         owner = target if base is None or (base._tangents is None and own is not None) else base
         held = None if owner._tangents is None else owner._tangents.get(self)
         if held is None:
-            held = basis.zeros_like(owner)
+            held = zeros_like(owner)
         spread = basis.spread(held, like)
         if spread is not held or own is None:
             self.set_tangent(owner, spread)
@@ -185,7 +193,7 @@ def _derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result:
         rules = [op.rules.get(t) for t in op.tensors]
         moving = [op.variadic or op.vjp is not None or rules[i] is not None
                   or (i == 0 and not op.is_differentiable) for i in range(len(inputs))]
-        replaced = [t if t is None or not m else basis.zeros_like(t) if tangent is None else tangent
+        replaced = [t if t is None or not m else zeros_like(t) if tangent is None else tangent
                     for t, tangent, m in zip(inputs, tangents, moving)]
         return op.call(*op.with_inputs(canonical, replaced))
     if op.kind == "multilinear":
@@ -194,7 +202,7 @@ def _derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result:
             if tangent is not None:
                 replaced = [*inputs[:i], tangent, *inputs[i + 1:]]
                 term = op.call(*op.with_inputs(canonical, replaced))
-                total = term if total is None else basis.add(total, term)
+                total = term if total is None else add(total, term)
         return total
     return _transposed(op, canonical, inputs, tangents, result)
 
@@ -216,7 +224,7 @@ def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, A
                 values[name + "_shape"] = tensor._array.shape
                 values[name + "_dtype"] = tensor._array.dtype
                 if f"{name}_geometry" in op.saved:
-                    values[f"{name}_geometry"] = basis.geometry(tensor)
+                    values[f"{name}_geometry"] = geometry(tensor)
         values.update(zip(op.params, canonical[len(op.tensors):]))
     if op.returns is None:
         values["result"] = result
@@ -232,10 +240,10 @@ def _declared(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: 
     values = named_values(op, canonical, result) | {"tangents": tangents}
     for name, tensor, tangent in zip(op.tensors, inputs, tangents):
         if tangent is None and tensor is not None:
-            tangent = basis.zeros_like(tensor) if tensor._array.dtype in FLOATING else None
+            tangent = zeros_like(tensor) if tensor._array.dtype in FLOATING else None
         values[name + "_t"] = tangent
     if op.variadic:
-        values[op.tensors[0] + "_t"] = [basis.zeros_like(t) if d is None else d
+        values[op.tensors[0] + "_t"] = [zeros_like(t) if d is None else d
                                         for t, d in zip(inputs, tangents)]
     return op.jvp_rule(*[values[n] for n in parameters(op.jvp_rule)])
 
@@ -259,21 +267,21 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             if factor is rule:
                 term = scaled(tangent, factor)
             elif is_sign(rule, factor):         # a tangent of its own, which may be written to
-                term = basis.clone(tangent) if factor == 1 else scaled(tangent, factor)
+                term = clone(tangent) if factor == 1 else scaled(tangent, factor)
             else:
                 term = getattr(basis, chaining(rule))(tangent, factor)
-        total = term if total is None else basis.add(total, term)
+        total = term if total is None else add(total, term)
     return None if total is None else fitted(total, result)
 
 
 def fitted(tangent: Tensor, result: Tensor) -> Tensor:
     """A tangent in the shape and type of the value."""
     if tangent._array.shape != result._array.shape:
-        tangent = basis.expand(tangent, result._array.shape)
+        tangent = expand_to(tangent, result._array.shape)
     if tangent._array.dtype != result._array.dtype:
         if tangent._array.dtype.kind in "cW" and result._array.dtype.kind not in "cW":
-            tangent = basis.real(tangent)
-        tangent = basis.cast(tangent, result._array.dtype)
+            tangent = real_part(tangent)
+        tangent = cast(tangent, result._array.dtype)
     return tangent
 
 
@@ -296,16 +304,21 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
     for u, r in zip(covectors, results):
         f = by_id.get(id(u))
         if f is None and r._array.dtype in FLOATING:
-            f = basis.zeros_like(basis.detach(r))
+            f = zeros_like(detach(r))
         answers.append(f)
     return answers[0] if op.returns is None else answers
+
+
+def _zeros_of_sparse(tensor: Any) -> Tensor:
+    from flambeau.ops.sparse.tensors import zero_values  # what few programs need
+    return zero_values(tensor)
 
 
 def _reverse_rule(op: Op, canonical: Any, inputs: Any, tangents: list[Any], results: Any) -> Any:
     """Covectors u of the results, and of v(u) the edges with the tangents that go there."""
     covectors = []
     for r in results:
-        u = basis.zero_values(r) if type(r) in sparse_types else basis.zeros_like(basis.detach(r))
+        u = _zeros_of_sparse(r) if type(r) in sparse_types else zeros_like(detach(r))
         u._edge = LEAF if u._array.dtype in FLOATING else None
         covectors.append(u)
     node = rule_node(op, canonical, inputs, tangents, results)

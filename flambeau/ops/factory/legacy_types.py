@@ -15,6 +15,7 @@ from flambeau.dispatch.declaration import Declaration
 from flambeau.dispatch.function import Function
 from flambeau.dispatch.members import member
 from flambeau.ops.factory.from_data import array_of, is_sequence
+from flambeau.ops.view.copying import graph_alias
 from flambeau.schema.errors import type_name as type_name_of
 
 
@@ -30,9 +31,9 @@ def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _another(source: Tensor, cls: type) -> Tensor:
     """Another tensor with the same memory, which is a view of the first."""
     if source._edge is not None or source._device is not devices.cpu:
-        return basis.graph_alias(source) if cls is Tensor else source.as_subclass(cls)
+        return graph_alias(source) if cls is Tensor else source.as_subclass(cls)
     if source._conjugated or source._negated:
-        return alias(basis.resolved(source)._array, cls)
+        return alias(source.resolve_conj().resolve_neg()._array, cls)
     result = alias(source._array, cls)
     result._counter = source._counter
     return result

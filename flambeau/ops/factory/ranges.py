@@ -9,11 +9,12 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import stored, too_large
 from flambeau.ops.pointwise.arithmetic import pow
+from flambeau.ops.view.conversion import cast
 
 arange = factory(
     f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
@@ -105,7 +106,7 @@ logspace = factory(
 def _slices_spaced(start: Any, end: Any, steps: int, base: float | None, dtype: Any) -> Tensor:
     """The same for each slice of a batch: start + k · (end - start) / (steps - 1)."""
     target = default_float() if dtype is None else as_numpy_dtype(dtype)
-    start, end = (basis.cast(t, target) if isinstance(t, Tensor) else t for t in (start, end))
+    start, end = (cast(t, target) if isinstance(t, Tensor) else t for t in (start, end))
     part = wrap(evenly_spaced(0.0, 1.0, steps, target))
     result = start + (end - start) * part
     return result if base is None else pow(float(base), result)

@@ -16,7 +16,7 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels import fourier, views
@@ -24,6 +24,8 @@ from flambeau.kernels._extension import compiled
 from flambeau.ops.indexing.basic import basic_view, slice_backward
 from flambeau.ops.linalg.support import conj
 from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.pointwise.complex import real_part
+from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.rearranging import roll
 
 NONE, BY_ROOT, BY_N = range(3)              # normalizations
@@ -86,7 +88,7 @@ def _r2c_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesi
               ) -> Tensor:
     if onesided:
         grad = resized(grad, dim[-1], self_shape[dim[-1]])
-    return basis.real(c2c(grad, dim, normalization, False))
+    return real_part(c2c(grad, dim, normalization, False))
 
 
 r2c = op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
@@ -150,7 +152,7 @@ def _floating(x: Tensor) -> Tensor:
     if d.char in "fdFD":
         return x
     if d not in FLOATING:
-        return basis.cast(x, dtypes.default_float())
+        return cast(x, dtypes.default_float())
     if d.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {type_name(x.dtype)}")
     if d.kind == "W":
@@ -160,7 +162,7 @@ def _floating(x: Tensor) -> Tensor:
 
 def _complex(x: Tensor) -> Tensor:
     x = _floating(x)
-    return x if x._array.dtype.kind in "cW" else basis.cast(x, x.dtype.to_complex().numpy)
+    return x if x._array.dtype.kind in "cW" else cast(x, x.dtype.to_complex().numpy)
 
 
 def _real(x: Tensor, name: str, what: str = "real") -> Tensor:
@@ -411,7 +413,7 @@ def _shift(name: str, sign: int, doc: str) -> None:
         dims = tuple([wrap_dim(d, n) for d in dims])
         sizes = [input._array.shape[d] for d in dims]
         shifts = [m // 2 if sign > 0 else (m + 1) // 2 for m in sizes]
-        return roll(input, shifts, dims) if dims else basis.clone(input)
+        return roll(input, shifts, dims) if dims else clone(input)
 
 
 _shift("fftshift", 1, """Values reordered so that frequency 0 stands in the middle.

@@ -7,16 +7,17 @@ import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.coercion import stored
-from flambeau.ops.factory.create import full
+from flambeau.ops.factory.create import full, ones_like, zeros_like
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
+from flambeau.ops.pointwise.conditional import where
 
 # ---- gather and scatter --------------------------------------------------------------------------
 
@@ -211,8 +212,8 @@ def reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, di
     if reduce == "sum":
         to_self, to_src = grad, gather(grad, dim, index)
     elif reduce == "mean":
-        ones = basis.ones_like(self) if include_self else basis.zeros_like(self)
-        counts = scatter_add(ones, dim, index, basis.ones_like(src)).clamp(min=1)
+        ones = ones_like(self) if include_self else zeros_like(self)
+        counts = scatter_add(ones, dim, index, ones_like(src)).clamp(min=1)
         shared = grad / counts
         to_self, to_src = shared, gather(shared, dim, index)
     elif reduce in ("amax", "amin"):
@@ -238,17 +239,17 @@ def _product_gradients(grad: Any, self: Any, index: Any, src: Any, dim: int,
     are counted, and a product that has but one of them is that one (so its derivative is 1) times
     the factors that are not zero."""
     if not include_self:
-        self = basis.ones_like(self)
+        self = ones_like(self)
     zero_self, zero_src = self == 0, src == 0
-    rest = scatter_reduce(basis.ones_like(self), dim, index, src.masked_fill(zero_src, 1), "prod")
+    rest = scatter_reduce(ones_like(self), dim, index, src.masked_fill(zero_src, 1), "prod")
     whole = rest * self.masked_fill(zero_self, 1)
     count_self, count_src = zero_self.to(self.dtype), zero_src.to(self.dtype)
     value_self, value_src = (x.masked_fill(~z, 0) for x, z in ((self, zero_self), (src, zero_src)))
-    count_src_here = scatter_add(basis.zeros_like(self), dim, index, count_src)
-    value_src_here = scatter_add(basis.zeros_like(self), dim, index, value_src)
+    count_src_here = scatter_add(zeros_like(self), dim, index, count_src)
+    value_src_here = scatter_add(zeros_like(self), dim, index, value_src)
 
     def zeros_as_factor(count: Any, value: Any) -> Any:
-        return basis.where(count == 0, basis.ones_like(value), value.masked_fill(count > 1, 0))
+        return where(count == 0, ones_like(value), value.masked_fill(count > 1, 0))
 
     to_self = grad * rest * zeros_as_factor(count_src_here, value_src_here)
     others = (gather(here, dim, index) - own for here, own in (

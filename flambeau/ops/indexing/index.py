@@ -31,8 +31,9 @@ from flambeau.ops.indexing.basic import (
 )
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
 from flambeau.ops.overlap import warn_of_expanded
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import movedim, unsqueeze
+from flambeau.ops.view.shape import expand_to, movedim, unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
 
 
@@ -234,7 +235,7 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
         unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
                                            for t in tensors[1:]),
         vjp=lambda grad, tensors_from1, tensors_shapes, where: [
-            put_at(basis.new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
+            put_at(new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
             *[None] * len(tensors_from1)],
         jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where))
 def take_many(tensors: Any, where: tuple[int, ...]) -> Any:
@@ -289,7 +290,7 @@ def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
     to_self = to_values = None
     if needs[0]:
         to_self = grad if accumulate else put_at(
-            grad, tensors_from2, where, basis.new_zeros(grad, ()), False)
+            grad, tensors_from2, where, new_zeros(grad, ()), False)
     if needs[1]:
         to_values = take_many((grad, *tensors_from2), where)
     return [to_self, to_values, *[None] * len(tensors_from2)]
@@ -301,7 +302,7 @@ def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[in
     self, values, *indices = tensors
     if any(i._array.dtype.kind == "b" for i in indices):
         return NotImplemented
-    self = basis.expand(self, (size, *self._array.shape)) if dims[0] is None \
+    self = expand_to(self, (size, *self._array.shape)) if dims[0] is None \
         else movedim(self, dims[0], 0)
     rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[2:]))
     fitted = [i if d is None else _ranked(movedim(i, d, 0), rank)
@@ -436,7 +437,7 @@ def _filling(view: Tensor, value: Tensor, indices: list[Tensor], where: tuple[in
         shape_of_taken(view._array, [i._array for i in indices], where)
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            "unsigned char")
-    return basis.cast(value, view._array.dtype)
+    return cast(value, view._array.dtype)
 
 
 def _keeps_all(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:

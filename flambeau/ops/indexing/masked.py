@@ -9,7 +9,7 @@ import numpy as np
 from flambeau.core.dtypes import int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
@@ -21,16 +21,17 @@ from flambeau.ops.indexing.gather import (
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import _in_front
 from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import movedim
+from flambeau.ops.view.shape import batch_as_rows, expand_to, movedim, sum_to_size
 
 # ---- flat, masked --------------------------------------------------------------------------------
 
 
 def _flat(size: int, dims: Any, self: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """The examples as rows, and the places in them, counted from the front."""
-    rows, places = (basis.rows(t, d, size) for t, d in zip((self, index), dims))
-    return rows, basis.where(places < 0, places + rows._array.shape[1], places)
+    rows, places = (batch_as_rows(t, d, size) for t, d in zip((self, index), dims))
+    return rows, where(places < 0, places + rows._array.shape[1], places)
 
 
 def _take_batched(size: int, dims: Any, self: Tensor, index: Tensor) -> Any:
@@ -74,7 +75,7 @@ def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
 def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
                  accumulate: bool) -> Any:
     rows, places = _flat(size, dims, self, index)
-    values = basis.rows(source, dims[2], size)
+    values = batch_as_rows(source, dims[2], size)
     write = scatter_add(rows, 1, places, values) if accumulate \
         else scatter_src(rows, places, values, 1)
     return reshape(write, _in_front(size, dims, self)[0]._array.shape
@@ -125,8 +126,8 @@ def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
         a[dim] = b[dim] = 1
         shape = broadcast_shapes(tuple(a), tuple(b))
         indices = indices % n if n else indices
-        input = basis.expand(input, (*shape[:dim], n, *shape[dim + 1:]))
-        indices = basis.expand(indices, (*shape[:dim], k, *shape[dim + 1:]))
+        input = expand_to(input, (*shape[:dim], n, *shape[dim + 1:]))
+        indices = expand_to(indices, (*shape[:dim], k, *shape[dim + 1:]))
     return gather(input, dim, indices)
 
 
@@ -162,7 +163,7 @@ masked_select = op(
 def _selected_back(grad: Tensor, shape: tuple[int, ...], mask: Tensor) -> Tensor:
     wide = broadcast_shapes(shape, mask._array.shape)
     found = masked_scatter(new_zeros(grad, wide), mask, grad)
-    return found if wide == shape else basis.sum_to_size(found, shape)
+    return found if wide == shape else sum_to_size(found, shape)
 
 
 @compiled("masked_scatter")
@@ -188,11 +189,11 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
                                     *whole._array.shape[1:])) if rank else reshape(whole, (size,))
                     for whole in _in_front(size, dims, self, mask))
     shape = broadcast_shapes(wide._array.shape, chosen._array.shape)
-    wide, chosen = basis.expand(wide, shape), basis.expand(chosen, shape)
-    values = basis.rows(source, dims[2], size)
-    rows = basis.rows(chosen, 0, size)
+    wide, chosen = expand_to(wide, shape), expand_to(chosen, shape)
+    values = batch_as_rows(source, dims[2], size)
+    rows = batch_as_rows(chosen, 0, size)
     places = (rows.cumsum(1) - 1).clamp(0, max(values._array.shape[1] - 1, 0))
-    return basis.where(chosen, reshape(gather(values, 1, places), shape), wide), 0
+    return where(chosen, reshape(gather(values, 1, places), shape), wide), 0
 
 
 def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -221,8 +222,8 @@ def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     time."""
     size = prod(shape)
     if not size:
-        return basis.new_zeros(grad, shape)
-    mask = reshape(basis.expand(mask, grad._array.shape), (-1,))
+        return new_zeros(grad, shape)
+    mask = reshape(expand_to(mask, grad._array.shape), (-1,))
     given = reshape(grad, (-1,)).masked_fill(~mask, 0)
     places = (mask.cumsum(0) - 1).clamp(0, size - 1)
-    return reshape(basis.new_zeros(grad, (size,)).scatter_add(0, places, given), shape)
+    return reshape(new_zeros(grad, (size,)).scatter_add(0, places, given), shape)

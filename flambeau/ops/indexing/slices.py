@@ -9,7 +9,7 @@ from flambeau._support.settings import warn_once
 from flambeau.core.dtypes import bool_, int64
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
@@ -24,8 +24,10 @@ from flambeau.ops.indexing.gather import (
 )
 from flambeau.ops.indexing.index import index_put, new_zeros
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
+from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import movedim
+from flambeau.ops.view.shape import batch_first, expand_to, movedim
 
 # ---- by slices -----------------------------------------------------------------------------------
 
@@ -64,7 +66,7 @@ def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
 def _select_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int) -> Any:
     if self._array.ndim == (dims[0] is not None):           # of numbers: their one slice
         return (self, dims[0]) if dims[0] is not None else (
-            basis.expand(self, (size,)), 0)
+            expand_to(self, (size,)), 0)
     if dims[1] is None:
         return index_select(movedim(self, dims[0], 0), dim + 1, index), 0
     index = movedim(index, dims[1], 0)
@@ -82,15 +84,14 @@ def _along(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     along `dim`: like `shape`, with k there."""
     n, k = index._array.shape if index._array.ndim == 2 else (index._array.shape[0], 1)
     spread = reshape(index, (n, *(1,) * (dim - 1), k, *(1,) * (len(shape) - dim - 1)))
-    return basis.expand(spread, (n, *shape[1:dim], k, *shape[dim + 1:]))
+    return expand_to(spread, (n, *shape[1:dim], k, *shape[dim + 1:]))
 
 
 def _in_front(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
     """The tensors with the examples in front, those of numbers as vectors of one element."""
     found = []
     for tensor, at in zip(tensors, dims):
-        whole = basis.expand(tensor, (size, *tensor._array.shape)) if at is None \
-            else movedim(tensor, at, 0)
+        whole = batch_first(tensor, at, size)
         found.append(whole if whole._array.ndim > 1 else reshape(whole, (size, 1)))
     return found
 
@@ -272,10 +273,10 @@ def _fill_with_each(size: int, dims: Any, self: Tensor, index: Tensor, value: Te
     nothing = new_zeros(wide, wide._array.shape).to(bool_)
     chosen = _fill_batched(size, (0, None if dims[1] is None else 0), nothing,
                            index if dims[1] is None else places, dim, True)[0]
-    value = basis.cast(value, self._array.dtype)
+    value = cast(value, self._array.dtype)
     if dims[2] is not None:
         value = reshape(value, (size, *(1,) * (wide._array.ndim - 1)))
-    return _back(basis.where(chosen, value, wide), self, dims[0])
+    return _back(where(chosen, value, wide), self, dims[0])
 
 
 index_fill = op(
@@ -290,7 +291,7 @@ op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> T
    kind="linear", dims="dim", canonical=_filling_with_tensor, kernel_checks=True, inplace=True,
    out=False, refuses=("index_fill_cpu", "U8"), overlap="anywhere", batch=_fill_with_each,
    node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
-   d_value=lambda grad, index, value_dtype, dim: basis.cast(
+   d_value=lambda grad, index, value_dtype, dim: cast(
        index_select(grad, dim, index).sum(), value_dtype))
 
 
@@ -371,5 +372,5 @@ def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: An
                                         values: Tensor) -> Tensor:
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
     if not input._array.size:
-        return basis.clone(input)
+        return clone(input)
     return index_put(input, _within(input, indices), values.masked_fill(~mask, 0), True)

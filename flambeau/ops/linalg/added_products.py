@@ -13,7 +13,7 @@ from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.ops.coercion import stored
@@ -33,6 +33,7 @@ from flambeau.ops.linalg.matmul import (
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.reduction.sums import sum
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
 
@@ -235,7 +236,7 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
             if not isinstance(factor, int):
                 raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
                                    "floating point number.")
-    return *[t if t._array.dtype == common else basis.cast(t, common)
+    return *[t if t._array.dtype == common else cast(t, common)
              for t in (self, vec1, vec2)], beta, alpha
 
 

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import lapack, orthogonal
 from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.solvers import triangular
 from flambeau.ops.linalg.support import (
     adjoint,
@@ -45,6 +46,7 @@ from flambeau.ops.linalg.support import (
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_DEVICE, OUT_TYPE
 from flambeau.ops.view.diagonal import diag_embed, diagonal, tril, triu
 from flambeau.ops.view.join import cat
+from flambeau.ops.view.shape import movedim
 from flambeau.ops.view.splitting import narrow
 
 # ---- Cholesky -----------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
     # A = [X Y] with X square: X = Q U and V = Qᴴ Y
     U, V = narrow(R, -1, 0, m), narrow(R, -1, m, n - m)
     if gR is None:
-        gU, gY = None, basis.zeros_like(V)
+        gU, gY = None, zeros_like(V)
     else:
         gU, gV = narrow(gR, -1, 0, m), narrow(gR, -1, m, n - m)
         gY = matmul(Q, gV)
@@ -152,7 +154,7 @@ def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
 
 
 def _qr_batched(size: int, dims: Any, input: Tensor, mode: str) -> Any:
-    found = linalg_qr(basis.movedim(input, dims[0], 0), mode)
+    found = linalg_qr(movedim(input, dims[0], 0), mode)
     return found, [None if mode == "r" else 0, 0]
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import orthogonal
 from flambeau.kernels.refused import characters, refuse
@@ -36,6 +36,7 @@ from flambeau.ops.linalg.support import (
     with_type_of,
 )
 from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.diagonal import diag_embed, diagonal
 
 # ---- of symmetric and Hermitian matrices --------------------------------------------------------
@@ -106,7 +107,7 @@ def _eig_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
         check_phase(diagonal(M, 0, -2, -1), "linalg_eig_backward", "eigenvectors")
         # vectors of length 1 do not move along themselves
         M = M - scale_columns(matmul(adjoint(V), V), with_type_of(real_diagonal(M), V))
-        inner = M * off_diagonal(L._array.shape[-1], L) / basis.conj(differences(L))
+        inner = M * off_diagonal(L._array.shape[-1], L) / conjugated(differences(L))
     if gL is not None:
         inner = plus(inner, diag_embed(gL))
     return [solved(adjoint(V), matmul(inner, adjoint(V)))]

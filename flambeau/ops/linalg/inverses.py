@@ -13,10 +13,11 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import lapack, orthogonal
 from flambeau.kernels.refused import characters
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.decompositions import linalg_svd
 from flambeau.ops.linalg.lu import linalg_lu_solve, lu_factor_ex
 from flambeau.ops.linalg.solvers import holds_vectors, in_front, solved
@@ -35,10 +36,12 @@ from flambeau.ops.linalg.support import (
 )
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import log
 from flambeau.ops.reduction.sums import prod as prod_of
 from flambeau.ops.reduction.sums import products_of_others, sum
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.diagonal import diag_embed, diagonal, tril
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim, squeeze, unsqueeze
@@ -118,7 +121,7 @@ def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor, hermitian: bool) 
     read = tril(self, -1)                   # only this triangle counts, and the real diagonal
     middle = diagonal(self, 0, -2, -1)
     if self._array.dtype.kind in "cW":
-        middle = basis.cast(basis.real(middle), self._array.dtype)
+        middle = cast(real_part(middle), self._array.dtype)
     return pinv_back(grad, read + adjoint(read) + diag_embed(middle), result)
 
 
@@ -266,7 +269,7 @@ def _det_back(grad: Tensor, A: Tensor) -> Tensor:
     wrong with a tiny pivot cancels; without pivots to divide by, from the singular values."""
     n = A._array.shape[-1]
     if not n:
-        return basis.zeros_like(A)
+        return zeros_like(A)
     LU, pivots, _ = lu_factor_ex(A)
     sizes = np.abs(np.diagonal(values_of(LU), 0, -2, -1))
     if (sizes.min(-1) > 1e-3 * np.finfo(sizes.dtype).eps * sizes.max(-1)).all():
@@ -307,9 +310,9 @@ def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:
     """With z = tr(A⁻¹ dA), d log|det| = Re z and d sign = i · sign · Im z."""
     g_sign, g_log = grad
     if A._array.dtype.kind in "cW":
-        turned = None if g_sign is None else basis.cast(
-            basis.real(1j * basis.conj(g_sign) * sign), sign._array.dtype) * 1j
-        g = plus(None if g_log is None else basis.cast(g_log, sign._array.dtype), turned)
+        turned = None if g_sign is None else cast(
+            real_part(1j * conjugated(g_sign) * sign), sign._array.dtype) * 1j
+        g = plus(None if g_log is None else cast(g_log, sign._array.dtype), turned)
     else:
         g = g_log
     if g is None:

@@ -15,9 +15,10 @@ from typing import Any
 
 from flambeau import return_types
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import lapack
+from flambeau.ops.factory.create import ones_like
 from flambeau.ops.indexing.gather import gather
 from flambeau.ops.linalg.lu import by_factors
 from flambeau.ops.linalg.solvers import solved, triangular
@@ -33,6 +34,9 @@ from flambeau.ops.linalg.support import (
     raise_failure,
 )
 from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.pointwise.complex import conjugated, real_part
+from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.shape import transpose
 
@@ -50,13 +54,13 @@ def _unpacked(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]
     """P, L, D, the rows of L's elements, and which elements belong to L."""
     P, rows, pairs = _layout(pivots)
     one = identity(LD._array.shape[-1], LD)
-    in_L = (tril(basis.ones_like(LD), -1) != 0) & ~pairs
-    L = basis.where(in_L, gather(LD, LD._array.ndim - 2, rows), one)
+    in_L = (tril(ones_like(LD), -1) != 0) & ~pairs
+    L = where(in_L, gather(LD, LD._array.ndim - 2, rows), one)
     kept = LD * one
     if hermitian and LD.is_complex():
-        kept = basis.cast(basis.real(kept), LD._array.dtype)
-    below = basis.where(pairs, LD, 0)
-    return basis.cast(P, LD._array.dtype), L, kept + below + _turned(below, hermitian), rows, in_L
+        kept = cast(real_part(kept), LD._array.dtype)
+    below = where(pairs, LD, 0)
+    return cast(P, LD._array.dtype), L, kept + below + _turned(below, hermitian), rows, in_L
 
 
 def _factor_back(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
@@ -64,16 +68,16 @@ def _factor_back(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list
     P, L, D, rows, in_L = _unpacked(LD, pivots, hermitian)
     g = grad[0]
     inverse = solved(D, identity(D._array.shape[-1], D))
-    of_X = matmul(adjoint(L), basis.where(in_L, gather(g, g._array.ndim - 2, rows), 0))
-    middle = basis.where(in_L, matmul(of_X, adjoint(inverse)), tril(g))
+    of_X = matmul(adjoint(L), where(in_L, gather(g, g._array.ndim - 2, rows), 0))
+    middle = where(in_L, matmul(of_X, adjoint(inverse)), tril(g))
     left = triangular(adjoint(L), middle, True, True)
-    right = left if hermitian else basis.conj(left)             # … L⁻¹, or its conjugate
+    right = left if hermitian else conjugated(left)             # … L⁻¹, or its conjugate
     whole = adjoint(triangular(adjoint(L), adjoint(right), True, True))
-    whole = matmul(adjoint(P), matmul(whole if hermitian else basis.conj(whole), P))
+    whole = matmul(adjoint(P), matmul(whole if hermitian else conjugated(whole), P))
     below = tril(whole, -1) + tril(_turned(whole, hermitian), -1)
     kept = whole * identity(D._array.shape[-1], D)
     if hermitian and kept.is_complex():
-        kept = basis.cast(basis.real(kept), kept._array.dtype)
+        kept = cast(real_part(kept), kept._array.dtype)
     return [below + kept]
 
 
@@ -121,7 +125,7 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
 def _solve_back(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
     if hermitian:
         return _ldl_solve(LD, pivots, grad, True)
-    return basis.conj(_ldl_solve(LD, pivots, basis.conj(grad), False))
+    return conjugated(_ldl_solve(LD, pivots, conjugated(grad), False))
 
 
 _ldl_solve = op("_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor",

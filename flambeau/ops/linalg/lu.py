@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import lapack
 from flambeau.kernels.refused import refuse
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.linalg.solvers import in_front, triangular
 from flambeau.ops.linalg.support import (
     adjoint,
@@ -34,6 +35,8 @@ from flambeau.ops.linalg.support import (
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
 from flambeau.ops.view.join import cat
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.ops.view.splitting import narrow
 
 # ---- factors ------------------------------------------------------------------------------------
@@ -120,8 +123,8 @@ def _wide(X: Tensor, m: int, n: int) -> Tensor:
     """X with zeros below and to the right, (m, n)."""
     lead, (rows, columns) = X._array.shape[:-2], X._array.shape[-2:]
     if columns < n:
-        X = cat([X, basis.new_zeros(X, (*lead, rows, n - columns))], -1)
-    return X if rows == m else cat([X, basis.new_zeros(X, (*lead, m - rows, n))], -2)
+        X = cat([X, new_zeros(X, (*lead, rows, n - columns))], -1)
+    return X if rows == m else cat([X, new_zeros(X, (*lead, m - rows, n))], -2)
 
 
 def _in_one(L: Any, U: Any, m: int, n: int) -> Any:
@@ -230,10 +233,10 @@ def by_factors(call: Any) -> Any:
     """The batching rule of solutions by factors with exchanges of rows: a right side may have
     other dimensions in front than those."""
     def rule(size: int, dims: Any, LU: Tensor, pivots: Tensor, B: Tensor, *rest: bool) -> Any:
-        LU, pivots = (basis.expand(t, (size, *t._array.shape)) if d is None
-                      else basis.movedim(t, d, 0) for t, d in zip((LU, pivots), dims))
+        LU, pivots = (expand_to(t, (size, *t._array.shape)) if d is None
+                      else movedim(t, d, 0) for t, d in zip((LU, pivots), dims))
         LU, B = in_front(size, (0, dims[2]), (LU, B))
-        pivots = basis.reshape(pivots, LU._array.shape[:-1])
+        pivots = reshape(pivots, LU._array.shape[:-1])
         return call()(LU, pivots, B, *rest), 0
     return rule
 

@@ -13,6 +13,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
+from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.reshaping import reshape, unsafe_view
 from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
 
@@ -66,11 +67,11 @@ def same_as_mv(input: Tensor, mat: Tensor, vec: Tensor) -> None:
 def adjoint(matrix: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
     flipped = transpose(matrix, -2, -1)
-    return basis.conj(flipped) if matrix._array.dtype.kind in "cW" else flipped
+    return conjugated(flipped) if matrix._array.dtype.kind in "cW" else flipped
 
 
 def conj(tensor: Tensor) -> Tensor:
-    return basis.conj(tensor) if tensor._array.dtype.kind in "cW" else tensor
+    return conjugated(tensor) if tensor._array.dtype.kind in "cW" else tensor
 
 
 # ---- the primitive products ----------------------------------------------------------------------

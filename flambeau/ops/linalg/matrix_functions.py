@@ -9,11 +9,13 @@ import numpy as np
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, int64
 from flambeau.core.promotion import convert, join
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import orthogonal
 from flambeau.kernels.matrix_exp import matrix_exp
 from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.create import ones_like, zeros_like
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.linalg.decompositions import singular_values
 from flambeau.ops.linalg.inverses import inv, inv_ex, numbers
 from flambeau.ops.linalg.support import (
@@ -33,6 +35,7 @@ from flambeau.ops.reduction.minmax import amax, amin
 from flambeau.ops.reduction.scan import cumprod
 from flambeau.ops.reduction.statistics import vector_norm
 from flambeau.ops.reduction.sums import sum
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import expand, movedim, unsqueeze
@@ -84,7 +87,7 @@ def _exp_derivative(A: Tensor, direction: Tensor) -> Tensor:
     if A._array.shape != direction._array.shape:
         direction = expand(direction, A._array.shape)
     top = cat([A, direction], -1)
-    bottom = cat([basis.zeros_like(A), A], -1)
+    bottom = cat([zeros_like(A), A], -1)
     return narrow(narrow(linalg_matrix_exp(cat([top, bottom], -2)), -2, 0, n), -1, n, n)
 
 
@@ -148,7 +151,7 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
         check_floating(A, name)
     rows, columns = _pair(dim, name, A._array.ndim)
     if dtype is not None:
-        A = basis.cast(A, as_numpy_dtype(dtype))
+        A = cast(A, as_numpy_dtype(dtype))
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim)
     if isinstance(ord, str) and ord != "nuc":
@@ -212,7 +215,7 @@ def cond(A: Tensor, p: Any) -> Tensor:
     if p in (None, 2, -2):
         S = singular_values(A)
         if not A._array.shape[-1] or not A._array.shape[-2]:
-            return basis.new_zeros(S, S._array.shape[:-1])
+            return new_zeros(S, S._array.shape[:-1])
         big, small = amax(S, -1), amin(S, -1)
         return small / big if p == -2 else big / small
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
@@ -288,9 +291,9 @@ def linalg_vander(x: Tensor, N: int | None) -> Tensor:
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
     if x._array.dtype.kind in "ui":
-        x = basis.cast(x, np.dtype(np.int64))
+        x = cast(x, np.dtype(np.int64))
     spread = unsqueeze(x, -1)
-    ones = basis.ones_like(spread)
+    ones = ones_like(spread)
     wide = expand(spread, (*x._array.shape, n - 1))
     return cat([ones, cumprod(wide, -1)], -1)
 
@@ -311,11 +314,11 @@ def vander(x: Tensor, N: int | None, increasing: bool) -> Tensor:
     if n < 0:
         raise RuntimeError("N must be non-negative.")
     if x._array.dtype.kind in "bui":
-        x = basis.cast(x, np.dtype(np.int64))
+        x = cast(x, np.dtype(np.int64))
     if n == 0:
         return wrap(np.empty((x._array.shape[0], 0), x._array.dtype))
     spread = unsqueeze(x, 1)
-    columns = [basis.ones_like(spread)]
+    columns = [ones_like(spread)]
     if n > 1:
         columns.append(cumprod(expand(spread, (x._array.shape[0], n - 1)), 1))
     result = cat(columns, 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
@@ -18,6 +18,7 @@ from flambeau.ops.linalg.support import check_same_type, differentiating
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
+from flambeau.ops.view import conjugate_views
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import permute, transpose, unsqueeze
@@ -330,7 +331,7 @@ def _checked_adjoint(self: Tensor, name: str) -> Tensor:
 
 
 def _adjoint_view(self: Tensor) -> Tensor:
-    return basis.conj_view(transpose(self, -2, -1) if self.ndim else self)
+    return conjugate_views.conj(transpose(self, -2, -1) if self.ndim else self)
 
 
 @op("adjoint(Tensor(a) self) -> Tensor(a)")

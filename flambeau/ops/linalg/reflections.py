@@ -7,10 +7,11 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import orthogonal
 from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.support import (
     adjoint,
     by_columns,
@@ -20,6 +21,8 @@ from flambeau.ops.linalg.support import (
     matmul,
 )
 from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise.complex import conjugated, real_part
+from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.splitting import narrow
@@ -39,22 +42,22 @@ def _reflect_by_columns(A: Tensor) -> tuple[Tensor, Tensor]:
     1 - tau v vᴴ, v = (1, t / (a - b)), tau = (b - a) / b, turns it to (b, 0), b = -sign(Re a) |x|.
     """
     m, n = A._array.shape[-2:]
-    k, nothing = min(m, n), basis.zeros_like(A)
+    k, nothing = min(m, n), zeros_like(A)
     upper, lower, factors = [narrow(nothing, -2, k, m - k)], [narrow(nothing, -1, k, n - k)], []
     for i in range(k):
         first, tail = A[..., :1, :1], A[..., 1:, :1]
-        squares = basis.real(tail * basis.conj(tail)).sum(-2, True)
-        still = (squares == 0) & (first == basis.real(first))           # the column is turned
-        size = basis.where(still, 1, basis.real(first * basis.conj(first)) + squares)
-        b = basis.where(basis.real(first) < 0, size.sqrt(), -size.sqrt())
-        factors.append(basis.where(still, 0, (b - first) / b).squeeze(-1))
-        v = tail / basis.where(still, 1, first - b)
+        squares = real_part(tail * conjugated(tail)).sum(-2, True)
+        still = (squares == 0) & (first == real_part(first))           # the column is turned
+        size = where(still, 1, real_part(first * conjugated(first)) + squares)
+        b = where(real_part(first) < 0, size.sqrt(), -size.sqrt())
+        factors.append(where(still, 0, (b - first) / b).squeeze(-1))
+        v = tail / where(still, 1, first - b)
         rest = A[..., 1:]
-        turned = basis.conj(factors[-1]).unsqueeze(-1) * (
+        turned = conjugated(factors[-1]).unsqueeze(-1) * (
             rest[..., :1, :] + matmul(adjoint(v), rest[..., 1:, :]))
         row = rest[..., :1, :] - turned
         A = rest[..., 1:, :] - matmul(v, turned)
-        upper.insert(-1, cat([nothing[..., :1, :i], basis.where(still, first, b), row], -1))
+        upper.insert(-1, cat([nothing[..., :1, :i], where(still, first, b), row], -1))
         lower.insert(-1, cat([nothing[..., :i + 1, :1], v], -2))
     return by_columns(cat(upper, -2) + cat(lower, -1)), cat(factors, -1)
 
@@ -87,22 +90,22 @@ def _reflected_back(grad: Tensor, A: Tensor, tau: Tensor, X: Tensor, adjoint_of:
     order = range(k) if adjoint_of else range(k - 1, -1, -1)
     for i in order:
         v, t = narrow(V, -1, i, 1), narrow(tau, -1, i, 1).unsqueeze(-1)
-        t = basis.conj(t) if adjoint_of else t
+        t = conjugated(t) if adjoint_of else t
         seen = matmul(adjoint(v), X)
         vectors.append(v), factors.append(t), before.append((X, seen))
         X = X - t * matmul(v, seen)
-    g_vectors, g_factors = [basis.zeros_like(V[..., :1])] * k, [basis.zeros_like(tau[..., :1])] * k
+    g_vectors, g_factors = [zeros_like(V[..., :1])] * k, [zeros_like(tau[..., :1])] * k
     for i, v, t, (X, seen) in reversed(list(zip(order, vectors, factors, before))):
         met = matmul(adjoint(v), grad)
         g = -matmul(met, adjoint(seen))
-        g_factors[i] = (basis.conj(g) if adjoint_of else g).squeeze(-1)
-        g_vectors[i] = -basis.conj(t) * matmul(grad, adjoint(seen)) - t * matmul(X, adjoint(met))
-        grad = grad - basis.conj(t) * matmul(v, met)
+        g_factors[i] = (conjugated(g) if adjoint_of else g).squeeze(-1)
+        g_vectors[i] = -conjugated(t) * matmul(grad, adjoint(seen)) - t * matmul(X, adjoint(met))
+        grad = grad - conjugated(t) * matmul(v, met)
     if not k:
-        return [basis.zeros_like(A), basis.zeros_like(tau), grad]
+        return [zeros_like(A), zeros_like(tau), grad]
     gA = tril(cat(g_vectors, -1), -1)
     if A._array.shape[-1] > k:
-        rest = basis.zeros_like(narrow(A, -1, k, A._array.shape[-1] - k))
+        rest = zeros_like(narrow(A, -1, k, A._array.shape[-1] - k))
         gA = cat([gA, rest.expand(*gA._array.shape[:-1], rest._array.shape[-1])], -1)
     return [gA, cat(g_factors, -1), grad]
 

@@ -8,13 +8,15 @@ import numpy as np
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.kernels import lapack
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.linalg.matmul import adjoint, conj, matmul
 from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.pointwise.complex import real_part
+from flambeau.ops.view.conversion import cast, contiguous
 from flambeau.ops.view.diagonal import diagonal
-from flambeau.ops.view.shape import movedim, transpose, unsqueeze
+from flambeau.ops.view.shape import expand_to, movedim, transpose, unsqueeze
 
 HIDDEN: dict[str, Any] = {"namespace": None, "method": False}
 
@@ -120,14 +122,14 @@ def differentiating(*tensors: Tensor) -> bool:
 
 def by_columns(X: Tensor) -> Tensor:
     """The same matrices in LAPACK's layout, each column by column."""
-    return transpose(basis.contiguous(transpose(X, -2, -1)), -2, -1)
+    return transpose(contiguous(transpose(X, -2, -1)), -2, -1)
 
 
 def leading(call: Any) -> Any:
     """The batching rule of ops whose tensors all take the batch as one more leading dimension;
     `call()` gives what calls the op when the rule runs."""
     def rule(size: int, dims: Any, *canonical: Any) -> Any:
-        tensors = [basis.expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
+        tensors = [expand_to(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
                    for t, d in zip(canonical, dims)]
         found = call()(*tensors, *canonical[len(dims):])
         return found, 0 if isinstance(found, Tensor) else [0] * len(found)
@@ -147,12 +149,12 @@ def plus(*terms: Any) -> Any:
 
 
 def real_diagonal(X: Tensor) -> Tensor:
-    return basis.real(diagonal(X, 0, -2, -1))
+    return real_part(diagonal(X, 0, -2, -1))
 
 
 def with_type_of(X: Tensor, like: Tensor) -> Tensor:
     d = like._array.dtype
-    return X if X._array.dtype == d else basis.cast(X, d)
+    return X if X._array.dtype == d else cast(X, d)
 
 
 def constant(values: np.ndarray, like: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import public
 from flambeau.core.promotion import is_half, type_name
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.parts import ThroughParts
 from flambeau.dispatch.python_functions import python_function
@@ -21,6 +21,7 @@ from flambeau.ops.fused import fused
 from flambeau.ops.nn.softmax import softmax
 from flambeau.ops.node_names import one_node, times
 from flambeau.ops.pointwise.arithmetic import c_name
+from flambeau.ops.view.conversion import cast
 
 NETWORK = "nn.functional"
 _INNER: dict[str, Any] = {"function": False, "method": False, "out": False}
@@ -225,10 +226,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
         own = query._array.dtype
         if is_half(own):                    # rounded at the end alone
             query, key, value, attn_mask = [
-                basis.cast(t, np.float32) if t is not None and t._array.dtype == own else t
+                cast(t, np.float32) if t is not None and t._array.dtype == own else t
                 for t in (query, key, value, attn_mask)]
         result = attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
-        return basis.cast(result, own) if is_half(own) else result
+        return cast(result, own) if is_half(own) else result
     lead = query._array.shape[:-2]
     if not lead == key._array.shape[:-2] == value._array.shape[:-2]:
         lead = broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])

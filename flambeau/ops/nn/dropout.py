@@ -12,11 +12,13 @@ import numpy as np
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import random as kernels
 from flambeau.kernels.refused import no_kernel
 from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.random.fills import bernoulli_fill, drawn, is_common, stream_of
+from flambeau.ops.view.conversion import clone
 
 SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
 
@@ -57,14 +59,14 @@ def _is_identity(input: Tensor, p: float, train: bool) -> bool:
     return not train or p == 0 or not input._array.size
 
 
-def _dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any) -> Tensor:
+def _dropped(input: Tensor, p: float, train: bool, feature: bool, times: Any) -> Tensor:
     if _is_identity(input, p, train):
         return input
     if p == 1:
-        return mul(input, _zero(input))
+        return times(input, _zero(input))
     mask = dropout_mask(input, p, feature)
     _check_type(input._array.dtype)                 # as PyTorch does, after it has drawn
-    return mul(input, mask)
+    return times(input, mask)
 
 
 def _zero(input: Tensor) -> Tensor:
@@ -77,20 +79,20 @@ def _check_type(array_type: np.dtype) -> None:
                            f"{type_name(from_numpy_dtype(array_type))}")
 
 
-def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any,
-                   add: Any) -> Tensor:
+def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, times: Any,
+                   plus: Any) -> Tensor:
     if _is_identity(input, p, train):
         return input
     if p == 1:
-        return mul(input, _zero(input))
+        return times(input, _zero(input))
     target = input._array.dtype
     shape, like = _shape_of_mask(input, feature)
     kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
     _check_type(np.dtype(np.int64) if target.kind == "b" else target)
     scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     shift = SATURATION * scale
-    offset = basis.add(basis.mul(basis.add(kept, -1), shift), shift * p)
-    return add(mul(input, basis.mul(kept, scale)), offset)
+    offset = add(mul(add(kept, -1), shift), shift * p)
+    return plus(times(input, mul(kept, scale)), offset)
 
 
 @composite
@@ -101,13 +103,13 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> flambeau.dropout(flambeau.ones(3), 0.5, train=False)
     tensor([1., 1., 1.])
     """
-    return _dropped(input, p, train, False, basis.mul)
+    return _dropped(input, p, train, False, mul)
 
 
 @composite
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout of whole channels: of all elements with the same first two indices."""
-    return _dropped(input, p, train, True, basis.mul)
+    return _dropped(input, p, train, True, mul)
 
 
 @composite
@@ -116,13 +118,13 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
     Klambauer et al., Self-normalizing neural networks, NeurIPS 2017.
     """
-    return _alpha_dropped(input, p, train, False, basis.mul, basis.add)
+    return _alpha_dropped(input, p, train, False, mul, add)
 
 
 @composite
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`alpha_dropout` of whole channels."""
-    return _alpha_dropped(input, p, train, True, basis.mul, basis.add)
+    return _alpha_dropped(input, p, train, True, mul, add)
 
 
 @composite
@@ -157,9 +159,9 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     boolean = np.dtype(np.bool_)
     if train is False or not input._array.size:
         kept = drawn(input._array.shape, boolean, lambda array: array.fill(True), input._device)
-        return basis.clone(input), kept
+        return clone(input), kept
     kept = drawn(input._array.shape, boolean, bernoulli_fill(boolean, 1 - p, None), input._device)
     scale = 0.0 if p == 1 else 1 / (1 - p)
-    product = basis.mul(input, kept)
+    product = mul(input, kept)
     _check_type(product._array.dtype)
-    return basis.mul(product, scale), kept
+    return mul(product, scale), kept

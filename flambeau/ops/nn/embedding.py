@@ -9,12 +9,13 @@ import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.devices import cpu
 from flambeau.core.op import public
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing as kernels
 from flambeau.kernels.network import checked
 from flambeau.ops.pointwise.arithmetic import class_of
+from flambeau.ops.view.shape import movedim
 
 NETWORK = "nn.functional"
 
@@ -26,9 +27,9 @@ def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, pa
                        scale: bool, sparse: bool) -> Any:
     if dims[0] is None:
         return embedding_op(weight, indices, padding_idx, scale), dims[1]
-    w = basis.movedim(weight, dims[0], 0)
+    w = movedim(weight, dims[0], 0)
     rows = w._array.shape[1]
-    i = indices.unsqueeze(0) if dims[1] is None else basis.movedim(indices, dims[1], 0)
+    i = indices.unsqueeze(0) if dims[1] is None else movedim(indices, dims[1], 0)
     offset = flambeau.arange(size).reshape(size, *(1,) * (i._array.ndim - 1)) * rows
     flat = w.reshape(size * rows, w._array.shape[2])
     found = embedding_op(flat, i + offset, -1, scale)
@@ -40,7 +41,7 @@ def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, pa
 def _table_grads_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, count: int,
                          padding_idx: int, scale: bool) -> Any:
     """The tables of all slices as one below the other."""
-    grad, indices = (t.expand(size, *t.shape) if d is None else basis.movedim(t, d, 0)
+    grad, indices = (t.expand(size, *t.shape) if d is None else movedim(t, d, 0)
                      for t, d in zip((grad, indices), dims))
     if padding_idx >= 0:
         grad = grad.masked_fill((indices == padding_idx).unsqueeze(-1), 0)

@@ -8,12 +8,13 @@ import flambeau
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import class_name
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import softmax as kernels
 from flambeau.ops.node_names import one_node
 from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.view.conversion import cast
 
 _INSIDE: dict[str, Any] = {"function": False, "method": False, "out": False}
 _REAL = "bBilUcW8"
@@ -41,7 +42,7 @@ def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> A
 
     def body(self: Tensor, dim: int, dtype: Any) -> Tensor:
         if dtype is not None:
-            self = basis.cast(self, as_numpy_dtype(dtype))
+            self = cast(self, as_numpy_dtype(dtype))
         return inner(self, dim, False)
 
     return inner, op(f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",

@@ -24,8 +24,10 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.coercion import stored
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import times
 from flambeau.ops.out_types import FOUND_TYPE
+from flambeau.ops.view.conversion import cast
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ sign = pointwise("sign(Tensor self) -> Tensor", kernel=kernels.sign, d=0, out_ty
 def _sgn_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Only what turns the unit number changes it: the part of `grad` across its direction."""
     if self._array.dtype.kind not in "cW":
-        return basis.zeros_like(grad)
+        return zeros_like(grad)
     size = abs(self)
     across = grad - basis.real(grad * basis.conj(result)) * result
     return basis.where(size == 0, 0, across / basis.where(size == 0, 1, size))
@@ -262,7 +264,7 @@ def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
         zero = exponent == 0
         return basis.where(zero, 0, exponent * pow(self, basis.where(zero, 1, exponent) - 1))
     if exponent == 0:
-        return basis.zeros_like(self)
+        return zeros_like(self)
     # also where this is `self` or 1: higher derivatives go through it, as PyTorch's do
     return times(pow(self, exponent - 1), exponent)
 
@@ -273,7 +275,7 @@ def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     if not isinstance(self, Tensor):
         self = wrap(convert(np.asarray(self), result._array.dtype))
     elif self._array.dtype not in FLOATING:
-        self = basis.cast(self, result._array.dtype)
+        self = cast(self, result._array.dtype)
     if exponent._array.dtype.kind in "cW":
         flat = (exponent.imag == 0) & (exponent.real >= 0)
     else:
@@ -325,7 +327,7 @@ def float_power(self: Any, exponent: Any) -> Tensor:
                      else isinstance(x, complex) for x in (self, exponent))
     target, number = (_COMPLEX, complex) if is_complex else (_DOUBLE, float)
     return pow(*[number(x) if not isinstance(x, Tensor) else x if x._array.dtype is target
-                 else basis.cast(x, target) for x in (self, exponent)])
+                 else cast(x, target) for x in (self, exponent)])
 
 
 _DOUBLE, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
@@ -359,7 +361,7 @@ def together(*tensors: Any) -> tuple[Tensor, ...]:
     if all(t._array.dtype is first for t in tensors):
         return tensors
     wanted = result_type([t._array for t in tensors]).numpy
-    return tuple([t if t._array.dtype == wanted else basis.cast(t, wanted) for t in tensors])
+    return tuple([t if t._array.dtype == wanted else cast(t, wanted) for t in tensors])
 
 
 def _whole(dtype: np.dtype, value: Any) -> Any:
@@ -452,7 +454,7 @@ threshold_backward = pointwise(
     kernel=kernels.threshold_backward,
     vjp=lambda grad, self, threshold, needs: (
         threshold_backward(grad, self, threshold) if needs[0] else None,
-        basis.zeros_like(grad) if needs[1] else None),
+        zeros_like(grad) if needs[1] else None),
     method=False, inplace=False)
 
 basis.add, basis.mul, basis.div, basis.neg = add, mul, div, neg

@@ -10,8 +10,10 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import check_tensors
+from flambeau.ops.factory.create import ones_like
 from flambeau.ops.pointwise.arithmetic import abs
 from flambeau.ops.pointwise.complex import imag
+from flambeau.ops.view.conversion import cast
 
 
 def _comparison(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", kinds: str = ""
@@ -72,7 +74,7 @@ signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=Fals
 def isreal(input: Tensor) -> Tensor:
     """Is the imaginary part zero?"""
     return eq(imag(input), 0) if input._array.dtype.kind in "cW" else eq(
-        basis.ones_like(input), 1)
+        ones_like(input), 1)
 
 
 _CLOSE = ("Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
@@ -100,9 +102,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     if rtol == 0 and atol == 0:
         return close
     if input._array.dtype.kind == "b":
-        input, other = (basis.cast(t, _int64()) for t in (input, other))
+        input, other = (cast(t, _int64()) for t in (input, other))
     if input._array.dtype.kind in "ui":
-        other = basis.cast(other, _default_float())
+        other = cast(other, _default_float())
     allowed = abs(other * rtol) + atol
     distance = abs(input - other)
     return close | (isfinite(distance) & le(distance, allowed))

@@ -11,9 +11,11 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import complex as kernels
 from flambeau.kernels import conj, views
-from flambeau.ops.factory.create import full_like
+from flambeau.ops.factory.create import full_like, zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import sgn
+from flambeau.ops.view.conversion import contiguous
+from flambeau.ops.view.shape import movedim, select
 
 _conj = pointwise("conj_physical(Tensor self) -> Tensor",
                   kernel=lambda x: conj(x) if x.dtype.kind in "cW" else x.copy(),
@@ -68,7 +70,7 @@ def _polar_gradients(grad: Tensor, result: Tensor, needs: Any) -> Any:
 def _polar_tangent(abs: Tensor, angle: Tensor, result: Tensor, abs_t: Tensor,
                    angle_t: Tensor) -> Tensor:
     turned = complex(abs_t * angle.cos(), abs_t * angle.sin())
-    return turned + result * complex(basis.zeros_like(angle_t), angle_t)
+    return turned + result * complex(zeros_like(angle_t), angle_t)
 
 
 polar = pointwise(
@@ -102,7 +104,7 @@ def _real(input: Tensor) -> Tensor:
         return input
     if input._edge is None and not input._conjugated:
         return real_view(input)             # in one step, since no node will be seen
-    return basis.select(view_as_real(basis.conj_view(input) if input._conjugated else input), -1, 0)
+    return select(view_as_real(basis.conj_view(input) if input._conjugated else input), -1, 0)
 
 
 def _imag(input: Tensor) -> Tensor:
@@ -111,8 +113,8 @@ def _imag(input: Tensor) -> Tensor:
     if input._edge is None and not input._conjugated:
         return imag_view(input)
     if input._conjugated:
-        return basis.select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
-    return basis.select(view_as_real(input), -1, 1)
+        return select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
+    return select(view_as_real(input), -1, 1)
 
 
 real = op("real(Tensor(a) self) -> Tensor(a)", body=_real, method=False,
@@ -141,7 +143,7 @@ view_as_real = op(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
     kernel=kernels.view_as_real, kind="linear", replay=True, canonical=_as_real_checked,
     kernel_checks=True, method=False, batch=lambda size, dims, self: (view_as_real(self), dims[0]),
-    d_self=lambda grad: view_as_complex(basis.contiguous(grad)),
+    d_self=lambda grad: view_as_complex(contiguous(grad)),
     doc="A complex tensor as a real one with a last dimension of 2, on the same memory.")
 
 
@@ -168,10 +170,14 @@ view_as_complex = op(
     kernel=kernels.view_as_complex, kind="linear", replay=True, canonical=_as_complex_checked,
     kernel_checks=True, method=False,
     batch=lambda size, dims, self: (
-        view_as_complex(basis.contiguous(basis.movedim(self, dims[0], 0))), 0),
-    d_self=lambda grad: view_as_real(basis.contiguous(grad)),
+        view_as_complex(contiguous(movedim(self, dims[0], 0))), 0),
+    d_self=lambda grad: view_as_real(contiguous(grad)),
     doc="A real tensor with a last dimension of 2 as a complex one, on the same memory.")
 
 
-basis.conj = conjugated
-basis.real = lambda tensor: real_view(tensor) if tensor._array.dtype.kind in "cW" else tensor
+def real_part(tensor: Tensor) -> Tensor:
+    """`real` of complex numbers; real ones as they are."""
+    return real_view(tensor) if tensor._array.dtype.kind in "cW" else tensor
+
+
+basis.conj, basis.real = conjugated, real_part

@@ -18,8 +18,13 @@ from flambeau.kernels import special, views
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.pointwise.arithmetic import as_number, c_name
 from flambeau.ops.pointwise.comparison import isfinite
+from flambeau.ops.view.conversion import cast
+from flambeau.ops.view.copying import copy
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand_to, movedim
 
 # ---- where --------------------------------------------------------------------------------------
 
@@ -249,10 +254,10 @@ def _everywhere(self: np.ndarray, value: np.ndarray) -> np.ndarray:
 def _fill_batched(size: int, dims: Any, self: Tensor, value: Tensor) -> Any:
     if dims[1] is None:
         return fill(self, value), dims[0]
-    whole = basis.expand(self, (size, *self._array.shape)) if dims[0] is None \
-        else basis.movedim(self, dims[0], 0)
-    values = basis.reshape(value, (size, *(1,) * (whole._array.ndim - 1)))
-    return basis.copy(whole, values), 0
+    whole = expand_to(self, (size, *self._array.shape)) if dims[0] is None \
+        else movedim(self, dims[0], 0)
+    values = reshape(value, (size, *(1,) * (whole._array.ndim - 1)))
+    return copy(whole, values), 0
 
 
 fill = op(
@@ -260,18 +265,18 @@ fill = op(
     kernel=_number_everywhere, shape="self",
     inplace=True, inplace_function=True, inplace_node="FillBackward2", out=False,
     overlap="anywhere", d_self=0,
-    jvp=lambda self_t: basis.zeros_like(self_t),
+    jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self, value: (fill(self, value), dims[0]),
     doc="A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor.")
 op("fill.Tensor(Tensor self, Tensor value) -> Tensor", joins=fill,
    kernel=_everywhere, kind="linear", canonical=_one_element, kernel_checks=True, shape="self",
    inplace=True, inplace_node="FillBackward3", out=False,
    d_self=0, node="FillBackward1", batch=_fill_batched,
-   d_value=lambda grad, value_dtype: basis.cast(grad.sum(), value_dtype))
+   d_value=lambda grad, value_dtype: cast(grad.sum(), value_dtype))
 zero = op(
     "zero(Tensor self) -> Tensor", kernel=lambda self: views.full_like(self, 0), shape="self",
     function=False, inplace=True, inplace_function=True, out=False,
-    overlap="anywhere", d_self=0, jvp=lambda self_t: basis.zeros_like(self_t),
+    overlap="anywhere", d_self=0, jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self: (zero(self), dims[0]), doc="Zeros like `input`.")
 
 del Tensor.fill, Tensor.zero                # which are methods in place only

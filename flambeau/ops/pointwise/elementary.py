@@ -9,7 +9,10 @@ from flambeau import kernels
 from flambeau.core.op import over
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.pointwise import pointwise
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.pointwise.arithmetic import mul, neg, rsqrt
+from flambeau.ops.pointwise.complex import conjugated, real_part
+from flambeau.ops.pointwise.conditional import where
 
 # ---- exponentials and logarithms ----------------------------------------------------------------
 
@@ -71,7 +74,7 @@ atan = pointwise("atan(Tensor self)", refuses=("atan_vml_cpu", ""), kernel=kerne
 def _squared_distance(self: Tensor, other: Tensor):
     """x² + y², infinite at the origin, where the angle has the subgradient 0."""
     square = self * self + other * other
-    return basis.where(square == 0, inf, square)
+    return where(square == 0, inf, square)
 
 
 atan2 = pointwise("atan2(Tensor self, Tensor other)", kernel=kernels.arctan2, floating=True,
@@ -112,14 +115,14 @@ _degrees("rad2deg", 180 / pi, "Angles in radians as degrees.")
 def _turning(self: Tensor):
     """The change of a complex number that turns it by one radian a unit: i z / |z|²."""
     if self._array.dtype.kind not in "cW":
-        return basis.zeros_like(self)
-    size = basis.real(self * basis.conj(self))
-    return basis.where(size == 0, 0, self * 1j / basis.where(size == 0, 1, size))
+        return zeros_like(self)
+    size = real_part(self * conjugated(self))
+    return where(size == 0, 0, self * 1j / where(size == 0, 1, size))
 
 
 angle = pointwise("angle(Tensor self)", kernel=kernels.angle, floating=True, inplace=False,
                   vjp=lambda grad, self: grad * _turning(self),
-                  jvp=lambda self_t, self: basis.real(self_t * basis.conj(_turning(self))),
+                  jvp=lambda self_t, self: real_part(self_t * conjugated(_turning(self))),
                   doc="The angle of complex numbers, in (-π, π]; of real ones 0 or π.")
 
 # ---- the error function -------------------------------------------------------------------------

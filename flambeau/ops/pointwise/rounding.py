@@ -8,12 +8,14 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, default_float
 from flambeau.core.promotion import convert, is_half
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import special
 from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
-from flambeau.ops.pointwise.arithmetic import div, neg, operator
+from flambeau.ops.pointwise.arithmetic import div, mul, neg, operator
+from flambeau.ops.pointwise.complex import conjugated
 
 # ---- to whole numbers ---------------------------------------------------------------------------
 
@@ -84,9 +86,9 @@ def _divided(self: np.ndarray, other: np.ndarray, rounding_mode: str | None) -> 
 def _divided_vjp(grad: Tensor, self: Tensor, other: Any, rounding_mode: str | None, needs: Any
                  ) -> Any:
     if rounding_mode is not None:
-        return [basis.zeros_like(grad) if n else None for n in needs]
-    first = basis.div(grad, basis.conj(other) if isinstance(other, Tensor) else other)
-    return first, basis.mul(grad, basis.conj(neg(self / other / other))) if needs[1] else None
+        return [zeros_like(grad) if n else None for n in needs]
+    first = div(grad, conjugated(other) if isinstance(other, Tensor) else other)
+    return first, mul(grad, conjugated(neg(self / other / other))) if needs[1] else None
 
 
 pointwise("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",

@@ -32,6 +32,8 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.dispatch.members import member
+from flambeau.ops.view import copying
+from flambeau.ops.view.splitting import unbind
 from flambeau.transforms.watched_members import watch_class
 
 
@@ -148,7 +150,7 @@ class Conversion:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(basis.unbind(self, 0))
+        return iter(unbind(self, 0))
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
@@ -286,7 +288,7 @@ class Copying:
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
-        result = alias(basis.resolved(data)._array if data._conjugated or data._negated
+        result = alias(data.resolve_conj().resolve_neg()._array if data._conjugated or data._negated
                        else data._array, cls)
         result._counter = data._counter
         if require_grad:
@@ -301,7 +303,7 @@ class Copying:
 
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
-        result = basis.alias(self)
+        result = copying.alias(self)
         if type(result) is cls:
             return result
         other = alias(result._array, cls)

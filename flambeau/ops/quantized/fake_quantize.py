@@ -10,8 +10,9 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
+from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.quantized.tensors import affine_parameters
 
 
@@ -44,7 +45,7 @@ _in_range = _part("fake_quantize_in_range", _is_in_range)
 
 def _declare(name: str, node: str) -> Any:
     return _part(name, _rounded, node=f"FakeQuantizePer{node}Backward0",
-                 d_self=lambda grad, self, scale, zero_point, quant_min, quant_max: basis.mul(
+                 d_self=lambda grad, self, scale, zero_point, quant_min, quant_max: mul(
                      grad, _in_range(self, scale, zero_point, quant_min, quant_max)))
 
 

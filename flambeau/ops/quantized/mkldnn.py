@@ -22,10 +22,11 @@ from flambeau.core import devices, dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
+from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.ops.coercion import each_result
 from flambeau.ops.sparse.tensors import publish, sparse_op
+from flambeau.ops.view.conversion import cast, clone
 
 HELD = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.int8)
 _NAMES = "float, bfloat16, half, uint8, int8"
@@ -138,7 +139,7 @@ overrides.internal_types.add(OpaqueTensor)
 # ---- the two conversions -------------------------------------------------------------------------
 
 def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
-    return array.copy() if dtype is None else basis.cast(wrap(array), dtype.numpy)._array.copy()
+    return array.copy() if dtype is None else cast(wrap(array), dtype.numpy)._array.copy()
 
 
 @functools.cache
@@ -297,7 +298,7 @@ def _copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
         raise RuntimeError("copy_mkldnn_: between mkldnn layout and dense Tensors is not "
                            f"implemented! Found self type = {_title(target)} and src type = "
                            f"{_title(source)}")
-    return _store(target, dispatch(basis.clone, (source,), {}))
+    return _store(target, dispatch(clone, (source,), {}))
 
 
 def _fill(target: Tensor, value: Any) -> Tensor:

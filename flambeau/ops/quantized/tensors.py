@@ -17,9 +17,10 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
+from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
 from flambeau.dispatch.members import member
 from flambeau.ops.coercion import each_result
+from flambeau.ops.view.conversion import detach
 
 HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
         narrow_dtypes.qint32: np.dtype(np.int32), narrow_dtypes.quint4x2: np.dtype(np.uint8),
@@ -123,7 +124,7 @@ class QuantizedTensor(Tensor):
         return dequantize(self).item()
 
     def detach(self) -> Tensor:
-        return dispatch(basis.detach, (self,), {})
+        return dispatch(detach, (self,), {})
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         return self.to(dtype) if dtype else f"torch.quantized.{_TITLES[self.dtype]}Tensor"

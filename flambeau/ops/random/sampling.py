@@ -21,7 +21,8 @@ from flambeau.dispatch.factory import finish, type_of_out
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
-from flambeau.ops.coercion import values_below
+from flambeau.ops.coercion import store, values_below
+from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.random.draws import fill_out
 from flambeau.ops.random.fills import (
     SAME_BATCHED,
@@ -35,6 +36,7 @@ from flambeau.ops.random.fills import (
     vmap_level,
 )
 from flambeau.ops.special.functions import _standard_gamma_grad
+from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.transforms import meta
 
 _GENERATOR = "Generator? generator=None"
@@ -54,8 +56,8 @@ def sampled(sampler: Any, *canonical: Any) -> Tensor:
 
 
 def _sampled_whole(sampler: Any, canonical: Any, level: Any, pairs: Any) -> Tensor:
-    whole = [basis.movedim(value, bdim, 0) if bdim is not None
-             else basis.expand(value, (level.size, *value._array.shape))
+    whole = [movedim(value, bdim, 0) if bdim is not None
+             else expand_to(value, (level.size, *value._array.shape))
              for value, bdim in pairs]
     return level.wrap(sampled(sampler, *sampler.with_inputs(canonical, whole)), 0)
 
@@ -126,7 +128,7 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
 
 
 def _given(result: Tensor, out: Any, function: Any, read: Any = ()) -> Tensor:
-    return result if out is None else basis.into(out, function.op, result, read)
+    return result if out is None else store(out, function.op, result, read)
 
 
 @op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True, overlap="element")
@@ -189,7 +191,7 @@ def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         shape = np.broadcast_shapes(a._array.shape, b._array.shape)
     except ValueError:
         raise broadcast_error(a._array.shape, b._array.shape) from None
-    return basis.expand(a, shape), basis.expand(b, shape)
+    return expand_to(a, shape), expand_to(b, shape)
 
 
 @op(f"multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, {_GENERATOR}) -> "
@@ -292,13 +294,13 @@ def _check_deviation(std: Any) -> None:
 
 
 _gamma = sampler("standard_gamma", kernels.standard_gamma,
-                  d_self=lambda grad, self, result: basis.mul(
+                  d_self=lambda grad, self, result: mul(
                       grad, _standard_gamma_grad(self, result)))
 
 
 def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Each concentration moves its own share, at the cost of all shares in proportion."""
-    total = basis.expand(self.sum(-1, True), self._array.shape)
+    total = expand_to(self.sum(-1, True), self._array.shape)
     outcome = (result * grad).sum(-1, True)
     return _dirichlet_grad(result, self, total) * (grad - outcome)
 

@@ -8,13 +8,16 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.op import primitive
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
 from flambeau.kernels import searching as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.pointwise.arithmetic import c_name
+from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import batch_as_rows, movedim
 
 _TYPES = ("torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
           "{c_found} and hist {c_out}")
@@ -30,14 +33,14 @@ def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarr
 
 
 def _histc_batched(size: int, dims: Any, self: Tensor, *rest: Any) -> Any:
-    return histc_rows(basis.rows(self, dims[0], size), *rest), 0
+    return histc_rows(batch_as_rows(self, dims[0], size), *rest), 0
 
 
 def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> Any:
-    moved = basis.movedim(self, dims[0], 0)
+    moved = movedim(self, dims[0], 0)
     count, extent = moved._array.shape[1:]
-    found = histc_rows(basis.reshape(moved, (size * count, extent)), bins, *rest)
-    return basis.reshape(found, (size, count, bins)), 0
+    found = histc_rows(reshape(moved, (size * count, extent)), bins, *rest)
+    return reshape(found, (size, count, bins)), 0
 
 
 histc_rows = op(
@@ -86,8 +89,8 @@ def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor)
     """Each weight counts in its bin; where the points lie changes nothing until they leave it."""
     found: list[Any] = [None] * len(needs)
     if needs[1] and weight is not None and grad[0] is not None:
-        counted = take(grad[0], basis.where(result1 < 0, 0, result1))
-        found[1] = basis.reshape(basis.where(result1 < 0, 0, counted), weight._array.shape)
+        counted = take(grad[0], where(result1 < 0, 0, result1))
+        found[1] = reshape(where(result1 < 0, 0, counted), weight._array.shape)
     return found
 
 
@@ -132,7 +135,7 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
     if density:
         total = total / total.sum()
         for axis, e in enumerate(edges):
-            total = total / basis.reshape(e.diff(), [-1 if i == axis else 1 for i in range(axes)])
+            total = total / reshape(e.diff(), [-1 if i == axis else 1 for i in range(axes)])
     return (total, *edges)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from flambeau import kernels
 from flambeau.core.op import table
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.indexing.gather import gather, scatter_add
@@ -14,7 +14,8 @@ from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.comparison import isnan, maximum, minimum
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.reduction.sums import restore
-from flambeau.ops.view.shape import squeeze, unsqueeze
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import batch_as_rows, squeeze, unsqueeze
 
 # ---- what they share ----------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ def _overloads(name: str, other: Any, doc: str) -> Any:
         refuses=(f"{name}_all", "UcW8"), node=f"{title}Backward1", doc=doc,
         out_device=OUT_DEVICE, overlap="element",
         batch=lambda size, dims, self: (
-            table[f"a{name}"].call(basis.rows(self, dims[0], size), 1, False), 0),
+            table[f"a{name}"].call(batch_as_rows(self, dims[0], size), 1, False), 0),
         d_self=lambda grad, self, result: evenly(grad, self, result, None, False))
     op(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
        joins=function, kernel=getattr(kernels, f"{name}_along"), dims="dim",
@@ -133,9 +134,9 @@ def _place(name: str, doc: str) -> Any:
     def of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
         if dim is not None:
             return NotImplemented
-        found = table[name].call(basis.rows(self, dims[0], size), 1, False)
+        found = table[name].call(batch_as_rows(self, dims[0], size), 1, False)
         ones = (1,) * (self._array.ndim - 1) if keepdim else ()
-        return basis.reshape(found, (size, *ones)), 0
+        return reshape(found, (size, *ones)), 0
 
     return op(f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
               kernel=getattr(kernels, name), dims="dim", batch=of_rows, doc=doc,

@@ -15,6 +15,7 @@ from flambeau.ops.factory.create import eye, ones
 from flambeau.ops.indexing.gather import gather
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import abs
+from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import exp, log
 from flambeau.ops.reduction.minmax import put_along
@@ -55,7 +56,7 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     if not self._array.ndim:
         return grad
     if not has_zero(self):
-        return _from_the_end(grad * basis.conj(result), dim) / basis.conj(self)
+        return _from_the_end(grad * conjugated(result), dim) / conjugated(self)
     if not (grad_enabled() or interceptors or type(grad) not in plain):
         return _cumprod_back_with_zeros(grad, self, result, dim)
     # row i of `others` is the input with a 1 in place i
@@ -63,7 +64,7 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     last = movedim(self, dim, -1)
     diagonal = eye(n, dtype=bool_)
     others = where(diagonal, 1, unsqueeze(last, -2))
-    so_far = triu(basis.conj(cumprod(others, -1)))
+    so_far = triu(conjugated(cumprod(others, -1)))
     weighted = so_far * unsqueeze(movedim(grad, dim, -1), -2)
     return movedim(weighted.sum(-1), -1, dim)
 
@@ -74,8 +75,8 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
     zeros = (self == 0).cumsum(dim)
     first = (self == 0) & (zeros == 1)
     without = cumprod(where(first, 1, self), dim)
-    before = _from_the_end(grad * basis.conj(result), dim) / basis.conj(self)
-    at_first = _from_the_end(grad * basis.conj(without), dim)
+    before = _from_the_end(grad * conjugated(result), dim) / conjugated(self)
+    at_first = _from_the_end(grad * conjugated(without), dim)
     return where(first, at_first, where(zeros == 0, before, 0))
 
 
@@ -121,7 +122,7 @@ def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
 
 
 def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    weights = basis.conj(_weights(self, result, dim))
+    weights = conjugated(_weights(self, result, dim))
     spread = weights * unsqueeze(movedim(grad, dim, -1), -2)
     return movedim(spread.sum(-1), -1, dim)
 

@@ -20,6 +20,9 @@ from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
+from flambeau.ops.view.conversion import cast
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.splitting import unbind
 
 # ---- nonzero ------------------------------------------------------------------------------------
 
@@ -45,8 +48,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         return nonzero_rows(input) if out is None else nonzero_rows(input, out=out)
     if out is not None:
         raise TypeError("nonzero() got an unexpected keyword argument 'out': as_tuple=True")
-    rows = nonzero_rows(input if input._array.ndim else basis.reshape(input, (1,)))
-    return basis.unbind(rows, 1)
+    rows = nonzero_rows(input if input._array.ndim else reshape(input, (1,)))
+    return unbind(rows, 1)
 
 
 basis.nonzero = nonzero
@@ -87,7 +90,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [prod(sizes[i + 1:]) for i in range(len(sizes))]
     steps, sizes = (wrap(np.array(v, np.int64)) for v in (steps, sizes))
-    return basis.unbind((basis.reshape(indices, (*indices._array.shape, 1)) // steps) % sizes, -1)
+    return unbind((reshape(indices, (*indices._array.shape, 1)) // steps) % sizes, -1)
 
 
 basis.nonzero = nonzero
@@ -277,8 +280,8 @@ def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) 
     if not isinstance(test_elements, Tensor):
         found = elements == test_elements
     else:
-        flat = basis.reshape(test_elements, (-1,))
-        found = (basis.reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
+        flat = reshape(test_elements, (-1,))
+        found = (reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
             if flat._array.size * elements._array.size < 10_000 \
             or type(elements) not in tensor_types else _is_member(elements, flat)
     return ~found if invert else found
@@ -323,7 +326,7 @@ def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> n
 bincount = op(
     "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
     kernel=_bincount, unsized=True, out=False, refuses=("bincount_cpu", "U"),
-    d_weights=lambda grad, self: take(grad, basis.cast(self, np.dtype(np.int64))),
+    d_weights=lambda grad, self: take(grad, cast(self, np.dtype(np.int64))),
     doc="""How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
 
     >>> import flambeau

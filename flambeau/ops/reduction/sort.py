@@ -4,12 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.core.op import table
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import sorting
 from flambeau.kernels.refused import characters
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.reduction.minmax import at_index, evenly, take_along
+from flambeau.ops.view.shape import batch_as_rows
 
 _BOTH = "(Tensor values, Tensor indices)"
 
@@ -97,7 +98,7 @@ def _median(name: str, doc: str) -> Any:
     def of_rows(size: int, dims: Any, self: Tensor) -> Any:
         if not self._array.size:
             return NotImplemented
-        return table[f"{name}.dim"].call(basis.rows(self, dims[0], size), 1, False)[0], 0
+        return table[f"{name}.dim"].call(batch_as_rows(self, dims[0], size), 1, False)[0], 0
 
     function = op(
         f"{name}(Tensor self) -> Tensor", kernel=getattr(sorting, f"{name}_all"), batch=of_rows,

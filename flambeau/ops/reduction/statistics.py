@@ -12,20 +12,25 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
 from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import values_below
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.gather import gather
+from flambeau.ops.linalg.matmul import matmul
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import abs, pow, sgn
 from flambeau.ops.pointwise.comparison import isnan, logical_not
+from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
+from flambeau.ops.pointwise.elementary import sqrt
 from flambeau.ops.reduction.minmax import evenly
 from flambeau.ops.reduction.sort import sort
 from flambeau.ops.reduction.sums import count, mean, restore, sum
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import squeeze, transpose, unsqueeze
+from flambeau.ops.view.shape import expand_to, movedim, squeeze, transpose, unsqueeze
 
 # ---- variance and standard deviation ------------------------------------------------------------
 
@@ -47,7 +52,7 @@ def _std_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: 
 
 def _mean_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     shape = self._array.shape
-    return basis.expand(restore(grad, shape, dim, keepdim), shape) / count(shape, dim)
+    return expand_to(restore(grad, shape, dim, keepdim), shape) / count(shape, dim)
 
 
 def _with_mean(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
@@ -106,7 +111,7 @@ def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     shape = self._array.shape
     g, norm = restore(grad, shape, dim, keepdim), restore(result, shape, dim, keepdim)
     if ord == 0:
-        return basis.zeros_like(self)
+        return zeros_like(self)
     if ord == 1:
         return sgn(self) * g
     if ord == 2:
@@ -177,7 +182,7 @@ def _dist_back(grad: Tensor, self: Tensor, other: Tensor, result: Tensor, p: Any
 
 
 def _dist_of_rows(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> Any:
-    x, y = (basis.movedim(t, d, 0) if d is not None else unsqueeze(t, 0)
+    x, y = (movedim(t, d, 0) if d is not None else unsqueeze(t, 0)
             for t, d in zip((self, other), dims))
     while x._array.ndim != y._array.ndim:
         x, y = (x, unsqueeze(y, 1)) if x._array.ndim > y._array.ndim else (unsqueeze(x, 1), y)
@@ -214,7 +219,7 @@ def _check_renorm(self: np.ndarray, p: Any, maxnorm: Any) -> None:
 
 
 def _renorm_slices(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
-    x = basis.movedim(self, dims[0], 0)
+    x = movedim(self, dims[0], 0)
     others = tuple([i for i in range(1, x._array.ndim) if i != dim + 1])
     norm_of = vector_norm(x, p, others, True)
     return x * where(norm_of > maxnorm, maxnorm / (norm_of + 1e-7), 1), 0
@@ -224,8 +229,8 @@ def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> 
     """Of x · m / (‖x‖ + ε) where the norm is above m."""
     others = tuple([i for i in range(self._array.ndim) if i != dim])
     size = vector_norm(self, p, others, True)
-    through = sum(grad * basis.conj(self), others, True)
-    through = basis.real(through) if through.is_complex() else through
+    through = sum(grad * conjugated(self), others, True)
+    through = real_part(through) if through.is_complex() else through
     slope = _norm_back(through, self, size, float(p), others, True)
     inverse = 1 / (size + 1e-7)
     return where(size > maxnorm, maxnorm * inverse * (grad - inverse * slope), grad)
@@ -277,7 +282,7 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None,
         free = clamp(free, min=0) if isinstance(free, Tensor) else max(free, 0)
     centred = rows - middle
     weighted = centred if weights is None else centred * weights
-    product = basis.matmul(centred, basis.conj(weighted.t()))
+    product = matmul(centred, conjugated(weighted.t()))
     return squeeze(product / free)
 
 
@@ -300,7 +305,7 @@ def basis_float(input: Tensor) -> Tensor:
     """Integers as numbers of the default floating type."""
     if input._array.dtype in FLOATING:
         return input
-    return basis.cast(input, dtypes.default_float())
+    return cast(input, dtypes.default_float())
 
 
 @op("corrcoef(Tensor self) -> Tensor", out=False)
@@ -312,7 +317,7 @@ def corrcoef(input: Tensor) -> Tensor:
     matrix = cov(input)
     if not matrix._array.ndim:
         return matrix / matrix
-    scale = basis.sqrt(basis.real(matrix.diagonal()))
+    scale = sqrt(real_part(matrix.diagonal()))
     matrix = matrix / unsqueeze(scale, 1) / scale
     return matrix if matrix.is_complex() else clamp(matrix, -1, 1)
 
@@ -354,9 +359,9 @@ def _quantiles_of_sorted(ordered: Tensor, q: Tensor, interpolation: str, skip_na
         usable = sum(logical_not(isnan(ordered)), -1, True)
         ranks = clamp(q * (usable - 1), min=0)
     else:
-        ranks = masked_fill(q * (size - 1) + basis.zeros_like(ordered.narrow(-1, 0, 1)),
+        ranks = masked_fill(q * (size - 1) + zeros_like(ordered.narrow(-1, 0, 1)),
                             isnan(ordered).any(-1, True), size - 1)
-    return _at_ranks(ordered, basis.cast(ranks, ordered._array.dtype), interpolation)
+    return _at_ranks(ordered, cast(ranks, ordered._array.dtype), interpolation)
 
 
 def _quantile_points(input: Tensor, q: Any) -> Tensor:
@@ -380,7 +385,7 @@ def _at_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     if interpolation in whole:
         return gather(ordered, -1, whole[interpolation](ranks).long())
     below, above = flambeau.floor(ranks), flambeau.ceil(ranks)
-    weight = ranks - below if interpolation == "linear" else basis.zeros_like(ranks) + 0.5
+    weight = ranks - below if interpolation == "linear" else zeros_like(ranks) + 0.5
     if interpolation == "midpoint":
         weight = where(above == below, 0, weight)
     return gather(ordered, -1, below.long()).lerp_(gather(ordered, -1, above.long()), weight)

@@ -14,13 +14,15 @@ from flambeau.core.shapes import wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
-from flambeau.ops.factory.create import eye
+from flambeau.ops.factory.create import eye, ones_like
 from flambeau.ops.pointwise.comparison import isnan, logical_not
+from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.pointwise.conditional import masked_fill
 from flambeau.ops.pointwise.elementary import exp
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.rearranging import flip
-from flambeau.ops.view.shape import unsqueeze
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import batch_as_rows, expand_to, movedim, unsqueeze, unsqueeze_dims
 from flambeau.ops.view.splitting import narrow
 
 
@@ -37,12 +39,12 @@ def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
     """A reduced tensor in the shape that broadcasts against what was reduced."""
     if keepdim or not shape or dim is None:
         return grad                     # one number broadcasts as it is
-    return basis.unsqueeze_dims(grad, dim)
+    return unsqueeze_dims(grad, dim)
 
 
 def _spread(grad: Tensor, self_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
     """The gradient of a sum, for each element."""
-    return basis.expand(restore(grad, self_shape, dim, keepdim), self_shape)
+    return expand_to(restore(grad, self_shape, dim, keepdim), self_shape)
 
 
 def _sum_name(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> str:
@@ -108,19 +110,19 @@ def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bo
     if self._array.ndim == 0:
         return grad
     if dim is None:
-        flat = basis.reshape(self, (-1,))
-        return basis.reshape(_prod_back(grad, flat, result, 0, False), self._array.shape)
+        flat = reshape(self, (-1,))
+        return reshape(_prod_back(grad, flat, result, 0, False), self._array.shape)
     if not keepdim:
         grad, result = unsqueeze(grad, dim), unsqueeze(result, dim)
     if not has_zero(self):
-        return grad * basis.conj(result / self)
-    return grad * basis.conj(products_of_others(self, dim))
+        return grad * conjugated(result / self)
+    return grad * conjugated(products_of_others(self, dim))
 
 
 def products_of_others(input: Tensor, dim: int) -> Tensor:
     """For each element the product of all others along `dim`, right also where some are zero."""
     n = input._array.shape[dim]
-    one = basis.ones_like(narrow(input, dim, 0, min(n, 1)))
+    one = ones_like(narrow(input, dim, 0, min(n, 1)))
     before = cat([one, narrow(input, dim, 0, n - 1)], dim) if n else input
     after = cat([narrow(input, dim, 1, n - 1), one], dim) if n else input
     return basis.cumprod(before, dim) * flip(basis.cumprod(flip(after, (dim,)), dim),
@@ -130,7 +132,7 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
 def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is not None:
         return NotImplemented
-    return table["prod.dim_int"].call(basis.rows(self, dims[0], size), 1, False, dtype), 0
+    return table["prod.dim_int"].call(batch_as_rows(self, dims[0], size), 1, False, dtype), 0
 
 
 prod = op(
@@ -157,7 +159,7 @@ nansum = op(
     kernel=kernels.nansum, dims="dim", typed_by_out=True, refuses=(_sum_name, "UW8"),
     overlap="anywhere", d_self=lambda grad, self, dim, keepdim: masked_fill(
         _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
-    jvp=lambda self_t, self, dim, keepdim, dtype: basis.sum(
+    jvp=lambda self_t, self, dim, keepdim, dtype: sum_over(
         masked_fill(self_t, isnan(self), 0), dim, keepdim),
     doc="""The sum of the elements that are not NaN.
 
@@ -211,7 +213,7 @@ trace = op(
     "trace(Tensor self) -> Tensor", kernel=kernels.trace, kind="linear", out=False,
     refuses=("trace", "bUW8"),
     batch=lambda size, dims, self: (
-        basis.movedim(self, dims[0], 0).diagonal(0, 1, 2).sum(-1), 0),
+        movedim(self, dims[0], 0).diagonal(0, 1, 2).sum(-1), 0),
     d_self=lambda grad, self_shape: grad * eye(*self_shape, dtype=grad.dtype),
     doc="""The sum of the diagonal of a matrix.
 
@@ -227,7 +229,7 @@ trace = op(
 def _logsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     shape = self._array.shape
     weight = exp(self - restore(result, shape, dim, keepdim))
-    return restore(grad, shape, dim, keepdim) * basis.conj(weight)
+    return restore(grad, shape, dim, keepdim) * conjugated(weight)
 
 
 logsumexp = op(
@@ -246,6 +248,11 @@ logsumexp = op(
     """)
 
 
-sum_along = table["sum.dim_IntList"].call
-basis.sum = lambda input, dims, keepdim: sum_along(input, dims, keepdim, None)
+def sum_over(input: Tensor, dims: Any, keepdim: bool) -> Tensor:
+    """The sum along `dims`, as the overload for dimensions computes it."""
+    return _sum_dim(input, dims, keepdim, None)
+
+
+_sum_dim = table["sum.dim_IntList"].call
+basis.sum = sum_over
 __all__ = ["all", "any", "mean", "prod", "public", "sum"]

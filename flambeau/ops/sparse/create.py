@@ -14,7 +14,7 @@ from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
@@ -27,13 +27,14 @@ from flambeau.ops.sparse.tensors import (
     stored_values,
     with_values,
 )
+from flambeau.ops.view.conversion import cast
 
 # ---- making them --------------------------------------------------------------------------------
 
 def _value_tensor(data: Any, dtype: Any) -> Tensor:
     target = as_numpy_dtype(dtype)
     if isinstance(data, Tensor):
-        return data if target is None or target == data._array.dtype else basis.cast(data, target)
+        return data if target is None or target == data._array.dtype else cast(data, target)
     return wrap(array_of(data, dtype))
 
 

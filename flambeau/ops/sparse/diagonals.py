@@ -7,9 +7,10 @@ import numpy as np
 
 import flambeau
 from flambeau.core.shapes import size_of
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import sparse_products
 from flambeau.ops.linalg.matmul import conj
+from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.layouts import to_sparse
 from flambeau.ops.sparse.products import at_places, operand
@@ -65,7 +66,7 @@ spdiags.__module__ = "torch.sparse"
 def _solve_back(grad: Tensor, self: Tensor, result: Tensor, needs: list[bool]) -> list[Any]:
     by = as_form(flambeau.t(self), (forms.CSR, 2, None, 0))
     other = solve(conj(by), grad)
-    return [at_places(self, basis.neg(other).unsqueeze(1), result.conj().unsqueeze(0))
+    return [at_places(self, neg(other).unsqueeze(1), result.conj().unsqueeze(0))
             if needs[0] else None, other if needs[1] else None]
 
 

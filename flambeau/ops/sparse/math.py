@@ -17,7 +17,10 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name
 from flambeau.core.promotion import convert, result_type
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to, size_of
-from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.core.tensor import Tensor, tensor_types, wrap
+from flambeau.ops.factory import create
+from flambeau.ops.pointwise import arithmetic
+from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
@@ -50,6 +53,7 @@ from flambeau.ops.sparse.tensors import (
     unsupported,
     with_values,
 )
+from flambeau.ops.view import conversion
 from flambeau.ops.view.conversion import arguments_of_to
 
 # ---- copies -------------------------------------------------------------------------------------
@@ -83,7 +87,7 @@ def _identity(self: SparseTensor) -> SparseTensor:
 
 
 @sparse_op("ToCopyBackward0", params="dtype",
-           vjp=lambda grad, self_dtype: [basis.cast(grad, self_dtype)])
+           vjp=lambda grad, self_dtype: [conversion.cast(grad, self_dtype)])
 def _cast(self: SparseTensor, dtype: np.dtype) -> SparseTensor:
     return like(self, convert(self._data, dtype))
 
@@ -168,7 +172,7 @@ def _through_back(grad: Tensor, self: Tensor, function: Any) -> list[Tensor]:
             x = x.detach().requires_grad_()
         y = function(x)
     if not y.requires_grad:
-        return [with_values(basis.zeros_like(x), pattern)]
+        return [with_values(create.zeros_like(x), pattern)]
     return [with_values(gradient(y, x, weight, create_graph=again)[0], pattern)]
 
 
@@ -205,9 +209,9 @@ for _name in "deg2rad rad2deg positive conj real imag resolve_conj conj_physical
     _unary(_name, True)
 
 
-@sparse_op("NegBackward0", vjp=lambda grad: [basis.neg(grad)])
+@sparse_op("NegBackward0", vjp=lambda grad: [neg(grad)])
 def _neg(self: SparseTensor) -> SparseTensor:
-    return like(self, basis.neg(wrap(self._data))._array)
+    return like(self, neg(wrap(self._data))._array)
 
 
 rules["neg"] = lambda input: _neg(input)
@@ -238,7 +242,7 @@ def _add(self: Tensor, other: Tensor) -> Tensor:
     return _sum_of(self, other, False)
 
 
-@sparse_op("SubBackward0", "self other", vjp=lambda grad: [grad, basis.neg(grad)], kind="linear")
+@sparse_op("SubBackward0", "self other", vjp=lambda grad: [grad, neg(grad)], kind="linear")
 def _sub(self: Tensor, other: Tensor) -> Tensor:
     return _sum_of(self, other, True)
 
@@ -285,7 +289,7 @@ def _adder(op: Any, sign: int) -> Any:
         if type(input) not in tensor_types or type(other) not in tensor_types:
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
                                "instead.")
-        return op(input, other if alpha == 1 else basis.mul(other, alpha))
+        return op(input, other if alpha == 1 else arithmetic.mul(other, alpha))
     return apply
 
 
@@ -309,7 +313,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 # ---- products one by one ------------------------------------------------------------------------
 
 def _mul_back(grad: Tensor, self: Any, other: Any, needs: list[bool]) -> list[Any]:
-    return [_in_shape(basis.mul(grad, conjugate(factor)), own) if need else None
+    return [_in_shape(arithmetic.mul(grad, conjugate(factor)), own) if need else None
             for own, factor, need in zip((self, other), (other, self), needs)]
 
 
@@ -326,7 +330,7 @@ def _mul(self: Any, other: Any) -> Tensor:
     if is_number(self):
         self, other = other, self
     if is_number(other):
-        return like(self, basis.mul(wrap(self._data), other)._array)
+        return like(self, arithmetic.mul(wrap(self._data), other)._array)
     if not is_sparse(self):
         self, other = other, self
     if not is_sparse(other):
@@ -340,7 +344,7 @@ def _mul(self: Any, other: Any) -> Tensor:
                                "sparse dimensions")
         shape = broadcast_shapes(shape, other._array.shape)
     elif same_places(self, other):
-        return like(self, basis.mul(wrap(self._data), wrap(other._data))._array)
+        return like(self, arithmetic.mul(wrap(self._data), wrap(other._data))._array)
     if self._layout is COO and self._coalesced and not (other._layout is COO and other._coalesced):
         self, other = other, self
     form = form_of(self)
@@ -348,7 +352,7 @@ def _mul(self: Any, other: Any) -> Tensor:
     indices, data = a._where[0], a._data
     known, values = entries(b)
     place, hit = forms.found_at(known, indices, a._array.shape)
-    product = basis.mul(wrap(data[hit]), wrap(values[place[hit]]))._array
+    product = arithmetic.mul(wrap(data[hit]), wrap(values[place[hit]]))._array
     return as_form(make(COO, (indices[:, hit],), product, shape, a._coalesced), form)
 
 
@@ -360,7 +364,7 @@ def _mul_dense(self: SparseTensor, dense: Tensor) -> Tensor:
     indices, data = coordinates(self)
     whole = np.broadcast_to(dense._array, shape)
     factor = whole[tuple(indices)] if len(indices) else whole[None]
-    product = basis.mul(wrap(data), wrap(factor))._array
+    product = arithmetic.mul(wrap(data), wrap(factor))._array
     return like(self, product.reshape(self._data.shape))
 
 
@@ -378,7 +382,7 @@ def mul(input: Any, other: Any) -> Tensor:
 def _div_back(grad: Tensor, self: Tensor, other: Any, needs: list[bool]) -> list[Any]:
     by = conjugate(other)
     return [flambeau.div(grad, by) if needs[0] else None,
-            basis.neg(flambeau.sum(flambeau.div(basis.mul(grad, conjugate(self)), by * by)))
+            neg(flambeau.sum(flambeau.div(arithmetic.mul(grad, conjugate(self)), by * by)))
             if len(needs) > 1 and needs[1] else None]
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 import flambeau
 from flambeau.core.modes import interceptors
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import sparse_products as kernels
+from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
@@ -201,16 +202,16 @@ def _added_mm(node: str, back: Any) -> Any:
     """beta · self + alpha · mat1 @ mat2, with the gradients that `back` gives of the product."""
     def vjp(grad: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any,
             needs: list[bool]) -> list[Any]:
-        product = grad if alpha == 1 else basis.mul(grad, conjugate(alpha))
-        own = (grad if beta == 1 else basis.mul(grad, conjugate(beta))) if needs[0] else None
+        product = grad if alpha == 1 else mul(grad, conjugate(alpha))
+        own = (grad if beta == 1 else mul(grad, conjugate(beta))) if needs[0] else None
         return [own, *back(product, mat1, mat2, needs[1:])]
 
     @sparse_op(node, "self mat1 mat2", "beta alpha", vjp=vjp)
     def op(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
         product = _product(mat1, mat2)
-        product = product if alpha == 1 else basis.mul(product, alpha)
-        return product if beta == 0 else basis.add(
-            self if beta == 1 else basis.mul(self, beta), product)
+        product = product if alpha == 1 else mul(product, alpha)
+        return product if beta == 0 else add(
+            self if beta == 1 else mul(self, beta), product)
     return op
 
 
@@ -254,11 +255,11 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
         data = found if beta == 0 else beta * input._data + found
         return with_values(wrap(data.astype(input._data.dtype, copy=False)), bare(input))
     product = at_places(input, mat1, mat2)
-    return basis.add(basis.mul(input, beta), basis.mul(product, alpha))
+    return add(mul(input, beta), mul(product, alpha))
 
 
 @rule("dot", "vdot")
 def dot(input: Tensor, other: Tensor) -> Tensor:
     if not is_sparse(input) or is_sparse(other):
         raise unsupported("dot", input if is_sparse(input) else other)
-    return basis.mul(input, other).sum()
+    return mul(input, other).sum()

@@ -26,9 +26,14 @@ from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, publi
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
+from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
+from flambeau.ops.pointwise.arithmetic import add, mul
+from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
+from flambeau.ops.view.conversion import clone, detach
+from flambeau.ops.view.shape import movedim
 
 _ZEROS = bytes(32)
 
@@ -365,7 +370,7 @@ def _form_batched(size: int, dims: Any, self: Tensor, form: Any, before: Any) ->
     layout, sparse, _, dense = form
     if layout is not COO or before is not None:
         return _not_batched(size, dims)
-    whole = basis.movedim(self, dims[0], 0)
+    whole = movedim(self, dims[0], 0)
     return change_form(whole, (COO, sparse + 1, None, dense), None), 0
 
 
@@ -384,7 +389,7 @@ def _dense_back(grad: Tensor, self: Any, masked_grad: bool, form: Any) -> list[T
         return [as_form(grad, form)]
     if is_sparse(self):
         return [masked(grad, coalesced(self))]
-    return [as_form(basis.mul(grad, densify(self, False, form) != 0), form)]      # under vmap
+    return [as_form(mul(grad, densify(self, False, form) != 0), form)]      # under vmap
 
 
 @sparse_op("ToDenseBackward0", params="masked_grad form", vjp=_dense_back,
@@ -528,7 +533,7 @@ def _part(name: str, layouts: Any, what: str, position: int, doc: str) -> None:
 def _copy_of(name: str) -> None:
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         part = getattr(input, name)().clone()
-        return part if out is None else basis.into(out, public["torch"]["clone"].op, part)
+        return part if out is None else store(out, public["torch"]["clone"].op, part)
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"A copy of what `Tensor.{name}` gives of a sparse tensor."
     publish(function, method=False, torch=True)
@@ -679,7 +684,7 @@ def is_number(value: Any) -> bool:
 
 def conjugate(value: Any) -> Any:
     if type(value) in tensor_types:
-        return basis.conj(value) if value._array.dtype.kind in "cW" else value
+        return conjugated(value) if value._array.dtype.kind in "cW" else value
     return value.conjugate()
 
 
@@ -772,7 +777,7 @@ def replace(target: Tensor, result: Tensor) -> Tensor:
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
                                "instead.")
         result = to_dense(result)
-        return basis.into(target, public["torch"]["add"].op, result)
+        return store(target, public["torch"]["add"].op, result)
     if result._array.shape != target._array.shape:
         raise RuntimeError(f"output with shape {list(target._array.shape)} doesn't match the "
                            f"broadcast shape {list(result._array.shape)}")
@@ -802,8 +807,8 @@ def first_gradient(grad: Tensor, unshared: bool, create_graph: bool) -> Tensor:
     """What becomes the gradient of a leaf that had none: `grad`'s own arrays if nobody else
     holds it, else a copy."""
     if not is_sparse(grad) or create_graph:
-        kept = basis.clone(grad)
-        return kept if create_graph else basis.detach(kept)
+        kept = clone(grad)
+        return kept if create_graph else detach(kept)
     parts = [*grad._where, grad._data]
     if unshared and all(p.flags.c_contiguous for p in parts):
         return bare(grad)
@@ -815,9 +820,9 @@ def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
     """The gradient of a leaf after another has arrived: written in place where torch does."""
     sparse = is_sparse(old)
     if sparse and not is_sparse(grad):
-        return basis.add(grad, old)
+        return add(grad, old)
     if create_graph or not (sparse or is_sparse(grad)):
-        return basis.add(old, grad)
+        return add(old, grad)
     return old.add_(grad)
 
 

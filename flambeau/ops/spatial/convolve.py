@@ -14,7 +14,7 @@ import numpy as np
 
 from flambeau.core.op import public
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import convolution as kernels
 from flambeau.kernels.layouts import channels_last, has_channels_last
@@ -23,6 +23,8 @@ from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import c_name
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand_to, movedim
 
 # ---- the three bilinear ops ----------------------------------------------------------------------
 
@@ -63,26 +65,26 @@ def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
     """Batched tensors with the batch joined to the channels (dimension 1), for groups."""
     joined = []
     for tensor, dim in zip(tensors, dims):
-        t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
-            else basis.movedim(tensor, dim, 0)
-        t = basis.movedim(t, 0, 1)
+        t = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
+            else movedim(tensor, dim, 0)
+        t = movedim(t, 0, 1)
         shape = t._array.shape
-        joined.append(basis.reshape(t, (shape[0], size * shape[2], *shape[3:])))
+        joined.append(reshape(t, (shape[0], size * shape[2], *shape[3:])))
     return joined
 
 
 def _joined(size: int, tensor: Tensor, dim: Any) -> Tensor:
     """The batch joined to dimension 0."""
-    t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
-        else basis.movedim(tensor, dim, 0)
+    t = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
+        else movedim(tensor, dim, 0)
     shape = t._array.shape
-    return basis.reshape(t, (size * shape[1], *shape[2:]))
+    return reshape(t, (size * shape[1], *shape[2:]))
 
 
 def _parted(size: int, tensor: Tensor, at: int) -> Tensor:
     """Dimension `at` taken apart into the batch and the rest."""
     shape = tensor._array.shape
-    return basis.reshape(tensor, (*shape[:at], size, shape[at] // size, *shape[at + 1:]))
+    return reshape(tensor, (*shape[:at], size, shape[at] // size, *shape[at + 1:]))
 
 
 def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: Any,
@@ -92,9 +94,9 @@ def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bi
         return _parted(size, convolution(flat, weight, bias, *geometry), 0), 0
     (x,) = _grouped(size, dims, input)
     w = _joined(size, weight, dims[1])
-    b = None if bias is None else basis.reshape(
-        basis.expand(bias, (size, *bias._array.shape)) if dims[2] is None
-        else basis.movedim(bias, dims[2], 0), (-1,))
+    b = None if bias is None else reshape(
+        expand_to(bias, (size, *bias._array.shape)) if dims[2] is None
+        else movedim(bias, dims[2], 0), (-1,))
     result = convolution(x, w, b, *geometry[:-1], geometry[-1] * size)
     return _parted(size, result, 1), 1
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import convert
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
+from flambeau.ops.view.shape import expand_to, movedim
 
 NETWORK = "nn.functional"
 
@@ -44,7 +45,7 @@ def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
 
 
 def _constant_batched(size: int, dims: Any, self: Tensor, pad: Any, value: Any) -> Any:
-    return constant_pad_nd(basis.movedim(self, dims[0], 0), pad, value), 0
+    return constant_pad_nd(movedim(self, dims[0], 0), pad, value), 0
 
 
 def _padded(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, tuple[int, ...], Any]:
@@ -177,8 +178,8 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
 
     def fronted(size: int, dims: Any, *tensors_and_pad: Any) -> Any:
         *tensors, pad = tensors_and_pad
-        moved = [basis.expand(t, (size, *t._array.shape)) if d is None
-                 else basis.movedim(t, d, 0) for t, d in zip(tensors, dims)]
+        moved = [expand_to(t, (size, *t._array.shape)) if d is None
+                 else movedim(t, d, 0) for t, d in zip(tensors, dims)]
         return (forward if len(moved) == 1 else backward).op.call(*moved, pad), 0
 
     refused: Any = (title, "bUW8") if mode != "circular" else ()

@@ -14,7 +14,7 @@ import numpy as np
 import flambeau
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import linear, public
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
@@ -34,6 +34,7 @@ from flambeau.ops.spatial.pooling_checks import (
     strides,
     unpooled_size,
 )
+from flambeau.ops.view.shape import expand_to, movedim
 
 NETWORK = "nn.functional"
 INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
@@ -47,8 +48,8 @@ def leading(call: Any) -> Any:
         tensors = []
         for tensor, dim in zip(canonical, dims):
             if tensor is not None:
-                tensor = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
-                    else basis.movedim(tensor, dim, 0)
+                tensor = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
+                    else movedim(tensor, dim, 0)
             tensors.append(tensor)
         found = call()(*tensors, *canonical[len(dims):])
         return found, 0 if isinstance(found, Tensor) else [0] * len(found)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.op import public
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import resampling as kernels
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand_to, movedim
 
 NETWORK = "nn.functional"
 
@@ -25,13 +27,13 @@ def folded(call: Any) -> Any:
         n = len(dims)
         tensors = []
         for tensor, dim in zip(canonical, dims):
-            t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
-                else basis.movedim(tensor, dim, 0)
+            t = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
+                else movedim(tensor, dim, 0)
             shape = t._array.shape
-            tensors.append(basis.reshape(t, (size * shape[1], *shape[2:])))
+            tensors.append(reshape(t, (size * shape[1], *shape[2:])))
         result = call()(*tensors, *canonical[n:])
         shape = result._array.shape
-        return basis.reshape(result, (size, shape[0] // size, *shape[1:])), 0
+        return reshape(result, (size, shape[0] // size, *shape[1:])), 0
     return rule
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import parameter_slopes
@@ -25,6 +25,7 @@ from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import mul, neg, pow, reciprocal, sgn
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import cos, exp, log, log1p, sigmoid
+from flambeau.ops.view.conversion import cast
 
 _REAL = "cW8"           # kinds of elements that these functions do not take: complex ones, float8
 _WIDE = "e" + _REAL     # … nor half types
@@ -33,7 +34,7 @@ _WIDE = "e" + _REAL     # … nor half types
 def _as_floating(input: Tensor) -> Tensor:
     if input._array.dtype in FLOATING:
         return input
-    return basis.cast(input, dtypes.default_float())
+    return cast(input, dtypes.default_float())
 
 
 # ---- the gamma function -------------------------------------------------------------------------
@@ -371,10 +372,10 @@ def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
     if exponent._array.itemsize > 1:
         exponent = exponent.clamp(-2046, 2046)
     if own.itemsize < 8 and own.kind != "c":
-        return basis.cast(mul(basis.cast(input, wide), pow(2.0, basis.cast(exponent, wide))), own)
+        return cast(mul(cast(input, wide), pow(2.0, cast(exponent, wide))), own)
     half = exponent.div(2, rounding_mode="floor")
-    return mul(mul(input, pow(2.0, basis.cast(half, wide))),
-               pow(2.0, basis.cast(exponent - half, wide)))
+    return mul(mul(input, pow(2.0, cast(half, wide))),
+               pow(2.0, cast(exponent - half, wide)))
 
 
 @op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, inplace_function=True,

@@ -10,24 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.special import POLYNOMIALS, polynomials
 from flambeau.ops.coercion import values_below
+from flambeau.ops.factory.create import full_like, ones_like, zeros_like
 from flambeau.ops.pointwise.comparison import isfinite
 from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.view.conversion import cast
 
 
 def _slope_of(first: tuple[float, float], step: Any) -> Any:
     def slope(x: Any, n: Any) -> Tensor:
         """p' of degree n (rounded towards zero; of a negative degree 0) at x."""
         if type(n) not in tensor_types:
-            n = basis.full_like(x, float(n))
+            n = full_like(x, float(n))
         n = n.detach()
-        degree = basis.cast(where(isfinite(n), n, -1), np.dtype(np.int64))
-        result = basis.zeros_like(x + n)
-        before, here = basis.ones_like(x), x * first[0] + first[1]
-        before_slope, here_slope = basis.zeros_like(x), basis.zeros_like(x) + first[0]
+        degree = cast(where(isfinite(n), n, -1), np.dtype(np.int64))
+        result = zeros_like(x + n)
+        before, here = ones_like(x), x * first[0] + first[1]
+        before_slope, here_slope = zeros_like(x), zeros_like(x) + first[0]
         for k in range(1, int(values_below(degree).max(initial=-1)) + 1):
             result = where(degree == k, here_slope, result)
             a, b, c = step(k)

@@ -36,9 +36,12 @@ from flambeau.core.tensor import (
 from flambeau.core.views import check_places
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.views import copy_into
-from flambeau.ops.coercion import each_result
+from flambeau.ops.coercion import each_result, store
 from flambeau.ops.inplace import slot, write_result
 from flambeau.ops.overlap import written_anywhere
+from flambeau.ops.pointwise.arithmetic import neg
+from flambeau.ops.pointwise.complex import conjugated
+from flambeau.ops.view.conversion import clone
 from flambeau.transforms.meta import MetaTensor
 
 in_memory: Callable[[Tensor], np.ndarray] = slot
@@ -101,7 +104,7 @@ class ConjugateView(Tensor):
         if type(part) is ConjugateView:
             assign(part, as_value(value, self))
         else:
-            changed = basis.clone(self)
+            changed = clone(self)
             changed[index] = value
             self.copy_(changed)
 
@@ -217,7 +220,7 @@ def _as_view(result: Tensor, conjugated: bool, negated: bool) -> Tensor:
 
 _conj_view = op(
     "conj_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
-    function=False, method=False, node="ConjBackward0", d_self=lambda grad: basis.conj(grad),
+    function=False, method=False, node="ConjBackward0", d_self=lambda grad: conjugated(grad),
     doc="The memory of `self` as a view that is to show the conjugates.")
 _negative_view = op(
     "negative_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
@@ -260,7 +263,7 @@ def conj(input: Tensor) -> Tensor:
     tensor([1.-3.j])
     """
     if input.dtype.is_complex:
-        return basis.conj(input) if _computed(input) \
+        return conjugated(input) if _computed(input) \
             else _turn(conj, _conj_view, input, True, False)
     return input
 
@@ -269,7 +272,7 @@ def conj(input: Tensor) -> Tensor:
 def neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
     if _computed(input):
-        return basis.neg(input)
+        return neg(input)
     return _turn(neg_view, _negative_view, input, False, True)
 
 
@@ -288,13 +291,13 @@ def is_neg(input: Tensor) -> bool:
 @op("resolve_conj(Tensor(a) self) -> Tensor(a)")
 def resolve_conj(input: Tensor) -> Tensor:
     """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
-    return basis.clone(input) if input._conjugated else input   # type: ignore[attr-defined]
+    return clone(input) if input._conjugated else input   # type: ignore[attr-defined]
 
 
 @op("resolve_neg(Tensor(a) self) -> Tensor(a)")
 def resolve_neg(input: Tensor) -> Tensor:
     """The values with no negation left to do: a copy, or a tensor that has none itself."""
-    return basis.clone(input) if input._negated else input      # type: ignore[attr-defined]
+    return clone(input) if input._negated else input      # type: ignore[attr-defined]
 
 
 # ---- calls with such views -----------------------------------------------------------------------
@@ -374,7 +377,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return _contiguous(*args, **kwargs)
     if _views_in((kwargs.get("out"),)):
         out = kwargs.pop("out")
-        return basis.into(out, declared, function(*args, **kwargs), args)
+        return store(out, declared, function(*args, **kwargs), args)
     first = args[0] if args else None
     if type(first) is ConjugateView:
         if _looks(name, declared):
@@ -388,7 +391,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             rest, named = _all_resolved((args[1:], list(kwargs.values())), {})
             return write_result(declared, first, rest, dict(zip(kwargs, named)))
         elif name.endswith("_") and not name.endswith("__"):
-            changed = basis.clone(first)
+            changed = clone(first)
             function(changed, *args[1:], **kwargs)
             return first.copy_(changed)
     return _on_copies(function, args, kwargs)
@@ -404,7 +407,7 @@ def _looks(name: str, op: Any) -> bool:
 def _contiguous(view: Any, memory_format: Any = type_info.contiguous_format) -> Tensor:
     """The view itself where its memory is in order; that of a copy may be though this is not."""
     return view if view.is_contiguous(memory_format=memory_format) \
-        else basis.clone(view, memory_format=memory_format)
+        else clone(view, memory_format=memory_format)
 
 
 def _check_reinterpreted(name: str, view: Any, args: Any, kwargs: Any) -> None:

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from flambeau.core.op import class_name
-from flambeau.core.tensor import basis
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
 from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.view.conversion import clone
 
 
 def copying_kernel(kernel: Any) -> Any:
@@ -25,7 +25,7 @@ def copying_kernel(kernel: Any) -> Any:
 def _batched_copy(rule: Any) -> Any:
     def batched(*args: Any) -> Any:
         result, dim = rule(*args)
-        return basis.clone(result, memory_format=contiguous_format), dim
+        return clone(result, memory_format=contiguous_format), dim
     return rule and batched
 
 

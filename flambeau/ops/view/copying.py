@@ -16,7 +16,9 @@ from flambeau.dispatch.members import member
 from flambeau.kernels import views as kernels
 from flambeau.ops.inplace import make_inplace
 from flambeau.ops.overlap import is_dense, share_memory
-from flambeau.ops.view.conversion import clone, contiguous, copy_in
+from flambeau.ops.view.conversion import clone, contiguous, copy_in, detach
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand_to, movedim, permute
 
 # ---- aliases -------------------------------------------------------------------------------------
 
@@ -69,13 +71,13 @@ def _copy_message(a: tuple[int, ...], b: tuple[int, ...]) -> str:
 
 
 def _copy_batched(dims: Any, self: Tensor, src: Tensor) -> Any:
-    a = self if dims[0] is None else basis.movedim(self, dims[0], 0)
-    b = src if dims[1] is None else basis.movedim(src, dims[1], 0)
+    a = self if dims[0] is None else movedim(self, dims[0], 0)
+    b = src if dims[1] is None else movedim(src, dims[1], 0)
     if dims[0] is None:
-        a = basis.expand(a, (b._array.shape[0], *a._array.shape))
+        a = expand_to(a, (b._array.shape[0], *a._array.shape))
     if dims[1] is not None and b._array.ndim < a._array.ndim:
         shape = b._array.shape
-        b = basis.reshape(b, (shape[0], *(1,) * (a._array.ndim - b._array.ndim), *shape[1:]))
+        b = reshape(b, (shape[0], *(1,) * (a._array.ndim - b._array.ndim), *shape[1:]))
     return copy(a, b), 0
 
 
@@ -115,7 +117,7 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     back = [0] * len(order)
     for position, axis in enumerate(order):
         back[axis] = position
-    return basis.permute(contiguous(basis.permute(input, order)), back)
+    return permute(contiguous(permute(input, order)), back)
 
 
 def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
@@ -132,7 +134,7 @@ def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
     """A copy of `grad` outside the graph, laid out as `leaf` is if that is dense."""
     if type(grad) not in plain:
-        return basis.detach(basis.clone(grad))
+        return detach(clone(grad))
     source, own = grad._array, leaf._array
     target = np.empty_like(own, dtype=source.dtype) if is_dense(own) \
         else np.empty(own.shape, source.dtype)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.core.shapes import size_of, wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
 from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.copies import exact_copies
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim
@@ -74,7 +75,7 @@ diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag, out_type=OU
 
 
 diagflat = op("diagflat(Tensor self, int offset=0) -> Tensor", out=False,
-              body=lambda input, offset: diag(reshape(basis.contiguous(input), (-1,)), offset),
+              body=lambda input, offset: diag(reshape(contiguous(input), (-1,)), offset),
               doc="A matrix with all elements of `input` on a diagonal.")
 
 

@@ -18,6 +18,7 @@ from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import has_channels_last
 from flambeau.kernels.refused import refuse
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.inplace import becomes_view
 from flambeau.ops.pointwise.arithmetic import together
 from flambeau.ops.view.reshaping import reshape
@@ -59,7 +60,7 @@ def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
     parts, at = [], 0
     for shape in tensors_shapes:
         if len(shape) == 1 and shape[0] == 0:
-            parts.append(basis.new_zeros(grad, shape))
+            parts.append(new_zeros(grad, shape))
             continue
         n = shape[dim]
         parts.append(cut(grad, dim, at, at + n))
@@ -274,7 +275,7 @@ def _blocks_of_each(size: int, dims: Any, tensors: Any) -> Tensor:
     columns, before, bands = sum([m._array.shape[2] for m in matrices]), 0, []
     for m in matrices:
         height, width = m._array.shape[1:]
-        sides = [basis.new_zeros(m, (size, height, n)) for n in (before, columns - before - width)]
+        sides = [new_zeros(m, (size, height, n)) for n in (before, columns - before - width)]
         bands.append(cat([sides[0], m, sides[1]], 2))
         before += width
     return cat(bands, 1)

@@ -21,7 +21,6 @@ from flambeau.core.tensor import (
     array_offset,
     array_root,
     array_strides,
-    basis,
     plain,
     wrap,
 )
@@ -30,6 +29,9 @@ from flambeau.dispatch.members import member
 from flambeau.ops.inplace import becomes_view, slot
 from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.python.methods import adopt
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.strided import as_strided
 
 
 def _moved(self: Tensor, array: np.ndarray) -> Tensor:
@@ -72,11 +74,11 @@ def _grown(self: Tensor, needed: int) -> Any:
 
 def _first_elements(slices: Tensor, size: Any) -> Tensor:
     """The elements of each slice in another shape, as many as fit; zeros where there are none."""
-    flat, count = basis.reshape(slices, (-1,)), prod(size)
+    flat, count = reshape(slices, (-1,)), prod(size)
     missing = count - flat.numel()
     if missing > 0:
-        flat = basis.cat([flat, wrap(np.zeros(missing, flat._array.dtype))], 0)
-    return basis.reshape(flat[:count], size)
+        flat = cat([flat, wrap(np.zeros(missing, flat._array.dtype))], 0)
+    return reshape(flat[:count], size)
 
 
 @member("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
@@ -90,7 +92,8 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     if size == self._array.shape:
         return self
     if type(self) not in plain and hasattr(self, "_bdim"):          # a slice under vmap
-        basis.reshape_slices(self, lambda before: _first_elements(before, size))
+        from flambeau.transforms.batching import reshape_slices
+        reshape_slices(self, lambda before: _first_elements(before, size))
         return self
     stride, item = contiguous_strides(size), self._array.itemsize
     offset = array_offset(self._array) // item if self._array.nbytes else 0
@@ -154,7 +157,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
             and array_offset(a) == array_offset(b))
 
 
-becomes_view(basis.as_strided, "as_strided_(SymInt[] size, SymInt[] stride, "
+becomes_view(as_strided, "as_strided_(SymInt[] size, SymInt[] stride, "
              "SymInt? storage_offset=None)", function=True)
 
 
@@ -170,13 +173,13 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
     step = sum(array_strides(self._array))
     count = min(shape)
     offset = self.storage_offset()
-    basis.as_strided(self, (count,), (step,), offset).fill_(fill_value)
+    as_strided(self, (count,), (step,), offset).fill_(fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         rows, columns = shape
         for top in range(columns + 1, rows, columns + 1):
             part = self[top:top + columns]
             n = min(part._array.shape)
-            basis.as_strided(self, (n,), (step,), part.storage_offset()).fill_(fill_value)
+            as_strided(self, (n,), (step,), part.storage_offset()).fill_(fill_value)
     return self
 
 

@@ -15,7 +15,9 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import characters
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select
+from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.reshaping import reshape, view
 from flambeau.ops.view.shape import expand, movedim, unsqueeze
 from flambeau.ops.view.splitting import NO_DIMENSION
@@ -35,7 +37,7 @@ def _repetitions(input: Tensor, repeats: Any) -> tuple[Tensor, tuple[int, ...]]:
 def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
     """The sum over all repetitions."""
     if 0 in repeats:
-        return basis.new_zeros(grad, shape)
+        return new_zeros(grad, shape)
     extra = len(repeats) - len(shape)
     sizes = (*repeats[:extra], *itertools.chain(*zip(repeats[extra:], shape)))
     dims = (*range(extra), *range(extra, len(sizes), 2))
@@ -114,7 +116,7 @@ def _each(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Ten
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected "
                            f"{shape[dim] * repeats} but got {output_size}")
     wide = expand(unsqueeze(input, dim + 1), (*shape[:dim + 1], repeats, *shape[dim + 1:]))
-    return view(basis.clone(wide, memory_format=contiguous_format),
+    return view(clone(wide, memory_format=contiguous_format),
                 (*shape[:dim], shape[dim] * repeats, *shape[dim + 1:]))
 
 

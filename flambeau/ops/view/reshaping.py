@@ -16,7 +16,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import views
 from flambeau.kernels.complex import reinterpreted
-from flambeau.ops.view.conversion import copy_in
+from flambeau.ops.view.conversion import contiguous, copy_in
 
 # ---- view and reshape ----------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ def reinterpretable(input: Tensor, target: Any) -> tuple[Any, ...]:
 op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", joins=view, kernel=reinterpreted,
    canonical=reinterpretable, differentiable=False, replay=True,
    batch=lambda size, dims, self, dtype: (reinterpreted_view(
-       basis.contiguous(basis.movedim(self, dims[0], 0)), dtype), 0))
+       contiguous(basis.movedim(self, dims[0], 0)), dtype), 0))
 
 
 def reinterpreted_view(input: Tensor, dtype: Any) -> Tensor:
@@ -197,7 +197,7 @@ def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
 _unflatten.__qualname__, _unflatten.__doc__ = "Tensor.unflatten", unflatten.__doc__
 Tensor.unflatten = python_function(_unflatten, namespace=(), name="unflatten", of=unflatten)
 ravel = op("ravel(Tensor(a) self) -> Tensor(a)",
-           body=lambda input: reshape(basis.contiguous(input), (-1,)),
+           body=lambda input: reshape(contiguous(input), (-1,)),
            doc="All elements as a vector; a view if possible.")
 view_as = op("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
              body=lambda input, other: view(input, other._array.shape),

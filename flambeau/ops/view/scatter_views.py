@@ -4,16 +4,18 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import Misfit
 from flambeau.kernels.complex import reinterpreted
 from flambeau.kernels.views import ALL
 from flambeau.ops.indexing.basic import slice_backward
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise import complex as complex_views
 from flambeau.ops.view import copying, shape, strided
+from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.copies import copies, copying_kernel, exact_copies
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reinterpretable, view
@@ -26,11 +28,12 @@ from flambeau.ops.view.splitting import (
     unbind,
     unfold,
 )
+from flambeau.ops.view.strided import as_strided
 
 slice_inverse = op(
     "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
     "SymInt step=1) -> Tensor(a)", method=False,
-    body=lambda input, src, *_: basis.as_strided(input, src.shape, src.stride(),
+    body=lambda input, src, *_: as_strided(input, src.shape, src.stride(),
                                                  src.storage_offset()),
     doc="The whole of which `input` is a slice: its memory, seen with the form of `src`.")
 
@@ -50,7 +53,7 @@ op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", joins=view_copy,
    kernel=copying_kernel(reinterpreted), canonical=reinterpretable, differentiable=False,
    method=False, out_type=OUT_TYPE)
 op("detach_copy(Tensor self) -> Tensor", kernel=views.contiguous, differentiable=False,
-   method=False, shape="self", batch=lambda size, dims, self: (basis.clone(self), dims[0]),
+   method=False, shape="self", batch=lambda size, dims, self: (clone(self), dims[0]),
    doc="A copy of what `detach` shows.")
 
 
@@ -117,7 +120,7 @@ def _check_part(src: Tensor, part: Tensor) -> None:
 
 def _typed(src: Tensor, like: Tensor) -> Tensor:
     d = like._array.dtype
-    return src if src._array.dtype == d else basis.cast(src, d)
+    return src if src._array.dtype == d else cast(src, d)
 
 
 def _select_scattered(input: Tensor, src: Tensor, dim: int, index: int) -> tuple[Any, ...]:
@@ -132,7 +135,7 @@ select_scatter = op(
         self, src, dim, _counted(index, self.shape[dim]), 1),
     kind="linear", dims="dim", canonical=_select_scattered, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, dim, index: select_scatter(
-        grad, basis.new_zeros(grad, src_shape), dim, index),
+        grad, new_zeros(grad, src_shape), dim, index),
     d_src=lambda grad, dim, index: select(grad, dim, index),
     doc="""A copy of `input` with `src` as slice `index` of dimension `dim`.
 
@@ -176,7 +179,7 @@ slice_scatter = op(
     "SymInt step=1) -> Tensor",
     kernel=_write_slice, kind="linear", dims="dim", canonical=_slice_scattered, kernel_checks=True,
     d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
-        grad, basis.new_zeros(grad, src_shape), dim, start, end, step),
+        grad, new_zeros(grad, src_shape), dim, start, end, step),
     d_src=lambda grad, dim, start, end, step: cut(grad, dim, start, end, step),
     out_type=OUT_TYPE,
     doc="A copy of `input` with `src` as slices `start:end:step` of dimension `dim`.")
@@ -194,6 +197,6 @@ diagonal_scatter = op(
     kernel=rearranging.diagonal_scatter, kind="linear", dims="dim1 dim2",
     canonical=_diagonal_scattered, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, offset, dim1, dim2: diagonal_scatter(
-        grad, basis.new_zeros(grad, src_shape), offset, dim1, dim2),
+        grad, new_zeros(grad, src_shape), offset, dim1, dim2),
     d_src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
     doc="A copy of `input` with `src` as a diagonal.")

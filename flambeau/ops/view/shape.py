@@ -4,6 +4,7 @@ Views look at their argument's memory; the reverse rule of each is the way back.
 """
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from flambeau._support.settings import warn_once
@@ -298,6 +299,22 @@ select_backward = op(
         select_backward(movedim(self, dims[0], 0), (size, *shape), dim + 1, index), 0),
     d_grad_output=lambda grad, dim, index: select(grad, dim, index),
     doc="Zeros of a shape with `grad_output` as one slice.")
+
+
+# ---- batching ------------------------------------------------------------------------------------
+
+
+def batch_first(tensor: Tensor, at: int | None, size: int) -> Tensor:
+    """`tensor` with its slices in front; one that is the same for all is expanded."""
+    if at is None:
+        return expand_to(tensor, (size, *tensor._array.shape))
+    return tensor if at == 0 else movedim(tensor, at, 0)
+
+
+def batch_as_rows(tensor: Tensor, at: int | None, size: int) -> Tensor:
+    """The slices of `tensor` in front, each one as a row."""
+    front = batch_first(tensor, at, size)
+    return reshape(front, (size, prod(front._array.shape[1:])))
 
 
 basis.permute, basis.movedim, basis.expand = permute, movedim, expand_to

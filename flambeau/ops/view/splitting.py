@@ -17,7 +17,9 @@ from flambeau.kernels.rearranging import summed_windows
 from flambeau.kernels.views import ALL
 from flambeau.ops.coercion import values_below
 from flambeau.ops.indexing.basic import slice_backward
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select
+from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.shape import movedim
 
 NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -50,7 +52,7 @@ def _narrow_from_each(input: Tensor, dim: int, start: Tensor, length: int, n: in
     wrong = starts[(starts < -n) | (np.where(starts < 0, starts + n, starts) + length > n)]
     if wrong.size:
         raise RuntimeError(f"start ({wrong[0]}) + length ({length}) exceeds dimension size ({n}).")
-    places = basis.where(start < 0, start + n, start) + wrap(np.arange(length))
+    places = where(start < 0, start + n, start) + wrap(np.arange(length))
     return index_select(input, dim, places)
 
 
@@ -95,7 +97,7 @@ unbind = op(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     kernel=views.unbind, kind="linear", dims="dim", canonical=_unbound, kernel_checks=True,
     vjp=lambda grad, self_shape, dim: basis.stack(
-        [basis.new_zeros(next(h for h in grad if h is not None),
+        [new_zeros(next(h for h in grad if h is not None),
                          self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
          for g in grad], dim),
     doc="The slices of `input` along `dim`, as a tuple of views.")
@@ -103,7 +105,7 @@ unbind = op(
 
 def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
     known = next(g for g in grad if g is not None)
-    return basis.cat([basis.new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
+    return basis.cat([new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
                 if g is None else g for g, n in zip(grad, sizes)], dim)
 
 

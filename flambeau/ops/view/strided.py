@@ -18,6 +18,11 @@ from flambeau.core.tensor import Tensor, array_offset, array_strides, basis, pla
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import strided as kernels
 from flambeau.kernels.strided import extent
+from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.indexing.index import new_zeros
+from flambeau.ops.view.conversion import cast, clone
+from flambeau.ops.view.copying import laid_out
+from flambeau.ops.view.shape import expand_to, movedim, sum_to_size
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -66,7 +71,7 @@ def _of_the_memory(input: Tensor, size: Any, stride: Any, storage_offset: int | 
 
 def _as_strided_batched(count: int, dims: Any, self: Tensor, size: Any, stride: Any,
                         storage_offset: int | None) -> Any:
-    whole = basis.movedim(self, dims[0], 0)
+    whole = movedim(self, dims[0], 0)
     own = _examples(whole)
     window = _window(size, stride, storage_offset, own)
     first, end = window[2], extent(window)
@@ -88,7 +93,7 @@ def _as_strided_tangent(self: Tensor, self_t: Tensor, size: Any, stride: Any,
     shift = window[2] - own[2]
     if shift >= 0 and extent((size, stride, shift)) <= prod(own[0]) and (
             type(self_t) in plain or hasattr(self_t, "_bdim")) and geometry(self_t)[:2] == own[:2]:
-        return _part(self_t, size, stride, shift)
+        return strided_window(self_t, size, stride, shift)
     return by_memory(self_t, own, window, None)
 
 
@@ -115,7 +120,7 @@ def _by_memory_batched(size: int, dims: Any, self: Tensor, source: Geometry, tar
                        shared: Geometry | None) -> Any:
     step = extent(source, target)
     more = [None if g is None else _one_more(size, step, g) for g in (source, target, shared)]
-    return by_memory(basis.movedim(self, dims[0], 0), *more), 0
+    return by_memory(movedim(self, dims[0], 0), *more), 0
 
 
 @linear(kernels.by_memory, method=False, namespace=None, node_name="AsStridedBackwardBackward0",
@@ -132,8 +137,8 @@ def by_memory(input: Tensor, source: Geometry, target: Geometry, shared: Any) ->
 
 def _replaced_batched(size: int, dims: Any, self: Tensor, src: Tensor, window: Geometry,
                       own: Geometry) -> Any:
-    self, src = [basis.expand(t, (size, *t._array.shape)) if d is None
-                 else basis.movedim(t, d, 0) for t, d in zip((self, src), dims)]
+    self, src = [expand_to(t, (size, *t._array.shape)) if d is None
+                 else movedim(t, d, 0) for t, d in zip((self, src), dims)]
     step = extent(window, own)
     return replaced(self, src, _one_more(size, step, window), _one_more(size, step, own)), 0
 
@@ -141,7 +146,7 @@ def _replaced_batched(size: int, dims: Any, self: Tensor, src: Tensor, window: G
 @linear(kernels.replaced, tensors=("self", "src"), method=False, namespace=None,
         node_name="AsStridedScatterBackward0", batch=_replaced_batched,
         d_self=lambda grad, src_shape, window, own: replaced(
-            grad, basis.new_zeros(grad, src_shape), window, own),
+            grad, new_zeros(grad, src_shape), window, own),
         d_src=lambda grad, window, own: by_memory(grad, own, window, None))
 def replaced(input: Tensor, src: Tensor, window: Geometry, own: Geometry) -> Any:
     """`input` with `src` where `window` lies in its memory, which `own` describes."""
@@ -155,13 +160,13 @@ def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_of
         raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
                            f"{list(src._array.shape)}, slice size = {list(size)}")
     if src._array.dtype != input._array.dtype:
-        src = basis.cast(src, input._array.dtype)
+        src = cast(src, input._array.dtype)
     return input, src, size, stride, storage_offset
 
 
 def _scatter_batched(count: int, dims: Any, self: Tensor, src: Tensor, size: Any, stride: Any,
                      storage_offset: int | None) -> Any:
-    own = geometry(self) if dims[0] is None else _examples(basis.movedim(self, dims[0], 0))
+    own = geometry(self) if dims[0] is None else _examples(movedim(self, dims[0], 0))
     return _replaced_batched(count, dims, self, src, _window(size, stride, storage_offset, own),
                              own)
 
@@ -172,25 +177,25 @@ as_strided_scatter = op(
     kernel=kernels.as_strided_scatter, kind="linear", canonical=_for_a_window, kernel_checks=True,
     batch=_scatter_batched, out=False,
     d_self=lambda grad, src_shape, self_geometry, size, stride, storage_offset: replaced(
-        grad, basis.new_zeros(grad, src_shape),
+        grad, new_zeros(grad, src_shape),
         _window(size, stride, storage_offset, self_geometry), self_geometry),
     d_src=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
         grad, self_geometry, _window(size, stride, storage_offset, self_geometry), None),
     doc="A copy of `input` in which the elements that `as_strided` would show are those of `src`.")
 
 
-def _part(input: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
+def strided_window(input: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
     """`as_strided` with an offset that counts from `input`'s first element."""
     return as_strided(input, size, stride, offset + geometry(input)[2])
 
 
-def _same_part(input: Tensor, array: np.ndarray, own: np.ndarray) -> Tensor:
+def same_part(input: Tensor, array: np.ndarray, own: np.ndarray) -> Tensor:
     """The part of `input` that `array` is of `own`, an array with the strides of `input`."""
     shift = (array_offset(array) - array_offset(own)) // own.itemsize
-    return _part(input, array.shape, array_strides(array), shift)
+    return strided_window(input, array.shape, array_strides(array), shift)
 
 
-def _cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
+def cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
              offset: int) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
     """For the engine: the part of `grad`, the gradient of a base with these strides, that belongs
     to a view; and a function that gives `grad` with other values there."""
@@ -198,18 +203,18 @@ def _cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
         own, window = (grad._array.shape, strides, 0), (size, stride, offset)
         part = by_memory(grad, own, window, None)
     else:
-        whole = basis.laid_out(grad, strides)
-        part = _part(whole, size, stride, offset) if replay is None else replay(whole)
+        whole = laid_out(grad, strides)
+        part = strided_window(whole, size, stride, offset) if replay is None else replay(whole)
 
     def put_back(values: Tensor | None) -> Tensor:
-        values = basis.zeros_like(part) if values is None else basis.sum_to_size(
+        values = zeros_like(part) if values is None else sum_to_size(
             values, part._array.shape)
         if replay is None and type(grad) not in plain:
             return replaced(grad, values, window, own)
         part.copy_(values)
         return whole
-    return basis.clone(part), put_back
+    return clone(part), put_back
 
 
-basis.as_strided, basis.part, basis.cut_out = as_strided, _part, _cut_out
-basis.same_part, basis.geometry = _same_part, geometry
+basis.as_strided, basis.part, basis.cut_out = as_strided, strided_window, cut_out
+basis.same_part, basis.geometry = same_part, geometry

@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from flambeau._support.source_locations import read_place
-from flambeau.core import engine
 from flambeau.core.promotion import type_label
-from flambeau.core.tensor import basis, gradient_edge, tensor_types
+from flambeau.core.tensor import gradient_edge, tensor_types
 
 
 def described(place: Any) -> str:
@@ -50,6 +49,7 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
 
 
 def _hint() -> str:
+    from flambeau.core import engine  # which stands above the graph
     if engine.anomaly.enabled:
         return ("the backtrace further above shows the operation that failed to compute its "
                 "gradient. The variable in question was changed in there or anywhere later. Good "
@@ -70,6 +70,3 @@ def freed(node: Any) -> RuntimeError:
         "backward through the graph a second time or if you need to access saved tensors after "
         f"calling backward. The node that was freed is {node.name()}, made here:"
         f"{described(node)}{by}")
-
-
-basis.stale, basis.freed, basis.described = stale, freed, described
