@@ -1,14 +1,15 @@
-"""SummaryWriter; all but the first test need the package tensorboard."""
+"""SummaryWriter; all but two tests need the package tensorboard."""
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
 
 import numpy as np
 import pytest
 
 import flambeau
-from flambeau.utils.tensorboard import SummaryWriter
+from flambeau.utils.tensorboard import RecordWriter, SummaryWriter
 
 needs_package = pytest.mark.skipif(importlib.util.find_spec("tensorboard") is None,
                                    reason="tensorboard is not installed")
@@ -77,3 +78,16 @@ def test_the_rest_is_written(tmp_path):
     assert "t/text_summary" in tags["tensors"] and "pr" in tags["tensors"]
     assert (tmp_path / "00000" / "default" / "tensors.tsv").exists()
     assert events(tmp_path / "hp").Scalars("accuracy")
+
+
+def test_records_are_those_of_tensorboard():
+    """The bytes that tensorboard's writer gave."""
+    file = io.BytesIO()
+    writer = RecordWriter(file)
+    writer.write(b"an event")
+    writer.write(b"")
+    writer.flush()
+    assert file.getvalue().hex() == (
+        "0800000000000000ff86240f616e206576656e743e8de13d000000000000000029039807d8ea82a2")
+    writer.close()
+    assert writer.closed
