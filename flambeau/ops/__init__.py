@@ -34,7 +34,7 @@ LATE = [
     "nn.dropout", "view.conjugate_views", "python.inquiry", "nn.embedding", "nn.embedding_bag",
     "spatial.convolve", "spatial.pool", "spatial.adaptive_pool", "nn.normalize",
     "nn.batch_norm", "loss.cross_entropy", "loss.elementwise", "loss.margins", "loss.functions",
-    "nn.attention", "spatial.padding", "reduction.scan", "reduction.searching",
+    "nn.attention", "nn.transformer_layers", "spatial.padding", "reduction.scan", "reduction.searching",
     "linalg.added_products", "python.affine_graph", "linalg.products", "linalg.einsum",
     "python.differences", "reduction.histograms", "random.sampling", "python.facts",
     "spatial.pixel_shuffle", "view.memory", "nn.bilinear", "linalg.solvers",

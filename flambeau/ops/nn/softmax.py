@@ -121,8 +121,13 @@ def _mask_of(self: Tensor, mask: Tensor, dim: Any, mask_type: Any) -> tuple[Any,
         if mask_type is None:
             raise RuntimeError("Mask Type should be defined" if len(shape) == 4 else
                                "For mask_type == 2 mask shape should match input shape")
-        if mask_type not in (0, 1) or len(shape) != 4:
+        wanted = {0: ("(L, L)", shape[-2:]), 1: ("(B, L)", (shape[0], shape[-1]))} if len(
+            shape) == 4 else {}
+        if mask_type not in wanted:
             raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+        if mask._array.shape != wanted[mask_type][1]:
+            raise RuntimeError(f"For mask_type == {mask_type} mask shape should be "
+                               f"{wanted[mask_type][0]}")
         mask = (mask[None, None] if mask_type == 0 else mask[:, None, None]).expand(shape)
     return self, mask, len(shape) - 1 if dim is None else wrap_dim(dim, len(shape)), mask_type
 
