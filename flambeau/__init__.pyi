@@ -764,6 +764,23 @@ def _native_batch_norm_legit(
 ) -> tuple[Tensor, ...]:
     """`native_batch_norm`; running statistics may be left out altogether."""
 
+def _native_multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim: _int,
+    num_head: _int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    mask: Tensor | None = None,
+    need_weights: _bool = True,
+    average_attn_weights: _bool = True,
+    mask_type: _int | None = None,
+) -> tuple[Tensor, ...]:
+    """Attention in several heads over inputs (n, l, d), with its weights if they are wanted."""
+
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
 
@@ -809,6 +826,39 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How gamma samples `output` move with their shapes `input`."""
+
+def _transform_bias_rescale_qkv(
+    qkv: Tensor,
+    qkv_bias: Tensor,
+    num_heads: _int,
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values in heads (n, heads, l, width) from projections (n, l, 3 d)
+    without bias; the queries are divided by the root of the width."""
+
+def _transformer_encoder_layer_fwd(
+    src: Tensor,
+    embed_dim: _int,
+    num_heads: _int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    use_gelu: _bool,
+    norm_first: _bool,
+    eps: _float,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor,
+    ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor,
+    mask: Tensor | None = None,
+    mask_type: _int | None = None,
+) -> Tensor:
+    """A layer of an encoder: attention and a network of two layers, each added to its input and
+    normalised, before (`norm_first`) or after."""
 
 def _unique(
     input: Tensor,

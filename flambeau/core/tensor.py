@@ -143,7 +143,7 @@ class Tensor(Methods, metaclass=TensorMeta):
                 + (" If you want to use a computed variable in a subgraph that "
                    "doesn't require differentiation use var_no_grad = var.detach()."))
         if flag and self._array.dtype not in dtypes.FLOATING:
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+            raise RuntimeError("only Tensors of floating point and complex dtype can require "
                                "gradients")
         if flag and self._inference and not is_inference_mode_enabled():
             raise RuntimeError("Setting requires_grad=True on inference tensor outside "
@@ -274,6 +274,14 @@ class Tensor(Methods, metaclass=TensorMeta):
 Tensor.__module__ = "torch"
 tensor_types.add(Tensor)
 plain.add(Tensor)
+def as_leaf(tensor: Tensor) -> Tensor:
+    """A tensor that has just been made, as one whose gradients are wanted."""
+    if tensor._array.dtype not in dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    Tensor.requires_grad.__set__(tensor, True)          # type: ignore[attr-defined]
+    return tensor
+
+
 new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)
 
 

@@ -23,7 +23,7 @@ from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, into, table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
-from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor
+from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, basis, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import module_of, namespace_of, publish, with_out
 from flambeau.dispatch.function import Argument, Function, Overload, describe
@@ -181,19 +181,23 @@ class Factory:
                                    bool(options.get("requires_grad")))
         if options.get("pin_memory"):
             raise RuntimeError("Cannot access accelerator device when none is available.")
-        memory_format, leaf = options.get("memory_format"), bool(options.get("requires_grad"))
+        memory_format, wanted = options.get("memory_format"), bool(options.get("requires_grad"))
+        leaf = wanted and out is None
         if self.fill is not None:
             shape, given = self._apart((*canonical, array_type))
             keeps = self.like and memory_format is not type_info.contiguous_format
             if out is not None:
-                return self.drawing[1](self.name, out, shape, self.fill(*given))
+                drawn = self.drawing[1](self.name, out, shape, self.fill(*given))
+                return as_leaf(drawn) if wanted else drawn
             result = self.drawing[0](shape, array_type, self.fill(*given), where,
                                      own._array if keeps else None, leaf)
         else:
             result = finish(self._array(own, canonical, array_type, where, options), where, leaf)
         if memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = basis.contiguous(result, memory_format=memory_format)
-        return result if out is None else into(out, self.op, result)
+        if out is not None:
+            result = into(out, self.op, result)
+        return as_leaf(result) if wanted and not leaf else result
 
     def _array(self, own: Any, canonical: list[Any], array_type: np.dtype, where: Any,
                options: dict[str, Any]) -> np.ndarray:

@@ -20,6 +20,8 @@ TOLERANCES = {
     flambeau.complex32: (1e-3, 1e-5), flambeau.complex64: (1.3e-6, 1e-5),
     flambeau.complex128: (1e-7, 1e-7),
 }
+TOLERANCES |= dict.fromkeys((flambeau.quint8, flambeau.quint2x4, flambeau.quint4x2, flambeau.qint8,
+                             flambeau.qint32), TOLERANCES[flambeau.float32])
 NUMBERS = (int, float, complex, np.number)
 
 
@@ -63,8 +65,8 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True,
     the message; a function gets the message and returns another.
 
     >>> import flambeau
-    >>> assert_close(flambeau.tensor([1.0, 2.0]), flambeau.tensor([1.0, 2.0 + 1e-7]))
-    >>> assert_close(1, 2)
+    >>> torch.testing.assert_close(flambeau.tensor([1.0, 2.0]), flambeau.tensor([1.0, 2.0 + 1e-7]))
+    >>> torch.testing.assert_close(1, 2)
     Traceback (most recent call last):
     AssertionError: Scalars are not equal!
     <BLANKLINE>
@@ -208,10 +210,21 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: Options, path: A
         return
     actual, expected = actual.detach(), expected.detach()
     if actual.layout is not flambeau.strided and actual.layout is expected.layout:
-        _compare_sparse(actual, expected, options, path)
+        _compare_sparse(actual, expected, rtol, atol, options.equal_nan, path)
         return
+    title = "Quantized tensor-likes" if actual.is_quantized else "Tensor-likes"
     actual, expected = (t if t.layout is flambeau.strided else t.to_dense()
                         for t in (actual, expected))
+    actual, expected = (t.dequantize() if t.is_quantized else t for t in (actual, expected))
+    _compare_elements(actual, expected, rtol, atol, options.equal_nan, path, title)
+
+
+def _compare_elements(actual: Tensor, expected: Tensor, rtol: float, atol: float,
+                      equal_nan: bool, path: Any, title: str) -> None:
+    """Are the elements of dense tensors close, whatever their types?"""
+    if actual.shape != expected.shape:
+        raise Difference(f"The values for attribute 'shape' do not match: {actual.shape} != "
+                         f"{expected.shape}.", path)
     common = flambeau.promote_types(actual.dtype, expected.dtype) \
         if actual.dtype is not expected.dtype else actual.dtype
     if common.is_floating_point and common.itemsize == 1:
@@ -219,13 +232,16 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: Options, path: A
     elif not (common.is_floating_point or common.is_complex or common is flambeau.bool):
         common = flambeau.int64
     actual, expected = actual.to(common), expected.to(common)
-    matches = flambeau.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=options.equal_nan)
+    matches = flambeau.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
     if not bool(matches.all()):
-        raise Difference(_tensor_text(actual, expected, matches, rtol, atol), path)
+        raise Difference(_tensor_text(actual, expected, matches, rtol, atol).replace(
+            "Tensor-likes", title), path)
 
 
 def _compare_attributes(actual: Tensor, expected: Tensor, options: Options, path: Any) -> None:
     checks = [("shape", True, lambda t: t.shape),
+              ("is_quantized", True, lambda t: t.is_quantized),
+              ("qscheme()", actual.is_quantized, lambda t: t.qscheme()),
               ("layout", options.check_layout, lambda t: t.layout),
               ("device", options.check_device, lambda t: t.device),
               ("dtype", options.check_dtype, lambda t: t.dtype)]
@@ -237,26 +253,29 @@ def _compare_attributes(actual: Tensor, expected: Tensor, options: Options, path
                              f"{read(expected)}.", path)
 
 
-def _compare_sparse(actual: Tensor, expected: Tensor, options: Options, path: Any) -> None:
+def _compare_sparse(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool,
+                    path: Any) -> None:
     """Sparse tensors are close if the same elements are stored and these are close."""
+    layout = str(actual.layout).removeprefix("torch.sparse_").upper()
+    title = f"Sparse {layout}"
+    counts: list[tuple[str, Any]] = [("specified values", lambda t: t._nnz())]
+    parts: list[tuple[str, Any]]
     if actual.layout is flambeau.sparse_coo:
-        actual, expected = actual.coalesce(), expected.coalesce()
-        parts = [("indices", lambda t: t.indices()), ("values", lambda t: t.values())]
+        counts = [("sparse dimensions", lambda t: t.sparse_dim()), *counts]
+        parts, values = [("indices", lambda t: t._indices())], "_values"
     else:
-        row, column = ("crow", "col") if actual.layout in (
+        names = ("crow", "col") if actual.layout in (
             flambeau.sparse_csr, flambeau.sparse_bsr) else ("ccol", "row")
-        parts = [(f"{n}_indices", lambda t, n=n: getattr(t, f"{n}_indices")())
-                 for n in (row, column)] + [("values", lambda t: t.values())]
-    stored = [t.values().shape[0] for t in (actual, expected)]
-    if stored[0] != stored[1]:
-        raise Difference("The number of specified values in sparse tensors does not match: "
-                         f"{stored[0]} != {stored[1]}", path)
+        parts = [(f"{n}_indices", lambda t, n=n: getattr(t, f"{n}_indices")()) for n in names]
+        values = "values"
+    for name, count in counts:
+        if count(actual) != count(expected):
+            raise Difference(f"The number of {name} in sparse {layout} tensors does not match: "
+                             f"{count(actual)} != {count(expected)}", path)
     for name, read in parts:
-        try:
-            _compare_tensors(read(actual), read(expected), options, path)
-        except Difference as difference:
-            difference.text = difference.text.replace("Tensor-likes", f"Sparse {name}")
-            raise
+        _compare_elements(read(actual), read(expected), 0, 0, False, path, f"{title} {name}")
+    _compare_elements(getattr(actual, values)(), getattr(expected, values)(), rtol, atol,
+                      equal_nan, path, f"{title} values")
 
 
 def _tensor_text(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float,

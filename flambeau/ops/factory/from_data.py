@@ -17,7 +17,7 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, public, table
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, array_root, wrap
+from flambeau.core.tensor import Tensor, array_root, as_leaf, wrap
 from flambeau.dispatch.factory import finish
 from flambeau.kernels import views
 from flambeau.ops.coercion import stored
@@ -294,7 +294,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if copy and (result is obj or isinstance(obj, np.ndarray)):
         result = result.clone()
     if requires_grad and not result.requires_grad:
-        result = result.requires_grad_()
+        result = as_leaf(result) if result.is_leaf else result.requires_grad_()
     elif requires_grad is False and result.requires_grad:
         result = result.detach()
     return result

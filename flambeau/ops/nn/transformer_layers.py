@@ -10,7 +10,7 @@ import numpy as np
 import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.nn import functional as F  # noqa: N812
+from flambeau.nn import functional as F
 from flambeau.ops.nn.softmax import _masked_softmax
 
 

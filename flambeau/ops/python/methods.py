@@ -15,6 +15,7 @@ import numpy as np
 
 from flambeau._support.source_locations import native
 from flambeau.core import devices, overrides, type_info
+from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size, wrap_dim
@@ -26,6 +27,7 @@ from flambeau.core.tensor import (
     array_offset,
     array_root,
     array_strides,
+    as_leaf,
     basis,
     dense_memory,
     plain,
@@ -292,7 +294,7 @@ class Copying:
                        else data._array, cls)
         result._counter = data._counter
         if require_grad:
-            Tensor.requires_grad.__set__(result, True)      # nobody's to override
+            as_leaf(result)
         return result
 
     @staticmethod
@@ -410,7 +412,7 @@ def data_ptr(self: Tensor) -> int:
         function=False, in_c=_in_c("is_contiguous"))
 def is_contiguous(self: Tensor, memory_format: Any) -> bool:
     """Do the elements lie in memory in the order of their indices?"""
-    if memory_format is None or memory_format is type_info.contiguous_format:
+    if memory_format in (None, type_info.contiguous_format, type_info.preserve_format):
         return self._array.flags.c_contiguous
     axes = type_info.CHANNELS_LAST.get(memory_format)
     return (axes is not None and self.ndim == len(axes)
@@ -456,6 +458,8 @@ def numpy(self: Tensor, force: bool) -> np.ndarray:
         in_c=_in_c("requires_grad"))
 def requires_grad_(self: Tensor, requires_grad: bool) -> Tensor:
     """Set `requires_grad` in place; returns the tensor."""
+    if requires_grad and self._array.dtype not in FLOATING:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad
     return self
 

@@ -22,7 +22,7 @@ from flambeau.core import devices, dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
+from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.ops.coercion import each_result
 from flambeau.ops.sparse.tensors import publish, sparse_op
@@ -207,7 +207,7 @@ def made(name: str, shape: tuple[int, ...], dtype: np.dtype, requires_grad: bool
     if dtypes.from_numpy_dtype(dtype) not in HELD:
         raise RuntimeError("get_mkldnn_dtype: unsupported data type")
     result = alias(np.zeros(shape, dtype), OpaqueTensor)
-    return result.requires_grad_() if requires_grad else result
+    return as_leaf(result) if requires_grad else result
 
 
 # ---- how other calls get here --------------------------------------------------------------------

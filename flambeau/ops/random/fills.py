@@ -25,7 +25,7 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, as_leaf
 from flambeau.dispatch.factory import finish
 from flambeau.kernels import random as kernels
 from flambeau.kernels import views as memory
@@ -97,7 +97,7 @@ def drawn(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: Any 
         result = outside(level, drawn, (level.size, *shape) if different else shape, array_type,
                          fill)
         result = level.wrap(result, 0) if different else result
-        return result.requires_grad_() if requires_grad else result
+        return as_leaf(result) if requires_grad else result
     if like is not None:
         array = np.empty_like(like, array_type)
     elif interceptors:                  # those that watch see that memory is asked for

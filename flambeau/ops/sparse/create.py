@@ -83,6 +83,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     if check_invariants or (check_invariants is None and Invariants.enabled):
         forms.check_coordinates(where, data, shape[:sparse], is_coalesced)
     pattern = make(COO, (where,), data, shape, bool(is_coalesced))
+    if is_coalesced is False:
+        pattern._coalesced = False
     return _finish(entry_values, pattern, requires_grad)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import sparse_products
@@ -31,6 +32,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
         raise RuntimeError("Diagonals must be vector or matrix")
     rows = diagonals if diagonals._array.ndim == 2 else diagonals.unsqueeze(0)
     steps = offsets._array.reshape(-1)
+    if steps.dtype != np.int64:
+        raise RuntimeError("Offset Tensor must have dtype Long but got "
+                           f"{type_name(offsets.dtype)}")
     shape = tuple(size_of((shape,)))
     if len(shape) != 2:
         raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")

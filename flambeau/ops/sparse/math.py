@@ -17,7 +17,7 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name
 from flambeau.core.promotion import convert, result_type
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to, size_of
-from flambeau.core.tensor import Tensor, tensor_types, wrap
+from flambeau.core.tensor import Tensor, as_leaf, tensor_types, wrap
 from flambeau.ops.factory import create
 from flambeau.ops.pointwise import arithmetic
 from flambeau.ops.pointwise.arithmetic import neg
@@ -66,6 +66,10 @@ def _clone(self: SparseTensor) -> SparseTensor:
 
 @rule("clone")
 def clone(input: Tensor, *_: Any, memory_format: Any = None) -> Tensor:
+    if memory_format is not None and input._layout is COO:
+        words = str(memory_format).removeprefix("torch.").removesuffix("_format").split("_")
+        raise RuntimeError("unsupported memory format option "
+                           f"{''.join(map(str.capitalize, words))}")
     return _clone(input)
 
 
@@ -115,16 +119,20 @@ def new_empty(input: Tensor, *size: Any, dtype: Any = None, layout: Any = None,
 
 @rule("zeros_like", "empty_like")
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-               requires_grad: bool = False, **_: Any) -> Tensor:
+               requires_grad: bool = False, memory_format: Any = None, **_: Any) -> Tensor:
     target = as_numpy_dtype(dtype) or input._array.dtype
+    if memory_format is not None and layout is not type_info.strided:
+        raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is None or layout is input._layout:
         result: Tensor = empty_like(input, target)
     elif layout is type_info.strided:
         result = flambeau.zeros(input.shape, dtype=dtype or input.dtype)
+        if memory_format not in (None, type_info.preserve_format):
+            result = result.contiguous(memory_format=memory_format)
     else:
         result = empty(input._array.shape, target, layout, sparse_dim_of(input),
                        blocksize_of(input))
-    return result.requires_grad_() if requires_grad else result
+    return as_leaf(result) if requires_grad else result
 
 
 def _filled_like(name: str, values: Any) -> None:
@@ -135,7 +143,7 @@ def _filled_like(name: str, values: Any) -> None:
             raise unsupported(name, input)
         made = values(input._data.shape, *given, dtype=dtype or input.dtype)
         result = like(input, made._array)
-        return result.requires_grad_() if requires_grad else result
+        return as_leaf(result) if requires_grad else result
     rules[name] = apply
 
 
@@ -251,12 +259,15 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     dtype = result_type([a._array, b._array]).numpy
     if not is_sparse(a) or not is_sparse(b):
         dense, other = (b, a) if is_sparse(a) else (a, b)
-        shape = np.broadcast_shapes(a._array.shape, b._array.shape)
+        shape = dense._array.shape
         if shape != other._array.shape:
-            raise RuntimeError(f"add: Expected sparse tensor of size {list(shape)}, but got size "
-                               f"{list(other._array.shape)}")
+            raise RuntimeError(
+                f"add: expected 'self' and 'other' to have same size, but self has size "
+                f"{list(shape)} while other has size {list(other._array.shape)} (FYI: "
+                f"{'dense' if other._layout is COO else 'op2'}-sparse addition does not currently "
+                "support broadcasting)")
         indices, data = entries(other)
-        result = np.broadcast_to(dense._array, shape).astype(dtype)
+        result = dense._array.astype(dtype)
         if negate and dense is b:
             result = np.negative(result)
         sign = np.subtract if negate and dense is a else np.add
@@ -266,6 +277,10 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     if a._array.shape != b._array.shape:
         raise RuntimeError(f"{'sub' if negate else 'add'}: expected sizes of 'self' and 'other' to "
                            f"match, but {list(a._array.shape)} != {list(b._array.shape)}")
+    if a._layout is b._layout is COO and not (len(a._data) and len(b._data)):
+        found = b if len(b._data) else a            # whatever its sparse dimensions are
+        data = found._data.astype(dtype)
+        return like(found, np.negative(data) if negate and found is b else data)
     first, second = a._data.astype(dtype, copy=False), b._data.astype(dtype, copy=False)
     if negate:
         second = np.negative(second)
@@ -284,11 +299,24 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     return make(COO, (indices,), data, a._array.shape, sorted_)
 
 
+def _check_density(a: SparseTensor, b: SparseTensor) -> None:
+    """Have both as many sparse dimensions? Those without entries fit anyway."""
+    n, m = sparse_dim_of(a), sparse_dim_of(b)
+    if n != m and a._array.shape == b._array.shape and len(a._data) and len(b._data):
+        raise RuntimeError("add: expected 'self' and 'other' to have same density, but 'self' has "
+                           f"{n} sparse dimensions while 'other' has {m} sparse dimensions")
+
+
 def _adder(op: Any, sign: int) -> Any:
     def apply(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         if type(input) not in tensor_types or type(other) not in tensor_types:
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
                                "instead.")
+        if is_sparse(input) and input._layout is COO and not is_sparse(other):
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
+                               "instead.")
+        if is_sparse(input) and is_sparse(other) and input._layout is other._layout is COO:
+            _check_density(input, other)
         return op(input, other if alpha == 1 else arithmetic.mul(other, alpha))
     return apply
 
@@ -370,6 +398,8 @@ def _mul_dense(self: SparseTensor, dense: Tensor) -> Tensor:
 
 @rule("mul")
 def mul(input: Any, other: Any) -> Tensor:
+    if is_sparse(input) and is_sparse(other) and input._array.ndim != other._array.ndim:
+        input, other = (x if x._array.ndim else to_dense(x) for x in (input, other))
     for one, another in ((input, other), (other, input)):
         if is_sparse(one) and type(another) in tensor_types and not is_sparse(another):
             shape = broadcast_shapes(one._array.shape, another._array.shape)
@@ -405,4 +435,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
 
 @rule("floor_divide")
 def floor_divide(input: Tensor, other: Any) -> Tensor:
+    if not is_sparse(input) or not is_number(other):
+        shape = list(other._array.shape) if type(other) in tensor_types else []
+        raise RuntimeError("Sparse floor division requires a scalar or zero-dim dense tensor "
+                           f"divisor (got shape {shape} for divisor)")
     return div(input, other, rounding_mode="floor")

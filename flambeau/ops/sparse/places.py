@@ -146,7 +146,11 @@ rules["sparse_broadcast_to"] = broadcast_to
 def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
     dims = places if dims is None else dims
     source = _prepared(input)
-    dims = wrap_dims(tuple(size_of(tuple(dims))), source._array.ndim)
+    given = tuple(size_of(tuple(dims)))
+    wrapped = [wrap_dim(d, source._array.ndim) for d in given]
+    if len(given) == source._array.ndim and len(set(wrapped)) != len(given):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    dims = wrap_dims(given, source._array.ndim)
     sparse = sparse_dim_of(source)
     if len(dims) != source._array.ndim:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
@@ -164,9 +168,12 @@ def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     source = _prepared(input)
     dim, shape = wrap_dim(dim, source._array.ndim + 1), [*source._array.shape]
-    if dim > sparse_dim_of(source):
-        raise NotImplementedError("unsqueeze of a sparse tensor among its dense dimensions")
+    sparse = sparse_dim_of(source)
     shape.insert(dim, 1)
+    if dim > sparse:
+        values = stored_values(source).unsqueeze(dim - sparse + 1)
+        return with_values(values, make(COO, source._where, values._array, shape,
+                                        source._coalesced))
     return moved("UnsqueezeBackward0", source, np.insert(source._where[0], dim, 0, axis=0), shape,
                  None, source._coalesced)
 
@@ -187,7 +194,8 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         return with_values(values, make(COO, coalesced(source)._where, values._array, shape, True))
     take = np.flatnonzero(source._where[0][dim] == index)
     if sparse == 1:
-        return stored_values(source).index_select(0, wrap(take)).sum(0)
+        found = stored_values(source).index_select(0, wrap(take))
+        return found.sum(0, dtype=found.dtype)
     return moved("SelectBackward0", source, np.delete(source._where[0], dim, 0)[:, take], shape,
                  take, source._coalesced)
 
@@ -197,14 +205,26 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(select(input, dim, i) for i in range(input.size(dim)))
 
 
+@rule("narrow")
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    n = input._array.shape[wrap_dim(dim, input._array.ndim)]
+    start = int(start) + (n if start < 0 else 0)
+    if not 0 <= start <= start + length <= n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return narrow_copy(input, dim, start, length)
+
+
 @rule("narrow_copy")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    ndim = input._array.ndim
+    if not -ndim <= dim < ndim:
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {ndim}.")
     source = _prepared(input)
-    dim, shape = wrap_dim(dim, source._array.ndim), [*source._array.shape]
+    dim, shape = wrap_dim(dim, ndim), [*source._array.shape]
     start = int(start) + (shape[dim] if start < 0 else 0)
     if not 0 <= start <= start + length <= shape[dim]:
-        raise RuntimeError(f"narrow_copy: start ({start}) + length ({length}) exceeds dimension "
-                           f"size ({shape[dim]}).")
+        raise RuntimeError("Invalid range to narrow. range(start, start+length) must be a subset "
+                           f"of range(0, {shape[dim]}).")
     shape[dim] = length
     sparse = sparse_dim_of(source)
     if dim >= sparse:
@@ -261,9 +281,14 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
             raise RuntimeError(f"All tensors must have the same shape: {shape} (except in the "
                                f"concatenating dimension), but found shape: {list(found)} at "
                                f"position {i}.")
-    if any(sparse_dim_of(s) != sparse for s in sources) or dim >= sparse:
-        raise NotImplementedError("cat of sparse tensors along a dense dimension, or of different "
-                                  "numbers of sparse dimensions")
+    for i, source in enumerate(sources):
+        if sparse_dim_of(source) != sparse:
+            other = sparse_dim_of(source)
+            raise RuntimeError("All tensors must have the same sparse_dim and dense_dim: "
+                               f"{sparse}, {len(shape) - sparse}, but tensor at position {i} has "
+                               f"{other}, {len(shape) - other}.")
+    if dim >= sparse:
+        return _cat_dense(sources, dim - sparse + 1)
     shape[dim] = int(np.sum([s._array.shape[dim] for s in sources]))
     parts, offset = [], 0
     for source in sources:
@@ -275,6 +300,21 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     ordered = dim == 0 and all(s._coalesced for s in sources)
     indices = np.concatenate(parts, 1)
     return with_values(values, make(COO, (indices,), values._array, shape, ordered))
+
+
+def _cat_dense(sources: list[Any], dim: int) -> Tensor:
+    """Entries side by side along dimension `dim` of the values, with zeros beside each."""
+    extents = [s._data.shape[dim] for s in sources]
+    total, before, parts = sum(extents), 0, []
+    for source, extent in zip(sources, extents):
+        after = total - before - extent
+        pads = [0, 0] * (source._data.ndim - 1 - dim) + [before, after]
+        parts.append(flambeau.nn.functional.pad(stored_values(source), pads))
+        before += extent
+    values = flambeau.cat(parts)
+    indices = np.concatenate([s._where[0] for s in sources], 1)
+    shape = [*sources[0]._array.shape[:len(indices)], *values._array.shape[1:]]
+    return with_values(values, make(COO, (indices,), values._array, shape))
 
 
 @rule("stack")

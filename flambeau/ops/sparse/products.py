@@ -11,6 +11,7 @@ import numpy as np
 
 import flambeau
 from flambeau.core.modes import interceptors
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import sparse_products as kernels
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -54,6 +55,9 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({x[0]}x{x[1]} and "
                            f"{y[0]}x{y[-1]})")
     if a._array.dtype != b._array.dtype:
+        if is_sparse(a) and is_sparse(b):
+            raise RuntimeError(f"mat1 dtype {type_name(a.dtype)} does not match mat2 dtype "
+                               f"{type_name(b.dtype)}")
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != "
                            f"{b.dtype}")
     if is_sparse(a) and is_sparse(b):
@@ -102,8 +106,16 @@ _mv = sparse_op("MvBackward0", "self other", vjp=_mv_back)(_product)
 
 @rule("mv")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    if not is_sparse(input) or is_sparse(vec):
+    if not is_sparse(input):
         raise unsupported("mv", vec)
+    if input._array.ndim != 2 or vec._array.ndim != 1:
+        kinds = ["SparseTensor" if is_sparse(x) else "Tensor" for x in (input, vec)]
+        raise RuntimeError("mv: two tensor dim should be 2 and 1, but got "
+                           f"{kinds[0]} Dim: {input._array.ndim}Tensor Dim: {vec._array.ndim}")
+    if is_sparse(vec):
+        raise unsupported("mv", vec)
+    if input._array.shape[-1] != vec._array.shape[-1]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return _mv(input, vec)
 
 

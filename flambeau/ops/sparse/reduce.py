@@ -135,6 +135,10 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
     if dims and len(set(wrap_dims(tuple(dims), input._array.ndim))) != input._array.ndim:
         raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must "
                            "either be empty or contain all dimensions of the input")
+    if dtype is not None:
+        if p == "fro":
+            raise ValueError("dtype argument is not supported in frobenius norm")
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument")
     return flambeau.norm(stored_values(coalesced(input)), 2 if p == "fro" or p is None else p)
 
 

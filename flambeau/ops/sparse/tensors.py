@@ -24,8 +24,8 @@ from flambeau.core import overrides, type_info
 from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
 from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
-from flambeau.core.shapes import size_of
-from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
+from flambeau.core.shapes import Size, size_of
+from flambeau.core.tensor import LEAF, Tensor, as_leaf, basis, tensor_types, wrap
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -36,6 +36,12 @@ from flambeau.ops.view.conversion import clone, detach
 from flambeau.ops.view.shape import movedim
 
 _ZEROS = bytes(32)
+_NEW = """new() received an invalid combination of arguments - got ({}), but expected one of:
+ * (*, torch.device device = None)
+ * (Tensor indices, Tensor values, *, torch.device device = None)
+ * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)
+ * (tuple of ints size, *, torch.device device = None)
+"""
 
 
 class SparseTensor(Tensor):
@@ -109,8 +115,15 @@ class SparseTensor(Tensor):
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """A tensor of this type and layout: without entries, or of indices, values and a size."""
-        if args and isinstance(args[0], Tensor) and self._layout is COO:
-            return public["torch"]["sparse_coo_tensor"](*args, dtype=self.dtype, device=device)
+        if self._layout is COO:
+            if len(args) > 1 and isinstance(args[0], Tensor):
+                return public["torch"]["sparse_coo_tensor"](*args, dtype=self.dtype, device=device)
+            if args and isinstance(args[0], (list, tuple)) and not isinstance(args[0], Size):
+                raise TypeError("SparseTensor.new(sequence) only accepts sizes.  Please use "
+                                "torch.sparse_coo_tensor() or construct a strided tensor and "
+                                "convert it to sparse via to_sparse.")
+            if args and not isinstance(args[0], (int, Size)):
+                raise TypeError(_NEW.format(type(args[0]).__name__))
         shape = tuple(size_of(args)) if args else (0,)
         return empty(shape, self._array.dtype, self._layout)
 
@@ -150,7 +163,7 @@ def make(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, shape: An
     tensor._array = np.ndarray(shape, data.dtype, _ZEROS, 0, (0,) * len(shape))
     tensor._edge = tensor._base = tensor._counter = None
     tensor._layout, tensor._where, tensor._data = layout, where, data
-    if coalesced:
+    if coalesced or (layout is COO and len(data) < 2):
         tensor._coalesced = True
     return tensor
 
@@ -164,7 +177,9 @@ def rebuild(layout: Any, where: Any, data: np.ndarray, shape: Any, coalesced: bo
 
 def like(pattern: SparseTensor, data: np.ndarray) -> SparseTensor:
     """Other values at the places of `pattern`."""
-    return make(pattern._layout, pattern._where, data, pattern._array.shape, pattern._coalesced)
+    result = make(pattern._layout, pattern._where, data, pattern._array.shape)
+    result._coalesced = pattern._coalesced
+    return result
 
 
 def bare(tensor: SparseTensor) -> SparseTensor:
@@ -633,10 +648,13 @@ def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: 
     if layout is type_info.mkldnn:
         from flambeau.ops.quantized import mkldnn as opaque
         return opaque.made(name, shape, dtype, requires_grad)
-    if name not in ("zeros", "empty"):
+    if name == "empty_like":
+        raise NotImplementedError("Could not run 'aten::empty_strided' with arguments from the "
+                                  f"'{TITLES[layout]}CPU' backend: there is no rule for it.")
+    if name not in ("zeros", "empty", "zeros_like"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     result = empty(shape, dtype, layout)
-    return result.requires_grad_() if requires_grad else result
+    return as_leaf(result) if requires_grad else result
 
 
 def empty_like(pattern: SparseTensor, dtype: Any = None) -> SparseTensor:
@@ -728,8 +746,9 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         if wanted is not None and wanted is not out._layout:
             raise RuntimeError(f"layout {TITLES[wanted]} does not match layout of out parameter "
                                f"({TITLES[out._layout]})")
-        return replace_all(out, empty(tuple(size_of(args or (kwargs["size"],))),
-                                      out._array.dtype, out._layout))
+        result = replace_all(out, empty(tuple(size_of(args or (kwargs["size"],))),
+                                        out._array.dtype, out._layout))
+        return as_leaf(result) if kwargs.get("requires_grad") else result
     raise unsupported(name, next(a for a in _flat((*args, *kwargs.values(), out)) if is_sparse(a)))
 
 
