@@ -1,8 +1,9 @@
 """Record what PyTorch gives for the samples of ops: values, gradients, and result types.
 
-    python tests/data/record_ops.py [family …]
+    python tests/data/record_ops.py [pointwise/arithmetic …]
 
-writes `tests/data/ops_<family>.npz`: all numbers in one array, and an index in JSON.
+writes `tests/data/ops/<folder>_<module>.npz`: all numbers in one array, and an index in JSON.
+Needs PyTorch, and what the tests need, because the samples stand in test files.
 """
 import json
 import sys
@@ -90,5 +91,5 @@ if __name__ == "__main__":
     for name, family in families().items():
         if not chosen or name in chosen:
             recorder = record(family)
-            recorder.save(HERE / f"ops_{name}.npz")
+            recorder.save(HERE / "ops" / f"{name.replace('/', '_')}.npz")
             print(f"{name}: {len(recorder.index)} ops, {recorder.size} numbers")

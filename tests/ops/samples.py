@@ -1,7 +1,8 @@
-"""Sample calls of public ops: what `test_table.py` walks, and what the oracle was recorded on.
+"""Sample calls of public ops: what `sample_tests.py` walks, and what the oracle was recorded on.
 
-A family of ops lists its samples in a file `samples_<family>.py` beside this one:
+The test file of a module of ops lists their samples:
 
+    from sample_tests import SampleTests
     from samples import Samples, call
 
     family = Samples()
@@ -11,10 +12,13 @@ A family of ops lists its samples in a file `samples_<family>.py` beside this on
         return [call(r.real(2, 3), r.real(3)), call(r.real(), r.real())]
 
     family.unary("sin", "cos")          # the usual shapes, from a domain
-    family.untested["draw_"] = "random; see test_random.py"
+    family.untested["draw_"] = "random; see random/test_draws.py"
 
-Arrays become tensors, float64 as they are. `tests/data/record_ops.py <family>` records what PyTorch
-gives for them, as `tests/data/ops_<family>.npz`.
+    class TestSamples(SampleTests):     # all that every op has to pass
+        family = family
+
+Arrays become tensors, float64 as they are. `tests/data/record_ops.py pointwise/arithmetic` records
+what PyTorch gives for them, as `tests/data/ops/pointwise_arithmetic.npz`.
 """
 from __future__ import annotations
 
@@ -23,6 +27,11 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+
+inf, nan = float("inf"), float("nan")
+CORNERS = [[0.0, -0.0, inf, -inf, nan, 1.0, -1.0]]
+TIES = np.array([[1.0, 3.0, 3.0], [2.0, 2.0, -1.0]])
+WITH_NAN = np.array([[1.0, nan, 3.0], [nan, nan, -1.0]])
 
 
 class Call:
@@ -58,6 +67,9 @@ class Draw:
         """Numbers in (-2.9, 2.9), none near a multiple of a half, where much is not smooth."""
         x = self.rng.randint(-6, 6, shape) * 0.5 + self.rng.uniform(0.08, 0.42, shape)
         return np.asarray(x)
+
+    def normal(self, *shape):
+        return np.asarray(self.rng.randn(*shape))
 
     def positive(self, *shape):
         return np.asarray(np.abs(self.real(*shape)) + 0.05)
@@ -96,6 +108,8 @@ class Samples(dict):
         super().__init__()
         self.untested = {}              # ops that need no samples, and why
         self.pointwise = {}             # ops for the dtype matrix: name to number of tensors
+        self.unbatched = ()             # ops whose results have no fixed shape: vmap refuses them
+        self.contiguous = ()            # ops that ask for the strides of their argument
 
     def __call__(self, name):
         def enter(draw):
@@ -141,15 +155,25 @@ class Samples(dict):
             self.pointwise[name] = 2
 
 
+HERE = Path(__file__).parent
+
+
 def families():
-    """Every family beside this file, by name."""
+    """Every family in the test files beside this one, by folder and module: "view/shape"."""
     found = {}
-    for path in sorted(Path(__file__).parent.glob("samples_*.py")):
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        found[path.stem.removeprefix("samples_")] = module.family
+    for path in sorted(HERE.glob("*/test_*.py")):
+        if "family = Samples()" in path.read_text():
+            name = family_name(path)
+            spec = importlib.util.spec_from_file_location(name.replace("/", "_"), path)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            found[name] = module.family
     return found
+
+
+def family_name(path):
+    path = Path(path)
+    return f"{path.parent.name}/{path.stem.removeprefix('test_')}"
 
 
 def resolve(torch, name):

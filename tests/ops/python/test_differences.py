@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sample_tests import SampleTests
+from samples import Samples, call
 
 import flambeau
 
@@ -48,3 +50,41 @@ def test_what_is_joined_to_differences_has_their_shape():
     with pytest.raises(RuntimeError, match=r"diff expects the shape of tensor to prepend or append "
                        r"to match .* input.size\(0\) = 2, but got tensor.size\(0\) = 3"):
         flambeau.diff(x, append=flambeau.ones(3, 1))
+
+
+# ---- samples ------------------------------------------------------------------------------------
+
+family = Samples()
+
+
+@family("diff")
+def _(r):
+    return [call(r.real(2, 4)), call(r.real(4, 2), 2, 0), call(r.real(3), 5),
+            call(r.real(2, 3), prepend=r.real(2, 1), append=r.real(2, 2)), call(r.bools(5)),
+            call(r.integers(0, 9, 5)), call(r.real(3), 0), call(r.complex(3))]
+
+
+for _name in ("trapezoid", "trapz"):
+    @family(_name)
+    def _(r):
+        return [call(r.real(2, 4)), call(r.real(2, 4), dx=0.5, dim=0),
+                call(r.real(2, 4), r.real(4)), call(r.real(2, 4), r.real(2, 4)),
+                call(r.real(2, 4), r.real(2), dim=0), call(r.real(1))]
+
+
+@family("cumulative_trapezoid")
+def _(r):
+    return [call(r.real(2, 4)), call(r.real(2, 4), dx=0.5, dim=0), call(r.real(2, 4), r.real(4)),
+            call(r.real(2, 4), r.real(2, 4))]
+
+
+@family("gradient")
+def _(r):
+    return [call(r.real(5)), call(r.real(3, 4)), call(r.real(3, 4), dim=1, spacing=2.0),
+            call(r.real(3, 4), spacing=[2.0, 0.5]), call(r.real(5), edge_order=2),
+            call(r.real(4), spacing=[np.array([0.0, 1.0, 4.0, 4.5])]),
+            call(r.real(4), spacing=[np.array([0.0, 1.0, 4.0, 4.5])], edge_order=2)]
+
+
+class TestSamples(SampleTests):
+    family = family

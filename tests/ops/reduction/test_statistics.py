@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sample_tests import SampleTests
+from samples import WITH_NAN, Samples, call, inf
 
 import flambeau
 
@@ -29,6 +31,8 @@ def test_quantiles_are_numpys_and_no_views(array, data):
 
 @pytest.mark.parametrize("dim, keepdim, strides", [
     (None, True, (1, 2, 2)), (0, False, (1, 2)), (0, True, (1, 6, 2)), (-1, True, (1, 2, 2))])
+
+
 def test_several_quantiles_lie_beside_each_other(dim, keepdim, strides):
     x = flambeau.arange(6.0).reshape(2, 3)
     assert x.quantile(flambeau.tensor([0.2, 0.7]), dim, keepdim).stride() == strides
@@ -49,3 +53,82 @@ def test_types_come_before_dimensions():
         for dim in (0, 4):
             with pytest.raises(RuntimeError, match="std and var only support floating point"):
                 x.var(dim)
+
+
+# ---- samples ------------------------------------------------------------------------------------
+
+family = Samples()
+
+for _name in ("var", "std", "var_mean", "std_mean"):
+    @family(_name)
+    def _(r):
+        x = r.real(2, 3)
+        return [call(x), call(x, 1), call(x, 1, correction=0), call(x, (0, 1), keepdim=True),
+                call(x, False), call(x, 0, True, True), call(r.complex(2, 3), 1),
+                call(x, dim=1, correction=0.5), call(np.ones((2, 3)), 1).but(smooth=False),
+                call(r.real(1)).but(smooth=False)]
+
+
+@family("linalg.vector_norm")
+def _(r):
+    calls = [call(r.real(2, 3), p) for p in (2, 1, inf, -inf, 0, 3, 0.5, 1.5, -1)]
+    calls += [call(r.real(2, 3), 2, 1), call(r.real(2, 3), 3, 0, True), call(r.complex(2, 3), 2),
+              call(r.complex(2, 3), 1, 1), call(r.complex(3), 3), call(r.real(), 2)]
+    zero = np.array([[0.0, 0.0], [0.0, 1.0]])
+    return calls + [call(zero, p, 1).but(smooth=False) for p in (2, 1, inf, 3, 1.5, 0.5)]
+
+
+@family("norm")
+def _(r):
+    return [call(r.real(2, 3)), call(r.real(2, 3), 1), call(r.real(2, 3), "fro", 1),
+            call(r.real(2, 3), 3, 0, True), call(r.real(2, 3), dtype=np.dtype("float64"))]
+
+
+@family("dist")
+def _(r):
+    return [call(r.real(2, 3), r.real(2, 3)), call(r.real(2, 3), r.real(3), 1),
+            call(r.real(3), r.real(3), 3.5), call(np.ones(2), np.ones(2)).but(smooth=False)]
+
+
+@family("renorm")
+def _(r):
+    return [call(r.real(2, 3), 2, 0, 1.0), call(r.real(2, 3), 1, 1, 2.5),
+            call(r.real(2, 3, 2), 2, 1, 100.0)]
+
+
+@family("cov")
+def _(r):
+    return [call(r.real(3, 4)), call(r.real(5)), call(r.real(3, 4), correction=0),
+            call(r.real(3, 4), fweights=r.integers(1, 4, 4)),
+            call(r.real(3, 4), aweights=r.positive(4)),
+            call(r.real(3, 4), fweights=r.integers(1, 4, 4), aweights=r.positive(4)),
+            call(r.complex(2, 4)), call(r.real()).but(smooth=False)]
+
+
+@family("corrcoef")
+def _(r):
+    return [call(r.real(3, 4)), call(r.real(5)), call(r.complex(2, 4))]
+
+
+for _name in ("quantile", "nanquantile"):
+    @family(_name)
+    def _(r):
+        x = r.distinct(3, 4)
+        calls = [call(x, 0.3), call(x, 0.6, 1), call(x, 0.6, 0, True), call(x, 0.25, keepdim=True),
+                 call(x, np.array([0.2, 0.9]), 1), call(x, np.array([0.2, 0.9]), 0, True),
+                 call(x, np.array([0.2, 0.9])), call(r.real(), 0.5),
+                 call(WITH_NAN, 0.5, 1).but(smooth=False)]
+        return calls + [call(x, 0.3, 1, interpolation=way)
+                        for way in ("lower", "higher", "nearest", "midpoint")]
+
+
+@family("frobenius_norm")
+def _(r):
+    return [call(r.real(2, 3), 1)]
+
+
+family.unbatched = ("cov",)
+
+
+class TestSamples(SampleTests):
+    family = family

@@ -1,0 +1,33 @@
+"""Samples of the ops of `flambeau/ops/indexing/slices.py`."""
+import numpy as np
+from sample_tests import SampleTests
+from samples import Samples, call
+
+family = Samples()
+
+
+@family("index_select")
+def _(r):
+    return [call(r.real(2, 3), 1, np.array([2, 0, 2])), call(r.real(3), 0, np.array([1]))]
+
+
+@family("index_add")
+def _(r):
+    return [call(r.real(2, 3), 1, np.array([2, 0, 2]), r.real(2, 3)),
+            call(r.real(3, 2), 0, np.array([1]), r.real(1, 2), alpha=2.0)]
+
+
+@family("index_fill")
+def _(r):
+    return [call(r.real(2, 3), 1, np.array([2, 0]), 1.5),
+            call(r.real(2, 3), 1, np.array([2, 0]), r.real())]
+
+
+@family("index_reduce")
+def _(r):
+    return [call(r.positive(2, 3), 1, np.array([2, 0]), r.positive(2, 2), way)
+            for way in ("prod", "mean", "amax", "amin")]
+
+
+class TestSamples(SampleTests):
+    family = family

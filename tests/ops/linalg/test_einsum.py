@@ -1,0 +1,94 @@
+"""einsum: against NumPy's on drawn equations, its derivative, and the errors."""
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_tests import SampleTests
+from samples import Samples, call
+
+import flambeau
+
+SIZES = {"a": 2, "b": 3, "c": 1, "d": 4}
+LABELS = st.text("abcd", min_size=1, max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(LABELS, min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_against_numpy(inputs, random):
+    output = [n for n in sorted(set("".join(inputs))) if random.random() < 0.5]
+    random.shuffle(output)
+    equation = ",".join(inputs) + "->" + "".join(output)
+    rng = np.random.RandomState(len(equation))
+    arrays = [rng.randn(*[SIZES[n] for n in labels]) for labels in inputs]
+    found = flambeau.einsum(equation, *[flambeau.tensor(a) for a in arrays])
+    np.testing.assert_allclose(found.numpy(), np.einsum(equation, *arrays), rtol=1e-9, atol=1e-9)
+    implicit = ",".join(inputs)
+    found = flambeau.einsum(implicit, *[flambeau.tensor(a) for a in arrays])
+    np.testing.assert_allclose(found.numpy(), np.einsum(implicit, *arrays), rtol=1e-9, atol=1e-9)
+
+
+def test_derivative():
+    """Of a contraction in one operand: the contraction of the others with the gradient."""
+    rng = np.random.RandomState(0)
+    a, b, c = (flambeau.tensor(rng.randn(*s)).requires_grad_() for s in ((2, 3), (3, 4), (4, 2)))
+    flambeau.einsum("ij,jk,ki->", a, b, c).backward()
+    assert flambeau.allclose(b.grad, (c @ a).mT)
+
+
+def test_lists_and_nesting():
+    a, b = flambeau.ones(2, 3), flambeau.ones(3, 4)
+    assert flambeau.einsum(a, [0, 1], b, [1, 2], [0, 2]).tolist() == [[3.0] * 4] * 2
+    assert flambeau.einsum("ij,jk", [a, b]).shape == (2, 4)
+    assert flambeau.einsum(a, [..., 0], [0, ...]).shape == (3, 2)
+
+
+def test_errors():
+    a = flambeau.ones(2, 3)
+    for equation, operands, message in [
+            ("ij,jk", [a], "einsum(): fewer operands were provided than specified in the equation"),
+            ("i", [a], "einsum(): the number of subscripts in the equation (1) does not match the "
+                       "number of dimensions (2) for operand 0 and no ellipsis was given"),
+            ("ij->k", [a], "einsum(): output subscript k does not appear in the equation for any "
+                           "input operand"),
+            ("ij->ii", [a], "einsum(): output subscript i appears more than once in the output"),
+            ("ii", [a], "einsum(): subscript i is repeated for operand 0 but the sizes don't "
+                        "match, 3 != 2")]:
+        with pytest.raises(RuntimeError, match="^" + re.escape(message)):
+            flambeau.einsum(equation, *operands)
+
+
+# ---- samples ------------------------------------------------------------------------------------
+
+family = Samples()
+
+
+def equation(text, *shapes):
+    return lambda r: [call(text, *[r.rng.randn(*s) for s in shapes]),
+                      call(text, *[r.complex(*s) for s in shapes])]
+
+
+EQUATIONS = [
+    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ii", (3, 3)), ("ii->i", (3, 3)),
+    ("ij->ji", (2, 3)), ("ba", (2, 3)), ("i,j->ij", (2,), (3,)), ("i,i->", (3,), (3,)),
+    ("bij,bjk->bik", (2, 2, 3), (2, 3, 4)), ("...ij,...jk->...ik", (5, 1, 2, 3), (4, 3, 2)),
+    ("bn,anm,bm->ba", (2, 3), (4, 3, 5), (2, 5)), ("i...->...", (2, 3, 4)), ("ij,ij->ij", (2, 3),
+                                                                            (2, 3)),
+    ("ij,kl->", (2, 3), (2, 2)), ("iij,jk->ki", (2, 2, 3), (3, 4)), ("ij->", (2, 3)),
+    ("abc,cd,de,ef->abf", (2, 2, 3), (3, 2), (2, 3), (3, 2)), ("ij,ij->j", (2, 3), (1, 3)),
+    ("i...j,j->...i", (2, 4, 3), (3,)), ("iijj->ij", (2, 2, 3, 3)), ("->", ()),
+    ("...,...", (2, 3), (3,)), ("aBc,cD->aBD", (2, 3, 2), (2, 2)),
+]
+
+
+@family("einsum")
+def _(r):
+    calls = [c for e in EQUATIONS for c in equation(*e)(r)]
+    calls.append(call(r.real(2, 3), [0, 1], r.real(3, 4), [1, 2], [2, 0]))
+    calls.append(call(r.real(2, 3), [1, 0]))
+    return calls
+
+
+class TestSamples(SampleTests):
+    family = family

@@ -1,0 +1,29 @@
+"""Samples of the ops of `flambeau/ops/linalg/matmul.py`."""
+from matrices import both, products
+from sample_tests import SampleTests
+from samples import Samples, call
+
+family = Samples()
+
+
+@family("matmul")
+def _(r):
+    shapes = [((2, 3), (3, 4)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)),
+              ((2, 2, 3), (3, 2)), ((2, 1, 2, 3), (3, 3, 2)), ((2, 3, 2), (2,)), ((3,), (2, 3, 2))]
+    return [c for s in shapes for c in both(r, *s, draw="real")]
+
+
+@family("nn.functional.linear")
+def _(r):
+    return [call(r.real(2, 3), r.real(4, 3)), call(r.real(2, 3), r.real(4, 3), r.real(4)),
+            call(r.real(2, 2, 3), r.real(4, 3), r.real(4)),
+            call(r.real(3), r.real(4, 3), r.real(4)),
+            call(r.complex(2, 3), r.complex(4, 3), r.complex(4))]
+
+
+products(family, (3,), (3,))("vdot")
+products(family, (2, 3), (3, 4))("linalg.matmul")
+
+
+class TestSamples(SampleTests):
+    family = family

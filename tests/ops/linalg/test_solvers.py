@@ -1,0 +1,43 @@
+"""Samples of the ops of `flambeau/ops/linalg/solvers.py`."""
+from matrices import KINDS, matrix, square
+from sample_tests import SampleTests
+from samples import Samples, call
+
+family = Samples()
+
+
+@family("linalg.solve")
+def _(r):
+    calls = [call(square(r, kind=k), matrix(r, 3, 2, kind=k)) for k in KINDS]
+    return calls + [call(square(r, 2), matrix(r, 3)), call(square(r, 2), matrix(r, 2, 3)),
+                    call(square(r), matrix(r, 2, 3, 2)),
+                    call(square(r, kind="complex"), matrix(r, 2, 3, kind="complex"), left=False)]
+
+
+@family("linalg.solve_ex")
+def _(r):
+    return [call(square(r, 2), matrix(r, 3, 2))]
+
+
+@family("linalg.solve_triangular")
+def _(r):
+    return [call(square(r, kind=k), matrix(r, 3, 2, kind=k), upper=u) for k in KINDS
+            for u in (True, False)] + [
+        call(square(r), matrix(r, 2, 2, 3), upper=True, left=False),
+        call(square(r, 2), matrix(r, 3, 2), upper=False, unitriangular=True)]
+
+
+@family("triangular_solve")
+def _(r):
+    return [call(matrix(r, 3, 2), square(r)), call(matrix(r, 3, 2), square(r), False),
+            call(matrix(r, 3, 2), square(r), transpose=True)]
+
+
+@family("linalg.tensorsolve")
+def _(r):
+    return [call(matrix(r, 2, 3, 6), matrix(r, 2, 3)),
+            call(matrix(r, 2, 6, 3), matrix(r, 2, 3), dims=(1,))]
+
+
+class TestSamples(SampleTests):
+    family = family

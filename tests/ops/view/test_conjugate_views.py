@@ -1,0 +1,288 @@
+"""Views that conjugate or negate: they share memory, histories and files with what they look at."""
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+from sample_tests import SampleTests
+from samples import Samples, call
+
+import flambeau
+from flambeau.autograd import gradcheck, gradgradcheck
+
+VALUES = np.array([[1 + 2j, 3 - 1j], [0.5j, 2 - 4j]])
+
+
+@pytest.fixture
+def x():
+    return flambeau.tensor(VALUES)
+
+
+def shown(tensor):
+    return np.array(tensor.tolist())
+
+
+def flags(tensor):
+    return tensor.is_conj(), tensor.is_neg(), tensor._is_view()
+
+
+def test_a_conjugate_is_a_view(x):
+    y = x.conj()
+    assert flags(y) == (True, False, True) and y._base is x
+    assert y.data_ptr() == x.data_ptr() and y.stride() == x.stride()
+    assert (shown(y) == VALUES.conj()).all() and repr(y) == repr(y.resolve_conj())
+    assert flags(y.conj()) == (False, False, True) and y.conj().data_ptr() == x.data_ptr()
+    assert flags(x.mH) == (True, False, True) and (shown(x.mH) == VALUES.conj().T).all()
+    assert (shown(x.H) == VALUES.conj().T).all() and (shown(x.adjoint()) == VALUES.conj().T).all()
+    assert flags(y.imag) == (False, True, True) and (shown(y.imag) == -VALUES.imag).all()
+    assert flags(y.real) == (False, False, True) and (shown(y.real) == VALUES.real).all()
+    assert x.real.conj() is not None and x.real.conj().data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("look", [
+    lambda t: t[0], lambda t: t[:, None], lambda t: t.T, lambda t: t.mT, lambda t: t.view(4),
+    lambda t: t.reshape(4), lambda t: t.flatten(), lambda t: t.unbind()[1], lambda t: t.diagonal(),
+    lambda t: t.split(1)[1], lambda t: t.chunk(2)[0], lambda t: t.narrow(0, 1, 1),
+    lambda t: t.expand(3, 2, 2), lambda t: t.unfold(0, 1, 1), lambda t: t.movedim(0, 1),
+    lambda t: t.as_strided((2,), (1,), 1), lambda t: t.select(1, 0), lambda t: t.squeeze(),
+    lambda t: t.unsqueeze(1), lambda t: t.swapaxes(0, 1), lambda t: flambeau.atleast_3d(t),
+    lambda t: t.view_as(t), lambda t: flambeau.broadcast_tensors(t, t)[0], lambda t: t[..., 1:]])
+
+
+def test_views_of_a_view_share_its_memory(x, look):
+    y = look(x.conj())
+    assert flags(y) == (True, False, True) and y._base is x
+    assert (shown(y) == shown(look(x)).conj()).all()
+    x.mul_(2j)
+    assert (shown(y) == shown(look(x)).conj()).all()
+    assert not (y + 0).is_conj()
+
+
+@pytest.mark.parametrize("copied", [
+    lambda t: t.clone(), lambda t: t + 0, lambda t: t[[0, 1]], lambda t: t.T.contiguous(),
+    lambda t: t.T.reshape(4), lambda t: t.resolve_conj(), lambda t: t.repeat(1, 2),
+    lambda t: flambeau.stack([t, t]), lambda t: t.imag.clone(), lambda t: t.imag.contiguous(),
+    lambda t: t.roll(1), lambda t: t.matmul(t), lambda t: copy.deepcopy(t), lambda t: t.tril()])
+
+
+def test_results_of_other_ops_are_plain(x, copied):
+    y = copied(x.conj())
+    assert flags(y) == (False, False, False)
+    assert (shown(y) == shown(copied(flambeau.tensor(VALUES.conj())))).all()
+
+
+WRITES = [
+    lambda t: t.mul_(2j), lambda t: t.fill_(1 + 1j), lambda t: t.zero_(), lambda t: t.neg_(),
+    lambda t: t.copy_(flambeau.tensor(VALUES + 1j)), lambda t: t.add_(t), lambda t: t.pow_(2),
+    lambda t: t.__setitem__(0, 5j), lambda t: t.__setitem__((0, 1), 1j), lambda t: t.sin_(),
+    lambda t: t.__setitem__((flambeau.tensor([0, 1]), 0), 3j), lambda t: t.conj_physical_(),
+    lambda t: t.imag.mul_(3), lambda t: t.imag.__setitem__(0, 4), lambda t: t.real.zero_(),
+    lambda t: setattr(t, "imag", flambeau.ones(2, 2)), lambda t: setattr(t, "real", 2.0),
+    lambda t: t.masked_fill_(flambeau.tensor([True, False]), 3j), lambda t: t.tril_(),
+    lambda t: t.index_fill_(0, flambeau.tensor([0]), 3j), lambda t: t.view(-1)[1:3].mul_(1j),
+    lambda t: t.mH.add_(1j), lambda t: t.diagonal().fill_(9j),
+    lambda t: t.index_put_((flambeau.tensor([1]),), flambeau.tensor(4j, dtype=t.dtype)),
+    lambda t: t.scatter_(0, flambeau.zeros(1, 2, dtype=flambeau.int64), 7j)]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_show_in_both(write):
+    a = flambeau.tensor(VALUES.conj())
+    write(a)
+    x = flambeau.tensor(VALUES)
+    y = x.conj()
+    write(y)
+    np.testing.assert_allclose(shown(y), shown(a), rtol=1e-12)
+    np.testing.assert_allclose(shown(x), shown(a).conj(), rtol=1e-12)
+    assert y.is_conj() and x._version == y._version == 1
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_gradients_through_writes(write):
+    """A write to the view, and what it does to both, has the derivatives of writes to copies."""
+    def run(aliased):
+        def f(x):
+            base = x * 1
+            y = base.conj() if aliased else base.conj_physical()
+            write(y)
+            base = base if aliased else y.conj_physical()
+            return base * (1 + 2j) + y * flambeau.tensor([1 - 3j, 0.5 - 1j])
+        x = flambeau.tensor(VALUES, requires_grad=True)
+        out = f(x)
+        return out, *flambeau.autograd.grad(out.real.sum() + 2 * out.imag.sum(), x,
+                                            materialize_grads=True)
+    for found, expected in zip(run(True), run(False)):
+        np.testing.assert_allclose(shown(found), shown(expected), rtol=1e-12)
+
+
+def test_derivatives():
+    x = flambeau.tensor(VALUES, requires_grad=True)
+    for f in (lambda x: x.conj() * x, lambda x: x.mH @ x, lambda x: x.conj().imag * x,
+              lambda x: x.conj()[0].exp(), lambda x: flambeau._neg_view(x).conj() ** 2,
+              lambda x: (x * 1).conj().real.sin()):
+        assert gradcheck(f, (x,), check_forward_ad=True, check_batched_grad=True)
+        assert gradgradcheck(f, (x,))
+    y = x.conj()
+    assert y.grad_fn.name() == "ConjBackward0"
+    assert y.imag.grad_fn.name() == "SelectBackward0"
+    assert y.imag.grad_fn.next_functions[0][0].name() == "NegViewBackward0"
+    saved = (x * 1).conj()
+    out = saved * saved
+    saved.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().abs().backward()
+
+
+def test_a_view_as_a_leaf():
+    y = flambeau.tensor(VALUES).conj().requires_grad_()
+    assert y.is_leaf
+    (y[0] * 2).sum().abs().backward()
+    assert y.grad.shape == (2, 2) and (shown(y.grad)[1] == 0).all()
+    detached = flambeau.tensor(VALUES).conj().detach()
+    assert flags(detached) == (True, False, False)
+    (detached.requires_grad_() * 2).real.sum().backward()
+    assert (shown(detached.grad) == 2).all()
+
+
+def test_functions_that_take_levels(x):
+    y = x.conj()
+    rows = flambeau.vmap(lambda row: row * 2)(y)
+    np.testing.assert_allclose(shown(rows), 2 * VALUES.conj())
+    assert (shown(flambeau.vmap(lambda row: row.conj())(x)) == VALUES.conj()).all()
+    value, tangent = flambeau.func.jvp(lambda t: t.conj() * t, (y,), (y,))
+    np.testing.assert_allclose(shown(value), VALUES * VALUES.conj())
+    np.testing.assert_allclose(shown(tangent), 2 * VALUES * VALUES.conj())
+
+
+def test_results_may_go_to_views(x):
+    y = x.conj()
+    flambeau.mul(x.clone(), 2, out=y)
+    assert (shown(y) == 2 * VALUES).all() and (shown(x) == 2 * VALUES.conj()).all()
+    x.copy_(x.conj())
+    assert (shown(x) == 2 * VALUES).all()
+
+
+def test_negative_views(x):
+    for t in (x, x.real):
+        n = flambeau._neg_view(t)
+        assert flags(n) == (False, True, True) and (shown(n) == -shown(t)).all()
+        n.add_(1)
+        assert (shown(t) == -shown(n)).all()
+        assert flags(n.resolve_neg()) == (False, False, False)
+        assert (n.resolve_neg() == n + 0).all()
+    assert flambeau._neg_view(x).conj().is_conj() and flambeau._neg_view(x).real.is_neg()
+    assert not flambeau._neg_view(x.conj()).imag.is_neg()
+
+
+def test_copies_and_files(x):
+    for y in (x.conj(), x.conj().imag):
+        file = io.BytesIO()
+        flambeau.save(y, file)
+        file.seek(0)
+        for again in (flambeau.load(file), pickle.loads(pickle.dumps(y))):
+            assert flags(again)[:2] == flags(y)[:2] and (shown(again) == shown(y)).all()
+
+
+def test_what_is_refused(x):
+    y = x.conj()
+    with pytest.raises(RuntimeError, match="view_as_real doesn't work on unresolved conjugated"):
+        flambeau.view_as_real(y)
+    with pytest.raises(RuntimeError, match="not supported for conjugate view tensors"):
+        y.view(flambeau.float64)
+    with pytest.raises(RuntimeError, match="not supported for tensors with negative bit set"):
+        y.imag.view(flambeau.int64)
+    with pytest.raises(RuntimeError, match="Tensor that has conjugate bit set"):
+        y.numpy()
+    with pytest.raises(RuntimeError, match="Tensor that has negative bit set"):
+        np.asarray(y.imag)
+    with pytest.raises(BufferError, match="with the conjugate bit set"):
+        y.__dlpack__()
+    assert (y.numpy(force=True) == VALUES.conj()).all()
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        y.detach_()
+
+
+def test_metadata_in_place(x):
+    y = x.conj()
+    y.t_()
+    assert y.is_conj() and (shown(y) == VALUES.conj().T).all() and y.data_ptr() == x.data_ptr()
+    y.unsqueeze_(0)
+    assert y.shape == (1, 2, 2) and y.is_conj()
+    y.squeeze_(0).fill_(1j)
+    assert (shown(x) == -1j).all()
+
+
+def test_on_meta():
+    y = flambeau.ones(2, 3, dtype=flambeau.complex64, device="meta").conj()
+    assert y.is_conj() and y.mH.shape == (3, 2) and not y.conj().is_conj()
+
+
+def test_random_fills(x):
+    flambeau.manual_seed(0)
+    a = flambeau.empty(2, 2, dtype=x.dtype).normal_()
+    flambeau.manual_seed(0)
+    x.conj().normal_()
+    assert (shown(x) == shown(a).conj()).all()
+
+
+def test_data_and_memory_of_views(x):
+    """Who takes over what a view shows becomes a view, or gets the elements."""
+    y = x.conj()
+    y.data = flambeau.tensor([1 + 1j])
+    assert not y.is_conj() and y.tolist() == [1 + 1j]
+    z = flambeau.tensor([1 + 2j])
+    z.data = z.conj()
+    assert z.is_conj() and z.mul_(2).tolist() == [2 - 4j]
+    p = flambeau.nn.Parameter(flambeau.tensor([1 + 2j]))
+    p.data = p.data.conj()
+    p.grad = flambeau.ones(1, dtype=p.dtype)
+    flambeau.optim.SGD([p], lr=1.0).step()
+    assert p.tolist() == [-2j] and type(p) is flambeau.nn.Parameter
+    flambeau.nn.utils.vector_to_parameters(flambeau.tensor([3 + 1j]).conj(), [p])
+    assert p.data.mul_(2).tolist() == [6 - 2j]
+    other = flambeau.zeros(1, dtype=x.dtype).conj()
+    assert other.set_(flambeau.tensor([1 + 1j], dtype=x.dtype).conj()).tolist() == [1 - 1j]
+    assert flambeau.Tensor(flambeau.tensor([2j]).conj().imag).mul_(2).tolist() == [-4]
+
+
+def test_parameters_that_conjugate():
+    m = flambeau.nn.Linear(1, 1, bias=False, dtype=flambeau.complex64)
+    m.weight = flambeau.nn.Parameter(flambeau.tensor([[1j]]).conj())
+    for again in (copy.deepcopy(m.weight), pickle.loads(pickle.dumps(m.weight))):
+        assert isinstance(again, flambeau.nn.Parameter) and again.tolist() == [[-1j]]
+    assert m.to(flambeau.complex128).weight.tolist() == [[-1j]]
+
+
+def test_inference_mode(x):
+    with flambeau.inference_mode():
+        x = x.clone()
+        assert x.conj().mul_(2).is_conj() and (shown(x) == 2 * VALUES).all()
+
+
+def test_writes_that_are_refused():
+    once = flambeau.tensor([1 + 1j]).expand(3).conj()
+    for write in (lambda: once.mul_(2), lambda: once.imag.add_(2)):
+        with pytest.raises(RuntimeError, match="more than one element"):
+            write()
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        flambeau.tensor([1 + 1j]).conj().imag[0] = 1j
+    assert f"{flambeau.tensor(1 + 2j).conj():.1f}" == "1.0-2.0j"
+
+
+# ---- samples ------------------------------------------------------------------------------------
+
+family = Samples()
+
+for _name, _args in {
+    "conj": [()],
+    "resolve_conj": [()],
+    "resolve_neg": [()],
+}.items():
+    @family(_name)
+    def _(r, given=_args):
+        return [call(r.real(2, 3), *args) for args in given]
+
+
+class TestSamples(SampleTests):
+    family = family
