@@ -4,12 +4,14 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import each_its_own
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
 
 __all__ = ["Distribution"]
 
 
+@each_its_own("expand", further=True)
 class Distribution:
     r"""Base of probability distributions.
 

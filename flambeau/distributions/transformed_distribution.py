@@ -1,6 +1,7 @@
 """Distributions of transformed random variables."""
 
 import flambeau
+from flambeau._support.own_methods import each_its_own
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.independent import Independent
@@ -10,6 +11,7 @@ from flambeau.distributions.utils import _sum_rightmost
 __all__ = ["TransformedDistribution"]
 
 
+@each_its_own("expand", further=True)
 class TransformedDistribution(Distribution):
     r"""The distribution of :math:`y = f(x)` with :math:`x` from a base distribution.
 

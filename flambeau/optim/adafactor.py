@@ -3,7 +3,14 @@
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, new_step, zeros
+from flambeau.optim.rule import (
+    RuleOptimizer,
+    advance,
+    apply_rule,
+    check_least,
+    new_step,
+    zeros,
+)
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -57,18 +64,15 @@ class Adafactor(RuleOptimizer):
                  foreach: bool | None = None, maximize: bool = False) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        if not lr >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not beta2_decay <= 0.0:
+        check_least("Learning rate should be >= 0 but is: ", lr)
+        most = 0.0
+        if not most >= beta2_decay:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not eps[0] >= 0.0:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not eps[1] >= 0.0:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not d >= 1.0:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
+        if eps[0] is not None:
+            check_least("epsilon1 should be >= 0 but is: ", eps[0])
+        check_least("epsilon2 should be >= 0 but is: ", eps[1])
+        check_least("Clipping threshold d should be >= 1 but is: ", d, 1.0)
+        check_least("weight_decay should be >= 0 but is: ", weight_decay)
         super().__init__(params, {
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})

@@ -5,7 +5,7 @@ import math
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check_least
 
 __all__ = ["Muon", "muon"]
 
@@ -50,12 +50,9 @@ class Muon(RuleOptimizer):
                  adjust_lr_fn=None) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        if not lr >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not momentum >= 0.0:
-            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
+        check_least("Learning rate should be >= 0 but is: ", lr)
+        check_least("momentum should be >= 0 but is: ", momentum)
+        check_least("weight decay should be >= 0 but is: ", weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         super().__init__(params, {

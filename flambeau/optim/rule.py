@@ -10,6 +10,7 @@ import inspect
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import each_its_own
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
 from flambeau.core.modes import grad_mode
@@ -28,6 +29,7 @@ _OFF = {
 }
 
 
+@each_its_own("step")
 class RuleOptimizer(Optimizer):
     """An optimiser that is given by a rule for one parameter."""
 
@@ -336,8 +338,13 @@ def check_lr(lr):
 
 def check(name, value):
     """Raise ValueError unless `value` is at least 0."""
-    if not value >= 0.0:
-        raise ValueError(f"Invalid {name}: {value}")
+    check_least(f"Invalid {name}: ", value)
+
+
+def check_least(said, value, least=0.0):
+    """Raise ValueError, with what is `said` and the value, unless that is at least `least`."""
+    if not least <= value:          # in PyTorch's order, which Python's errors show
+        raise ValueError(f"{said}{value}")
 
 
 def check_betas(betas):

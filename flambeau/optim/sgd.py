@@ -6,7 +6,7 @@ from flambeau._support.source_locations import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr
+from flambeau.optim.rule import RuleOptimizer, apply_rule
 
 __all__ = ["SGD", "sgd"]
 
@@ -56,9 +56,12 @@ class SGD(RuleOptimizer):
                  dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
                  maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
                  fused: bool | None = None) -> None:
-        check_lr(lr)
-        check("momentum value", momentum)
-        check("weight_decay value", weight_decay)
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name, value in (("learning rate", lr), ("momentum value", momentum),
+                            ("weight_decay value", weight_decay)):
+            if value < 0.0:             # nan is none of PyTorch's errors here
+                raise ValueError(f"Invalid {name}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {

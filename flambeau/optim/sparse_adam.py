@@ -2,7 +2,7 @@
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule, check_betas, check_lr, zeros
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check_betas, zeros
 
 __all__ = ["SparseAdam", "sparse_adam"]
 
@@ -34,8 +34,12 @@ class SparseAdam(RuleOptimizer):
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  maximize: bool = False) -> None:
-        check_lr(lr)
-        if not eps > 0.0:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        least = 0.0
+        if not least < lr:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not least < eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})

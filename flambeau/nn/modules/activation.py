@@ -6,6 +6,7 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import each_its_own
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
@@ -46,6 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@each_its_own("__init__", "forward", "extra_repr")
 class _InplaceActivation(Module):
     """An activation whose only option is to overwrite its input."""
 
@@ -248,6 +250,7 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
+@each_its_own("forward")
 class _Activation(Module):
     """An activation without options."""
 
@@ -358,6 +361,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
+@each_its_own("__init__", "forward", "extra_repr")
 class _AlphaActivation(Module):
     __constants__ = ["alpha", "inplace"]
 
@@ -473,6 +477,7 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
+@each_its_own("__init__", "forward", "extra_repr")
 class _Shrink(Module):
     __constants__ = ["lambd"]
 
@@ -509,6 +514,7 @@ class Softshrink(_Shrink):
     _function = staticmethod(F.softshrink)
 
 
+@each_its_own("__init__", "forward", "extra_repr")
 class _OverDimension(Module):
     __constants__ = ["dim"]
     dim: int | None

@@ -6,6 +6,7 @@ import sys
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import its_own
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -101,6 +102,7 @@ class _NormBase(Module):
         )
 
 
+@its_own("__init__")
 class _BatchNorm(_NormBase):
     def _count_batch(self):
         """Count this batch; the weight that its statistics get in the running ones."""

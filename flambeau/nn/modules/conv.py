@@ -6,6 +6,7 @@ import math
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import each_its_own
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.common_types import _size_any_t
@@ -24,6 +25,7 @@ __all__ = [
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
+@each_its_own("forward")
 class _ConvNd(Module):
     """What all convolutions share: their sizes, their weight, its initial values, their repr.
 
@@ -156,6 +158,7 @@ class _ConvNd(Module):
             self.padding_mode = "zeros"
 
 
+@each_its_own("__init__")
 class _Conv(_ConvNd):
     """The constructor of the convolutions that are not transposed."""
 
@@ -240,6 +243,7 @@ class Conv3d(_Conv):
     _conv = staticmethod(F.conv3d)
 
 
+@each_its_own("__init__", "forward")
 class _ConvTransposeNd(_ConvNd):
     """The constructor and the call of the transposed convolutions."""
 
@@ -365,6 +369,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
 # ------------------------------------------------------------------ lazy
 
+@each_its_own("__init__")
 class _LazyConvXdMixin(LazyModuleMixin):
     """Takes `in_channels` from the first input. The options are those of the eager layer."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 
 from flambeau import Tensor
+from flambeau._support.own_methods import each_its_own
 from flambeau.nn import _reduction as _Reduction
 from flambeau.nn import functional as F
 
@@ -422,6 +423,7 @@ class MultiMarginLoss(_WeightedLoss):
 
 # ------------------------------------------------------------------ ranking and embedding
 
+@each_its_own("__init__")
 class _MarginLoss(_Loss):
     __constants__ = ["margin", "reduction"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
+from flambeau._support.own_methods import of_class
 from flambeau.nn.parameter import Parameter
 
 from . import _hooks
@@ -59,6 +60,9 @@ def _forward_unimplemented(self, *input: Any) -> None:
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
     )
+
+
+of_class("Module", Registry, StateMixin, HookMixin)
 
 
 class Module(Registry, StateMixin, HookMixin):

@@ -8,6 +8,7 @@ kernel's size) from `padding` before the first element. A dimension of length L 
 from __future__ import annotations
 
 from flambeau import Tensor
+from flambeau._support.own_methods import each_its_own
 from flambeau.nn import functional as F
 from flambeau.nn.common_types import _size_any_t
 
@@ -25,6 +26,7 @@ __all__ = [
 
 # ------------------------------------------------------------------ maximum
 
+@each_its_own("forward")
 class _MaxPoolNd(Module):
     __constants__ = [
         "kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode",
@@ -95,6 +97,7 @@ class MaxPool3d(_MaxPoolNd):
     _pool = staticmethod(F.max_pool3d)
 
 
+@each_its_own("__init__", "forward")
 class _MaxUnpoolNd(Module):
     _n_dims: int
 
@@ -185,6 +188,7 @@ class AvgPool1d(_AvgPoolNd):
         )
 
 
+@each_its_own("__init__", "forward")
 class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = [
         "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override",
@@ -244,6 +248,7 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
 # ------------------------------------------------------------------ other kinds
 
+@each_its_own("__init__", "forward")
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _n_dims: int
@@ -308,6 +313,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     _pool = staticmethod(F.fractional_max_pool3d)
 
 
+@each_its_own("forward")
 class _LPPoolNd(Module):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
@@ -355,6 +361,7 @@ class LPPool3d(_LPPoolNd):
 
 # ------------------------------------------------------------------ adaptive
 
+@each_its_own("forward")
 class _AdaptiveMaxPoolNd(Module):
     __constants__ = ["output_size", "return_indices"]
 
@@ -393,6 +400,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _pool = staticmethod(F.adaptive_max_pool3d)
 
 
+@each_its_own("forward")
 class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
 

@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 
+from flambeau._support.own_methods import each_its_own
 from flambeau.optim.lr_scheduler.base import LRScheduler, callable_state
 
 
@@ -32,18 +33,24 @@ class _ClosedForm(_Factors):
         return [base * factor for base in self.base_lrs]
 
 
+@each_its_own("__init__", "state_dict", "load_state_dict")
 class _Lambdas(LRScheduler):
     """A scheduler that is given by functions of the step, one for all groups or one for each."""
 
+    _checks_functions = False
+
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         self.optimizer = optimizer
-        groups = len(getattr(optimizer, "param_groups", ()))
+        groups = len(optimizer.param_groups)
         if isinstance(lr_lambda, (list, tuple)):
             if len(lr_lambda) != groups:
                 raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
             self.lr_lambdas = list(lr_lambda)
         else:
             self.lr_lambdas = [lr_lambda] * groups
+        wrong = [function for function in self.lr_lambdas if not callable(function)]
+        if wrong and self._checks_functions:
+            raise TypeError(f"lr_lambda should be a function, but got {type(wrong[0]).__name__}")
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
@@ -103,6 +110,8 @@ class MultiplicativeLR(_Lambdas):
         >>> scheduler.get_last_lr()
         [0.25]
     """
+
+    _checks_functions = True
 
     def get_lr(self):
         self._check_within_step()

@@ -1,0 +1,68 @@
+"""Methods that classes inherit here, and that each of them defines itself in PyTorch.
+
+Python's errors of calls name the class that defines the method. That is to be the class which users
+know, not the base that our classes share:
+
+>>> import flambeau
+>>> flambeau.nn.CELU(beta=1)
+Traceback (most recent call last):
+TypeError: CELU.__init__() got an unexpected keyword argument 'beta'
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=type)
+
+
+def _copy(cls: type, name: str, function: Any) -> None:
+    made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
+                        function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__annotations__ = function.__annotations__
+    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    made.__dict__.update(function.__dict__)
+    made.__qualname__ = f"{cls.__qualname__}.{name}"
+    setattr(cls, name, made)
+
+
+def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
+    """Decorates a base: the public classes of this library below it get methods of that name of
+    their own; those `further` down too?"""
+    def decorate(base: C) -> C:
+        def initialise(cls: Any, **options: Any) -> None:
+            super(base, cls).__init_subclass__(**options)   # type: ignore[misc]
+            if cls.__name__.startswith("_") or cls.__module__.partition(".")[0] != "flambeau":
+                return
+            for name in names:
+                owner = next(c for c in cls.__mro__ if name in vars(c))
+                found, own = vars(owner)[name], vars(base)[name]
+                if owner is base or (further and owner is not cls
+                                     and found.__code__ is own.__code__):
+                    _copy(cls, name, own)
+
+        base.__init_subclass__ = classmethod(initialise)    # type: ignore[assignment]
+        return base
+    return decorate
+
+
+def its_own(*names: str) -> Callable[[C], C]:
+    """Decorates a class: what it inherits of that name becomes its own."""
+    def decorate(cls: C) -> C:
+        for name in names:
+            _copy(cls, name, getattr(cls, name))
+        return cls
+    return decorate
+
+
+def of_class(name: str, *parts: type) -> None:
+    """Methods of the classes that another is put together of seem to be those of that class."""
+    for part in parts:
+        for key, value in vars(part).items():
+            if isinstance(value, FunctionType):
+                value.__qualname__ = f"{name}.{key}"
+
+
+__all__ = ["each_its_own", "its_own", "of_class"]
