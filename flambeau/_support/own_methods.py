@@ -32,8 +32,10 @@ def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
     """Decorates a base: the public classes of this library below it get methods of that name of
     their own; those `further` down too?"""
     def decorate(base: C) -> C:
+        shared: Any = base
+
         def initialise(cls: Any, **options: Any) -> None:
-            super(base, cls).__init_subclass__(**options)   # type: ignore[misc]
+            super(shared, cls).__init_subclass__(**options)
             if cls.__name__.startswith("_") or cls.__module__.partition(".")[0] != "flambeau":
                 return
             for name in names:
@@ -43,7 +45,7 @@ def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
                                      and found.__code__ is own.__code__):
                     _copy(cls, name, own)
 
-        base.__init_subclass__ = classmethod(initialise)    # type: ignore[assignment]
+        shared.__init_subclass__ = classmethod(initialise)
         return base
     return decorate
 
