@@ -13,11 +13,12 @@ from types import MethodType
 from typing import Any
 
 from flambeau._support.source_locations import native
+from flambeau.core import late_bound
 from flambeau.core.modes import interceptors
 
 
-def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bool = False) -> Any:
-    """`closure` with the errors that `basis.explain` gives; `bound` to a tensor? as an operator?"""
+def guarded(closure: Any, op: Any, bound: bool = False, operates: bool = False) -> Any:
+    """`closure` with the errors that `explain` gives; `bound` to a tensor? as an operator?"""
     fitting: set[Any] = set()
     if getattr(closure, "guard", None) is closure:      # its own guard, no copy from another
         closure = closure.unguarded
@@ -26,7 +27,7 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
         if not (operates or interceptors):
             key = (len(args), *map(type, args), *kwargs, *map(type, kwargs.values()))
             if key not in fitting:
-                found = basis.admit(op, args, kwargs, bound)
+                found = late_bound.admit(op, args, kwargs, bound)
                 if found is True:
                     fitting.add(key)
                 elif found is not False:
@@ -37,7 +38,7 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
         try:
             return closure(*args, **kwargs)
         except Exception as error:
-            better = basis.explain(op, args, kwargs, bound, error)
+            better = late_bound.explain(op, args, kwargs, bound, error)
             if type(better) is tuple:
                 return better[0]
             if operates and isinstance(better or error, TypeError):
@@ -50,7 +51,7 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
                 del better
     call: Any = update_wrapper(guard, closure)
     call.guard, call.unguarded = call, closure
-    call.twin = None if bound else lambda operates: guarded(closure, op, basis, True, operates)
+    call.twin = None if bound else lambda operates: guarded(closure, op, True, operates)
     return call
 
 

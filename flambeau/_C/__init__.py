@@ -19,10 +19,9 @@ from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
 from flambeau.autograd.graph import running_node, will_run
-from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine, modes
-from flambeau.core.graph import Node
+from flambeau.core.graph import AccumulateGrad, Node, accumulator_of
 from flambeau.core.op import edges_of, public
 from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (

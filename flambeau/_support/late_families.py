@@ -8,13 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 
-class Basis:
-    """The ops that core itself calls; ops/ puts them here."""
-
-    def __getattr__(self, name: str) -> Any:
-        return find_missing(self, name)
-
-
 def find_missing(owner: Any, name: str) -> Any:
     """An attribute that a family of ops brings which has not been imported yet."""
     if name[0] != "_":

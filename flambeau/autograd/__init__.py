@@ -21,10 +21,10 @@ from flambeau.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from flambeau.autograd.graph import Node
-from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.graph import AccumulateGrad
+from flambeau.core.tensor import Tensor
 
 _LAZY = ("_functions", "anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck",
          "graph", "profiler", "profiler_legacy", "profiler_util", "variable")
@@ -33,12 +33,6 @@ _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable",
          "_disable_profiler": "profiler", "_disable_profiler_legacy": "profiler",
          "DeviceType": "profiler_util"}
-
-# What nodes saved is looked up by a module that nobody needs before he looks.
-for _name, _finds in (("saved_attribute", "saved_attribute"), ("raw_attribute", "raw_attribute"),
-                      ("listed_saved", "listed")):
-    setattr(basis, _name, lambda *given, _finds=_finds: getattr(
-        importlib.import_module("flambeau.autograd.saved_names"), _finds)(*given))
 
 
 class _unsafe_preserve_version_counter:

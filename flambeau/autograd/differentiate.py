@@ -1,21 +1,18 @@
 """`backward` and `grad`: what is differentiated, by what, and with which weights."""
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
 
 from flambeau._support.settings import warn_once
-from flambeau.autograd.hooks import AccumulateGrad, takes_no_gradient
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import Pass, current_pass, run
-from flambeau.core.graph import output_edges
+from flambeau.core.graph import AccumulateGrad, output_edges, takes_no_gradient
 from flambeau.core.modes import interceptors
-from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import Tensor, gradient_edge, plain, tensor_types, wrap
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.view.conversion import cast
 
@@ -249,36 +246,3 @@ def queue_callback(callback: Callable[[], None]) -> None:
     running.callbacks.append(callback)
 
 
-basis.backward = backward
-
-
-# ---- passes inside passes inside passes ----------------------------------------------------------
-
-moved_at: ContextVar[int] = ContextVar("moved_at", default=0)
-
-
-def on_fresh_stack(function: Callable[..., Any], depth: int, *args: Any) -> Any:
-    """Call on a thread of its own: passes inside passes would exhaust this one's stack."""
-    context = copy_context()
-    answer: list[Any] = []
-    context.run(moved_at.set, depth)
-
-    def call() -> None:
-        try:
-            answer.append((context.run(function, *args), None))
-        except BaseException as error:
-            answer.append((None, error))
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
-    result, error = answer[0]
-    if error is not None:
-        raise error
-    return result
-
-
-def needs_fresh_stack(depth: int) -> bool:
-    return moved_at.get() != depth
-
-
-basis.needs_fresh_stack, basis.on_fresh_stack = needs_fresh_stack, on_fresh_stack

@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.autograd.hooks import AccumulateGrad, RemovableHandle, accumulator_of
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core import engine
+from flambeau.core.graph import AccumulateGrad, accumulator_of
 from flambeau.core.graph import Node as CoreNode
-from flambeau.core.graph import hooks_of
+from flambeau.core.hooks import RemovableHandle, hooks_of
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
 

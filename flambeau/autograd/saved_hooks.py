@@ -9,7 +9,7 @@ from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
 from flambeau.core.backward_errors import freed
 from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
-from flambeau.core.tensor import Tensor, alias, basis, gradient_edge
+from flambeau.core.tensor import Tensor, alias, gradient_edge
 
 active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())
 # the levels of this thread, where a dispatch mode has set itself and those inside aside for an op
@@ -219,5 +219,4 @@ class SavedTensor:
         return entry.unpack if type(entry) is Packed else None
 
 
-basis.pack_node, basis.opened = pack_node, Opened
 __all__ = ["SavedTensor", "disable_saved_tensors_hooks", "saved_tensors_hooks"]

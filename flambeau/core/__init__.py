@@ -2,6 +2,7 @@
 
 Reading order: `dtypes`, `devices`, `promotion`, `shapes` (what a number and an array are); `modes`
 (what may take a call over); `tensor` (the state); `op` (how an op is declared, and the path a call
-takes); `graph`, `engine` (reverse mode); `views` (in-place and aliasing); `overrides`
-(`__torch_function__`). Forward mode and batching are levels in `flambeau.transforms`.
+takes); `hooks`, `graph`, `engine` (reverse mode); `views` (in-place and aliasing); `overrides`
+(`__torch_function__`); `late_bound` (the few names that are defined above core). Forward mode and
+batching are levels in `flambeau.transforms`.
 """

@@ -27,14 +27,17 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.fresh_stack import needs_fresh_stack, on_fresh_stack
 from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
+from flambeau.core import late_bound
 from flambeau.core.backward_errors import freed
-from flambeau.core.graph import Node, Output, next_order
+from flambeau.core.graph import Node, Output, next_order, takes_no_gradient
+from flambeau.core.hooks import check_replacement, run_posthooks, run_prehooks, run_tensor_hooks
 from flambeau.core.modes import grad_layouts, grad_mode, interceptors
 from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain, tensor_types, wrap
 
 accumulate_lock = threading.Lock()
 
@@ -65,8 +68,8 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     outer = current_pass.get()
     if outer is not None:
         this.depth = outer.depth + 1
-        if this.depth % 25 == 0 and basis.needs_fresh_stack(this.depth):
-            return basis.on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
+        if this.depth % 25 == 0 and needs_fresh_stack(this.depth):
+            return on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
                                         accumulate, closed)
     return within(current_pass, this, within, grad_mode, create_graph, enclosed, this.run, captures)
 
@@ -164,7 +167,7 @@ class Pass:
         ready, waiting, grads, retain = self.ready, self.waiting, self.grads, self.retain
         watched = self.needed is not None or anomaly.enabled or self.create_graph
         place = self.place
-        add = basis.add
+        add = late_bound.add
         node: Any = None                        # the one that runs; at first the roots' caller
         edges: Any = [edge for edge, _ in self.roots]
         produced: Any = [grad for _, grad in self.roots]
@@ -242,21 +245,21 @@ class Pass:
         if self.needed is not None and node.order not in self.needed:
             return None
         if hooks is not None:
-            grad = basis.run_tensor_hooks(node, hooks, grad)
+            grad = run_tensor_hooks(node, hooks, grad)
         if self.needed is not None:
             if node.order in self.targets:
                 self._capture(node, grad)
             if not self._continues(node):
                 return None
         if hooks is not None and hooks.pre:
-            grad = basis.run_prehooks(node, hooks, grad)
+            grad = run_prehooks(node, hooks, grad)
         seen = grad if hooks is not None and hooks.post else None
         since = next_order() if self.create_graph else 0
         produced = anomaly.run(node, grad) if anomaly.enabled else apply_node(node, grad)
         if since:
-            basis.see_formula(node, grad, produced, since)
+            late_bound.see_formula(node, grad, produced, since)
         if node.hooks is not None and node.hooks.post:      # perhaps only since it ran
-            produced = basis.run_posthooks(node, node.hooks, produced, seen)
+            produced = run_posthooks(node, node.hooks, produced, seen)
         return produced
 
     def _continues(self, node: Node) -> bool:
@@ -295,13 +298,13 @@ class Pass:
 
     def _deliver_watched(self, leaf: Tensor, grad: Any) -> None:
         """Hooks want the sum over all edges: keep it until the last one has delivered."""
-        if basis.takes_no_gradient(leaf):
+        if takes_no_gradient(leaf):
             return
         entry = self.leaf_sums.get(id(leaf))
         if entry is None:
             entry = self.leaf_sums[id(leaf)] = [leaf, None, self.count_edges(leaf)]
         if grad is not None:
-            entry[1] = grad if entry[1] is None else basis.add(entry[1], grad)
+            entry[1] = grad if entry[1] is None else late_bound.add(entry[1], grad)
         entry[2] -= 1
         if entry[2] == 0:
             del self.leaf_sums[id(leaf)]
@@ -327,7 +330,7 @@ class Pass:
             for hook in list(hooks.tensor.values()):
                 answer = hook(grad)
                 if answer is not None:
-                    grad = basis.check_replacement(grad, answer, hook)
+                    grad = check_replacement(grad, answer, hook)
         if id(leaf) in self.leaf_targets and not self.accumulate:
             self.captured[id(leaf)] = grad
             return
@@ -336,7 +339,7 @@ class Pass:
             accumulator = accumulator()
         node_hooks = accumulator.hooks if accumulator is not None else None
         if node_hooks is not None and node_hooks.pre:
-            grad = basis.run_prehooks(accumulator, node_hooks, grad)
+            grad = run_prehooks(accumulator, node_hooks, grad)
         if grad is not None and self.accumulate:
             first = leaf._grad is None
             accumulate_into(leaf, grad, self.create_graph, 0)
@@ -372,28 +375,28 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
 def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
     old = leaf._grad
     if old is None:
-        if leaf._edge is not LEAF and basis.takes_no_gradient(leaf):
+        if leaf._edge is not LEAF and takes_no_gradient(leaf):
             return
         array = grad._array
         if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
                 and getrefcount(array) <= STOLEN_ARRAY
                 and (array.strides == leaf._array.strides or not grad_layouts.get())
                 and grad._edge is None):
-            leaf._grad = basis.detach(grad) if interceptors else grad
+            leaf._grad = late_bound.detach(grad) if interceptors else grad
         elif type(grad) in own_rules:
             unshared = getrefcount(grad) <= stolen
-            leaf._grad = basis.first_gradient(grad, unshared, create_graph)
+            leaf._grad = late_bound.first_gradient(grad, unshared, create_graph)
         elif create_graph:
-            leaf._grad = basis.copy(basis.empty_like(leaf, dtype=grad.dtype), grad)
+            leaf._grad = late_bound.copy(late_bound.empty_like(leaf, dtype=grad.dtype), grad)
         else:
-            leaf._grad = basis.copy_like(grad, leaf)
+            leaf._grad = late_bound.copy_like(grad, leaf)
         return
     if create_graph or type(old) not in plain or type(grad) not in plain:
-        leaf._grad = basis.later_gradient(old, grad, create_graph) if sparse_types \
-            else basis.add(old, grad)
+        leaf._grad = late_bound.later_gradient(old, grad, create_graph) if sparse_types \
+            else late_bound.add(old, grad)
         return
     if old._array.dtype != grad._array.dtype:
-        grad = basis.cast(grad, old._array.dtype)
+        grad = late_bound.cast(grad, old._array.dtype)
     kernels_add(old._array, grad._array, old._array)
     bump(old)
 
@@ -409,12 +412,12 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
             raise RuntimeError(f"Function {name} returned an invalid gradient at index {position} "
                                f"- got {list(found.shape)} but expected shape compatible with "
                                f"{list(shape)}")
-        grad = basis.sum_to_size(grad, shape)
+        grad = late_bound.sum_to_size(grad, shape)
     if grad._array.dtype != array_type:
         if grad._array.dtype.kind in "cW" and array_type.kind not in "cW":
-            grad = basis.real(grad)
+            grad = late_bound.real_part(grad)
         if grad._array.dtype != array_type:
-            grad = basis.cast(grad, array_type)
+            grad = late_bound.cast(grad, array_type)
     return grad
 
 
@@ -439,7 +442,7 @@ def calibrate() -> None:
     _accumulate = count
     try:
         leaf = wrap(np.ones(1, np.float32), True)
-        product = basis.mul(leaf, wrap(np.ones(1, np.float32)))
+        product = late_bound.mul(leaf, wrap(np.ones(1, np.float32)))
         run([(gradient_edge(product), wrap(np.ones(1, np.float32)))], False, False)
     finally:
         _accumulate = real

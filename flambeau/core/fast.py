@@ -14,7 +14,7 @@ from typing import Any
 
 from flambeau._call_guards import guarded
 from flambeau._support.source_locations import PACKAGE, native
-from flambeau.core import devices
+from flambeau.core import devices, late_bound
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, Output, next_order, packers, unpack_result
 from flambeau.core.modes import grad_mode, inference, interceptors
@@ -24,7 +24,6 @@ from flambeau.core.tensor import (
     Tensor,
     Untracked,
     View,
-    basis,
     gradient_edge,
     plain,
 )
@@ -42,7 +41,7 @@ def bind(**objects: Any) -> None:
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
-            "defaults": _Defaults, "device": devices._default, "basis": basis,
+            "defaults": _Defaults, "device": devices._default, "basis": late_bound,
             "cpu": devices.cpu, "Output": Output, "package": PACKAGE, "inference": inference,
             **objects})
 
@@ -68,7 +67,7 @@ def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments:
     plainly = kind not in ("canonical", "elementwise") and (declared.returns is not None
                                        or declared.differentiable is not True)
     if native is None or (plainly and inner):
-        return closure if inner else guarded(closure, op, basis)
+        return closure if inner else guarded(closure, op)
     users = getattr(declared, "users", ())
     plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
                   for (what, where), who in zip(getattr(declared, "plan", ()), users)])

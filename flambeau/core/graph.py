@@ -13,15 +13,21 @@ several outputs is pointed at through an `Output`, which adds the number.
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flambeau._support.source_locations import Place, counter_of
+from flambeau.core import late_bound
 from flambeau.core.backward_errors import freed, stale
-from flambeau.core.tensor import Tensor, alias, basis, new_tensor, plain, tensor_types
+from flambeau.core.devices import cpu
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.hooks import NodeHooks, hooks_of, register
+from flambeau.core.modes import grad_enabled
+from flambeau.core.shapes import Size
+from flambeau.core.tensor import LOOKUP, Tensor, alias, new_tensor, plain, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
@@ -69,7 +75,7 @@ class Node(Place):
         """Called when the node gets hooks: one that is made on demand is now to be kept, one that
         stands for a whole composite is to run as a whole."""
         if self.whole is not None:
-            basis.close_whole(self)
+            late_bound.close_whole(self)
 
     def name(self) -> str:
         """The name under which PyTorch knows this node."""
@@ -80,7 +86,7 @@ class Node(Place):
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
         edges = self.of_inputs(self.edges) if self.whole is None else self.whole
         return tuple([(None, 0) if e is None
-                      else (basis.accumulator_of(e), 0) if type(e) in tensor_types
+                      else (accumulator_of(e), 0) if type(e) in tensor_types
                       else e.node.seen(e.index) for e in edges])
 
     def seen(self, index: int) -> tuple[Any, int]:
@@ -102,17 +108,17 @@ class Node(Place):
 
     @property
     def _input_metadata(self) -> list[Any]:
-        return [basis.input_metadata(self, o) for o in output_edges(self)]
+        return [InputMetadata(self, o) for o in output_edges(self)]
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns, if
         anything, replaces `grad_inputs`."""
-        return basis.register_hook(hooks_of(self).post, hook)
+        return register(hooks_of(self).post, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(grad_outputs)` before this node runs; what it returns, if anything, replaces
         `grad_outputs`."""
-        return basis.register_hook(hooks_of(self).pre, hook)
+        return register(hooks_of(self).pre, hook)
 
     def _register_hook_dict(self, hooks: Any) -> None:
         hooks_of(self)
@@ -134,13 +140,13 @@ class Node(Place):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
-            return basis.saved_attribute(self, name[7:])
+            return late_bound.saved_attribute(self, name[7:])
         if name.startswith("_raw_saved_"):
-            return basis.raw_attribute(self, name[11:])
+            return late_bound.raw_attribute(self, name[11:])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        return [*object.__dir__(self), *(f"_saved_{n}" for n in basis.listed_saved(self)),
+        return [*object.__dir__(self), *(f"_saved_{n}" for n in late_bound.listed(self)),
                 *(f"_raw_saved_{n}" for n, k in zip(self.saved_names, self.saved_kinds)
                   if k != "value")]
 
@@ -292,37 +298,62 @@ def unpack_packed(node: Node, packed: Packed) -> Tensor:
     return result
 
 
-# ---- hooks --------------------------------------------------------------------------------------
+# ---- leaves as nodes ----------------------------------------------------------------------------
 
-class NodeHooks:
-    """All hooks of one node, in the order in which they run: those of its output tensors, then
-    `retain_grad`, then `pre`; the node; then `post`."""
+class AccumulateGrad(Node):
+    """Stands for a leaf where users look at the graph as nodes. The engine itself adds to leaves
+    directly; this is made when somebody asks, and kept while it carries hooks."""
 
-    __slots__ = ("post", "pre", "retain", "tensor")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.tensor: dict[int, OrderedDict[int, Any]] = {}
-        self.retain: dict[int, Any] = {}
-        self.pre: OrderedDict[int, Any] = OrderedDict()
-        self.post: OrderedDict[int, Any] = OrderedDict()
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        self.edges, self.saved = (), ()
+        self.shape, self.dtype = variable._array.shape, variable._array.dtype
+        self.order = -(2 ** 63)
+
+    def keep(self) -> None:
+        self.variable._accumulator = self
+
+    def apply(self, grad: Any) -> Any:
+        from flambeau.core.engine import accumulate_into  # which builds on this
+        accumulate_into(self.variable, grad, grad_enabled(), 0)
+        return ()
 
 
-def hooks_of(node: Node) -> NodeHooks:
-    """The hooks of `node`, made on first demand."""
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-        node.simple = False
-        node.keep()
-    return node.hooks
+AccumulateGrad.__module__ = "torch.autograd"
 
 
-class LeafHooks:
-    """Hooks of a leaf tensor: on its gradient, and after that was accumulated; `grad_dtype` is the
-    type its gradients are to have, None for its own, "any" for whatever arrives."""
+def takes_no_gradient(leaf: Tensor) -> bool:
+    """Does a gradient end at this edge without being kept? Such are a leaf that was told not to
+    require grad after it was used, and a view made without recording: that counts as requiring
+    grad where its base does, but has no node, and is no leaf of its own either."""
+    edge = leaf._edge
+    return edge is None or (edge is LOOKUP and leaf._view.node is None)
 
-    __slots__ = ("accumulated", "grad_dtype", "tensor")
 
-    def __init__(self) -> None:
-        self.tensor: OrderedDict[int, Any] = OrderedDict()
-        self.accumulated: OrderedDict[int, Any] = OrderedDict()
-        self.grad_dtype: Any = None
+def accumulator_of(leaf: Tensor) -> AccumulateGrad | None:
+    """The node that stands for `leaf`: one object for as long as anybody holds it; None for a view
+    that is no leaf of its own."""
+    if leaf._edge is LOOKUP and takes_no_gradient(leaf):
+        return None
+    known = leaf._accumulator
+    if known is not None and not isinstance(known, AccumulateGrad):
+        known = known()
+    if known is None:
+        known = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(known)
+    return known
+
+
+class InputMetadata:
+    """Shape and type of the gradient that an output of a node expects."""
+
+    def __init__(self, node: Node, output: Any):
+        nested = node.__dict__.get("_nested_shape")
+        self.shape = Size(output.shape) if nested is None else nested
+        self.dtype, self.device = from_numpy_dtype(output.dtype), cpu
+        self.is_nested_tensor, self.is_cpp_nested_tensor = nested is not None, False

@@ -33,7 +33,7 @@ from numpy import asarray, ndarray
 
 from flambeau._call_guards import method as as_method
 from flambeau._support.source_locations import counter_of
-from flambeau.core import dtypes, fast, overrides
+from flambeau.core import dtypes, fast, late_bound, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import (
     Node,
@@ -51,7 +51,6 @@ from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
     LOOKUP,
     Tensor,
-    basis,
     gradient_edge,
     new_tensor,
     new_view,
@@ -188,7 +187,7 @@ class Op:
 
     def plain(self, canonical: tuple[Any, ...]) -> Any:
         """The call that no level takes: on values, or on shapes if a tensor is on `meta`."""
-        return basis.on_meta(self, canonical) if basis.has_meta(canonical) \
+        return late_bound.on_meta(self, canonical) if late_bound.has_meta(canonical) \
             else self.direct(*canonical)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any]:
@@ -291,7 +290,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             return produced if type(produced) in (tuple, list) else (produced,)
         if len(op.tensors) > 1 or op.variadic or several or 1 in takes:
             return apply
-        return fast.callable_of("apply", op, apply, ((op.vjp, _saved(takes), None),), basis)
+        return fast.callable_of("apply", op, apply, ((op.vjp, _saved(takes), None),), late_bound)
 
     rules = [(op.rules.get(t), _positions(op, op.rules.get(t))) for t in op.tensors]
     if op.kind == "pointwise":
@@ -300,7 +299,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
 
     def apply_rules(node: Any, grad: Any) -> Any:
         if node.packed:
-            node = basis.opened(node)
+            node = late_bound.Opened(node)
         if several and type(grad) is list:
             grad = grad[0]              # the other results have no gradients
         produced: list[Any] = []
@@ -315,13 +314,13 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
     if several or op.variadic:
         return apply_rules
     places = tuple([(rule, _saved(takes), None) for rule, takes in rules])
-    return fast.callable_of("apply", op, apply_rules, places, basis)
+    return fast.callable_of("apply", op, apply_rules, places, late_bound)
 
 
 def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
     def apply(node: Any, grad: Any) -> Any:
         if node.packed:
-            node = basis.opened(node)
+            node = late_bound.Opened(node)
         produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:
@@ -333,12 +332,12 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                 if is_sign(rule, factor):
                     produced.append(scaled(grad, factor))
                     continue
-                produced.append(getattr(basis, chaining(rule))(
+                produced.append(getattr(late_bound, chaining(rule))(
                     grad, factor if node.dtype.kind not in "cW" else conjugate(factor)))
         return produced
 
     places = tuple([(rule, _saved(takes), chaining(rule)) for rule, takes in rules])
-    return fast.callable_of("apply", op, apply, places, basis)
+    return fast.callable_of("apply", op, apply, places, late_bound)
 
 
 def _saved(takes: tuple[int, ...]) -> tuple[int, ...]:
@@ -365,7 +364,7 @@ def is_sign(rule: Any, factor: Any) -> bool:
 
 def conjugate(factor: Any) -> Any:
     if type(factor) in tensor_types:
-        return basis.conj(factor) if factor._array.dtype.kind in "cW" else factor
+        return late_bound.conjugated(factor) if factor._array.dtype.kind in "cW" else factor
     return factor.conjugate() if type(factor) is complex else factor
 
 
@@ -380,10 +379,10 @@ def scaled(grad: Any, factor: Any) -> Any:
     if factor == 1:
         return grad
     if factor == -1:
-        return basis.neg(grad)
+        return late_bound.neg(grad)
     if factor == 0:
-        return basis.zeros_like(grad)
-    return basis.mul(grad, factor)
+        return late_bound.zeros_like(grad)
+    return late_bound.mul(grad, factor)
 
 
 # ---- recording ----------------------------------------------------------------------------------
@@ -436,7 +435,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
             of = canonical[where]
             saved.append(of._array.dtype if type(of) in tensor_types else None)
         elif kind == "geometry":
-            saved.append(basis.geometry(canonical[where]))
+            saved.append(late_bound.geometry(canonical[where]))
         elif kind == "result":
             saved.append(save_result(results[where], where))
         elif kind == "tensors":
@@ -447,7 +446,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
     if node_watchers:
         watch(node, canonical)
     if packers:
-        basis.pack_node(node)
+        late_bound.pack_node(node)
 
 
 node_watchers: list[Any] = []           # anomaly mode and its kind: called with each new node
@@ -580,7 +579,7 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
             except (AttributeError, TypeError):
                 if overrides.wanted(args, kwargs):
                     return overrides.call(op, args, kwargs)
-                return basis.respelled(op, args, kwargs)
+                return late_bound.respelled(op, args, kwargs)
         if one:
             first = canonical[0]
             if type(first) not in plain:
@@ -650,7 +649,7 @@ def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool =
         return lambda base: op.call(base, *rest)
     if before is None:
         array, own = parent._array, parent._base._array
-        return lambda base: op.call(basis.same_part(base, array, own), *rest)
+        return lambda base: op.call(late_bound.same_part(base, array, own), *rest)
     return lambda base: op.call(before(base), *rest)
 
 
@@ -676,7 +675,7 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
         try:
             return function(*args, **kwargs)
         except TypeError:
-            return basis.respelled(op, args, kwargs)
+            return late_bound.respelled(op, args, kwargs)
 
     call = fast.callable_of("composite", op, update_wrapper(call, function), function)
     if path is not None:                    # a kind of callable, and the op that it calls
@@ -727,12 +726,12 @@ def unsupported(op: Op, x: ndarray) -> RuntimeError:
 
 def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
     """A call of any other op whose tensors are not all plain."""
-    return basis.coerce_general(op, args, kwargs, canonical)
+    return late_bound.coerce_general(op, args, kwargs, canonical)
 
 
 def into(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
     """Store a result into `out=`: torch's rules of resizing, casting and refusing."""
-    return basis.into(out, op, result, read)
+    return late_bound.store(out, op, result, read)
 
 
 # ---- publishing ---------------------------------------------------------------------------------
@@ -758,7 +757,7 @@ def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> Non
 
 
 def publish_inplace(op: Op, aliases: tuple[str, ...]) -> None:
-    function = basis.make_inplace(op)
+    function = late_bound.make_inplace(op)
     for name in (op.name, *aliases):
         setattr(Tensor, f"{name}_", as_method(function))
     if "torch" in ((op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau.core import modes, tensor
-from flambeau.core.tensor import basis, plain
+from flambeau.core import late_bound, modes, tensor
+from flambeau.core.tensor import plain
 
 subclasses_enabled: ContextVar[bool] = ContextVar("torch_function_subclasses", default=True)
 _PLAIN_TYPES = frozenset({int, float, bool, complex, str, type(None), slice, type(Ellipsis)})
@@ -47,7 +47,7 @@ def overrides(cls: type) -> bool:
 
 def handle_torch_function(public_api: Any, relevant: Any, *args: Any, **kwargs: Any) -> Any:
     """Ask the overriding `relevant` arguments of a call `public_api(*args, **kwargs)`, in turn."""
-    return basis.handle_torch_function(public_api, relevant, *args, **kwargs)
+    return late_bound.handle_torch_function(public_api, relevant, *args, **kwargs)
 
 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors

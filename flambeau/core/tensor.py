@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._support.late_families import Basis, TensorMeta
+from flambeau._support.late_families import TensorMeta
 from flambeau._support.scopes import within
-from flambeau.core import devices, dtypes
+from flambeau.core import devices, dtypes, late_bound
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_mode, is_inference_mode_enabled
+from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size
 from flambeau.kernels.views import array_offset as array_offset
 from flambeau.kernels.views import array_root as array_root
@@ -46,7 +47,6 @@ class Marker:
 LEAF, LOOKUP = Marker("LEAF"), Marker("LOOKUP")
 plain: set[type] = set()             # the types whose tensors an op may take without asking anybody
 tensor_types: set[type] = set()      # all subclasses of Tensor
-basis: Any = Basis()                 # the ops that core itself calls; ops/ puts them here
 
 
 class Tensor(Methods, metaclass=TensorMeta):
@@ -80,7 +80,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     _renewed: Any = None                  # by `set_`: the order before which this was another leaf
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        return basis.legacy_constructor(cls, args, kwargs)
+        return late_bound.legacy_constructor(cls, args, kwargs)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -196,7 +196,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            basis.check_grad(self, value)
+            _check_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -232,13 +232,13 @@ class Tensor(Methods, metaclass=TensorMeta):
                 return handle_torch_function(
                     Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
                     create_graph=create_graph, inputs=inputs)
-        basis.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        late_bound.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         return None
 
     @property
     def data(self) -> Tensor:
         """The same values on the same memory, unknown to autograd: writes are not counted."""
-        result = basis.detach(self)
+        result = late_bound.detach(self)
         result._counter = None
         if result._edge is LOOKUP:
             result._base = result._edge = None
@@ -257,7 +257,7 @@ class Tensor(Methods, metaclass=TensorMeta):
             if value._array.dtype not in dtypes.FLOATING:
                 raise RuntimeError("data set to a tensor that requires gradients must be floating "
                                    "point or complex dtype")
-        self._array = basis.memory_of(value, self)
+        self._array = late_bound.memory_of(value, self)
         if value._device is not self._device:
             self._device = value._device
 
@@ -269,7 +269,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (),
                            kwargs: dict[str, Any] | None = None) -> Any:
         """Run `func` and give its results this subclass. Subclasses override this."""
-        return basis.default_torch_function(cls, func, types, args, kwargs or {})
+        return late_bound.default_torch_function(cls, func, types, args, kwargs or {})
 
 Tensor.__module__ = "torch"
 tensor_types.add(Tensor)
@@ -283,6 +283,33 @@ def as_leaf(tensor: Tensor) -> Tensor:
 
 
 new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)
+
+
+def _check_grad(tensor: Tensor, grad: Any) -> None:
+    """Raise if `grad` cannot be the gradient of `tensor`: its type, device or shape is wrong."""
+    if not isinstance(grad, Tensor):
+        raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
+                        f"{type(grad).__name__}")
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
+    if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
+        from flambeau.ops.random.fills import C_NAMES
+        found = C_NAMES.get(grad.dtype.name, type_name(grad.dtype).lower())
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{found}' to a "
+            f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must "
+            "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
+            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype.")
+    if grad.device != tensor.device:
+        raise RuntimeError(f"attempting to assign a gradient with device type '{grad.device.type}' "
+                           f"to a tensor with device type '{tensor.device.type}'. Please ensure "
+                           "that the gradient and the tensor are on the same device")
+    if grad._array.shape != tensor._array.shape:
+        raise RuntimeError("attempting to assign a gradient of size "
+                           f"'{list(grad._array.shape)}' to a tensor of size "
+                           f"'{list(tensor._array.shape)}'. Please ensure that the gradient and "
+                           "the tensor are the same size")
 
 
 def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (),
@@ -341,17 +368,19 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     if base_edge is None or view.version == ~now:
         return tensor
     if view.made:
-        raise basis.forbidden(tensor, "its base or another view of its base has been")
+        from flambeau.core.views import forbidden
+        raise forbidden(tensor, "its base or another view of its base has been")
     view.version = now
     if view.replay is not None:
         again = within(grad_mode, True, view.replay, base)
     else:
         array = tensor._array
-        again = within(grad_mode, True, basis.as_strided, base, array.shape, array_strides(array),
-                       tensor.storage_offset())
+        again = within(grad_mode, True, late_bound.as_strided, base, array.shape,
+                       array_strides(array), tensor.storage_offset())
     view.node = again._view.node
     if tensor._retains_grad:
-        basis.move_retained(tensor, old, view.node)
+        from flambeau.core.hooks import move_retained
+        move_retained(tensor, old, view.node)
     return view.node
 
 

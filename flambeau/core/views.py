@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core import overrides
+from flambeau.core import late_bound, overrides
+from flambeau.core.backward_errors import op_name
 from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
+from flambeau.core.hooks import move_retained
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gradient_edge
+from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, gradient_edge
 from flambeau.kernels.views import has_one_place
 
 # ---- may this tensor be written to? -------------------------------------------------------------
@@ -39,7 +41,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
     if edge is LOOKUP:
         required = tensor.requires_grad or tensor._base.requires_grad
         if tensor._view.made and (needs_grad or required):
-            raise basis.forbidden(tensor, "is being")
+            raise forbidden(tensor, "is being")
         if required and tensor._base.is_leaf:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
                                "in-place operation.")
@@ -75,7 +77,7 @@ class CopySlices(Node):
 
     def apply(self, grad: Tensor) -> Any:
         inner, *geometry = self.saved
-        part, put_back = basis.cut_out(grad, *geometry)
+        part, put_back = late_bound.cut_out(grad, *geometry)
         old, *rest = inner.apply(part)
         return (None if self.edges[0] is None else put_back(old), *rest)
 
@@ -89,7 +91,7 @@ def rebase(tensor: Tensor, node: Any) -> None:
     if tensor._edge is not LOOKUP:
         old = tensor._edge
         if tensor._retains_grad:
-            basis.move_retained(tensor, old, node)
+            move_retained(tensor, old, node)
         tensor._edge = node
         return
     base = tensor._base
@@ -106,12 +108,12 @@ def rebase(tensor: Tensor, node: Any) -> None:
     slices.saved = (inner, array_strides(base._array), tensor._view.replay, tensor._array.shape,
                     array_strides(tensor._array), offset)
     if base._retains_grad:
-        basis.move_retained(base, base_edge, slices)
+        move_retained(base, base_edge, slices)
     base._edge = slices
     view = tensor._view
     view.version = -1                       # find a new node when next asked
     if tensor._retains_grad:
-        basis.move_retained(tensor, old, gradient_edge(tensor))
+        move_retained(tensor, old, gradient_edge(tensor))
 
 
 class _Nothing(Node):
@@ -151,4 +153,41 @@ class FillBackward2(Node):
     frees = False
 
     def apply(self, grad: Tensor) -> Any:
-        return (basis.zeros_like(grad),)
+        return (late_bound.zeros_like(grad),)
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+_WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
+    "your code by moving both the view and the inplace either both inside the {} block (if you " \
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+_FORBIDDEN = {
+    "multi_output": "This view is the output of a function that returns multiple views. Such "
+                    "functions do not allow the output views to be modified inplace. You should "
+                    "replace the inplace operation by an out-of-place one.",
+    "no_grad": _WHY.format("no_grad"),
+    "inference": _WHY.format("inference_mode"),
+    "custom": "This view was created inside a custom Function (or because an input was returned "
+              "as-is) and the autograd logic to handle view+inplace would override the custom "
+              "backward associated with the custom Function, leading to incorrect gradients. This "
+              "behavior is forbidden. You can fix this by cloning the output of the custom "
+              "Function.",
+}
+_MODES = {"no_grad": ("no_grad mode", "with grad mode enabled"),
+          "inference": ("inference mode", "in normal mode")}
+
+
+def forbidden(tensor: Tensor, modified: str) -> RuntimeError:
+    """Why this view must not be written to ("is being"), or its base must not have been."""
+    made, node = tensor._view.made, tensor._view.node
+    recorded = node is not None and node is not LEAF
+    first = "A view was"
+    if recorded:
+        first = f"Output {node.index} of {op_name(node.node)} is a view"
+    if recorded and made not in _MODES:
+        what = f"{first} and {modified} modified inplace."
+    else:
+        before, now = _MODES.get(made, _MODES["no_grad"])
+        first += " of a view which was" if recorded else ""
+        what = f"{first} created in {before} and {modified} modified inplace {now}."
+    return RuntimeError(f"{what} {_FORBIDDEN[made]}")

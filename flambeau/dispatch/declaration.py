@@ -22,10 +22,10 @@ from itertools import groupby
 from typing import Any
 
 from flambeau import return_types
-from flambeau.core import fast
+from flambeau.core import fast, late_bound
 from flambeau.core.modes import interceptors
 from flambeau.core.op import ANY, Op, class_name, make_general, plan_saving, public, table
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.canonical import role_of
 from flambeau.dispatch.function import (
     Argument,
@@ -220,7 +220,7 @@ class Declaration:
     def inplace_ops(self) -> tuple[Op, ...]:
         """Of each op the one that writes its result into the first tensor; those of joined
         declarations too."""
-        made = [basis.make_inplace(op).op for d in (self, *self.joined) for op in d.ops]
+        made = [late_bound.make_inplace(op).op for d in (self, *self.joined) for op in d.ops]
         space: Any = vars(Tensor) if self.method else public[self.namespace]
         for op in made:
             op.published = space[f"{self.name}_"]

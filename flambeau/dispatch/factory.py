@@ -23,7 +23,7 @@ from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, into, table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
-from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, basis, new_tensor
+from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import module_of, namespace_of, publish, with_out
 from flambeau.dispatch.function import Argument, Function, Overload, describe
@@ -194,7 +194,7 @@ class Factory:
         else:
             result = finish(self._array(own, canonical, array_type, where, options), where, leaf)
         if memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
-            result = basis.contiguous(result, memory_format=memory_format)
+            result = result.contiguous(memory_format=memory_format)
         if out is not None:
             result = into(out, self.op, result)
         return as_leaf(result) if wanted and not leaf else result

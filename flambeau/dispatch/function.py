@@ -17,11 +17,11 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._support.source_locations import native
-from flambeau.core import devices, dtypes, overrides
+from flambeau.core import devices, dtypes, late_bound, overrides
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, into
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import (
     channels_last,
     channels_last_3d,
@@ -202,7 +202,7 @@ class Function:
         try:
             return self.compute(args, kwargs)
         except (ValueError, MemoryError) as error:
-            better = basis.too_large((*args, *kwargs.values()), error)
+            better = late_bound.too_large((*args, *kwargs.values()), error)
             if better is None:
                 raise
             raise better from None

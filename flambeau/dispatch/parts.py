@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau.core import engine
+from flambeau.core import engine, late_bound
 from flambeau.core.modes import grad_enabled, grad_mode
-from flambeau.core.tensor import basis, gradient_edge, tensor_types
+from flambeau.core.tensor import gradient_edge, tensor_types
 
 
 class ThroughParts:
@@ -41,7 +41,7 @@ class ThroughParts:
 
     def run(self, given: tuple[Any, ...], wanted: list[int]) -> tuple[list[Any], Any]:
         """The arguments, with a history that begins at those that are wanted, and the results."""
-        inputs = [basis.graph_alias(value) if i in wanted else value
+        inputs = [late_bound.graph_alias(value) if i in wanted else value
                   for i, value in enumerate(given)]
         return inputs, self.parts(*inputs)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes, fast, overrides
+from flambeau.core import dtypes, fast, late_bound, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors
@@ -34,7 +34,7 @@ from flambeau.core.op import (
 )
 from flambeau.core.promotion import convert, promote, result_type, scalar_cache, scalar_operand
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import basis, plain, tensor_types, wrap
+from flambeau.core.tensor import plain, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare
 from flambeau.kernels.reference import rounding_once
 from flambeau.kernels.refused import characters
@@ -226,7 +226,7 @@ def coerce(op: Op, canonical: tuple[Any, ...]) -> Any:
                             f"{type(value).__name__}")
     canonical = (*inputs, *canonical[n:])
     if any(type(v) in tensor_types and v._device is not cpu for v in inputs):
-        return basis.on_meta(op, canonical)
+        return late_bound.on_meta(op, canonical)
     return op.direct(*canonical)
 
 

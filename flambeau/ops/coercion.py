@@ -19,7 +19,7 @@ from flambeau.core.op import SCALARS, Op
 from flambeau.core.promotion import (
     convert,
 )
-from flambeau.core.tensor import Tensor, basis, plain, tensor_types
+from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_places
 from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
@@ -81,8 +81,8 @@ def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canoni
 
 def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
     """A call with tensors that have only a shape and a type."""
-    from flambeau.transforms.meta import call
-    return call(op, canonical)
+    from flambeau.transforms.meta import on_meta
+    return on_meta(op, canonical)
 
 
 def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
@@ -248,5 +248,3 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     out._array = np.empty(shape, out._array.dtype)
 
 
-basis.coerce_general, basis.into = coerce_general, store
-basis.respelled = respelled

@@ -8,7 +8,6 @@ import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
-from flambeau.core.backward_errors import op_name
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
 from flambeau.core.op import ANY, Op
@@ -17,7 +16,6 @@ from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import (
     LEAF,
     Tensor,
-    basis,
     gradient_edge,
     new_tensor,
     plain,
@@ -34,40 +32,6 @@ from flambeau.ops.overlap import (
     write_changes,
     written_anywhere,
 )
-
-_WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
-    "your code by moving both the view and the inplace either both inside the {} block (if you " \
-    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-_FORBIDDEN = {
-    "multi_output": "This view is the output of a function that returns multiple views. Such "
-                    "functions do not allow the output views to be modified inplace. You should "
-                    "replace the inplace operation by an out-of-place one.",
-    "no_grad": _WHY.format("no_grad"),
-    "inference": _WHY.format("inference_mode"),
-    "custom": "This view was created inside a custom Function (or because an input was returned "
-              "as-is) and the autograd logic to handle view+inplace would override the custom "
-              "backward associated with the custom Function, leading to incorrect gradients. This "
-              "behavior is forbidden. You can fix this by cloning the output of the custom "
-              "Function.",
-}
-_MODES = {"no_grad": ("no_grad mode", "with grad mode enabled"),
-          "inference": ("inference mode", "in normal mode")}
-
-
-def forbidden(tensor: Tensor, modified: str) -> RuntimeError:
-    """Why this view must not be written to ("is being"), or its base must not have been."""
-    made, node = tensor._view.made, tensor._view.node
-    recorded = node is not None and node is not LEAF
-    first = "A view was"
-    if recorded:
-        first = f"Output {node.index} of {op_name(node.node)} is a view"
-    if recorded and made not in _MODES:
-        what = f"{first} and {modified} modified inplace."
-    else:
-        before, now = _MODES.get(made, _MODES["no_grad"])
-        first += " of a view which was" if recorded else ""
-        what = f"{first} created in {before} and {modified} modified inplace {now}."
-    return RuntimeError(f"{what} {_FORBIDDEN[made]}")
 
 
 def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
@@ -249,10 +213,10 @@ def memory_of(value: Tensor, heir: Tensor) -> np.ndarray:
     """The array that `value` is on, for `heir`, which is to show from now on what `value` does."""
     if not (value._conjugated or value._negated or heir._conjugated or heir._negated):
         return value._array
-    return basis.inherited(value, heir)
+    from flambeau.ops.view.conjugate_views import inherited
+    return inherited(value, heir)
 
 
-basis.memory_of = memory_of
 
 
 _SQUEEZES = {f"SqueezeBackward{i}": f"SqueezeBackward{i + 3}" for i in range(3)}
@@ -300,5 +264,3 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
            doc=f"`{name}` in place; returns the tensor.")
 
 
-basis.make_inplace, basis.forbidden = make_inplace, forbidden
-basis.check_stored = check_stored

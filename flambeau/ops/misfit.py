@@ -15,7 +15,7 @@ from flambeau._support.source_locations import PACKAGE
 from flambeau.core import overrides
 from flambeau.core.op import Op, public
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, alias, basis
+from flambeau.core.tensor import Tensor, alias
 from flambeau.ops.coercion import SPELLINGS
 from flambeau.ops.forwarding import RULES
 from flambeau.schema.errors import type_name
@@ -195,7 +195,7 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     """What to raise in place of the `error` of a call; None if it is right as it is. In a tuple the
     result, if the call only had to be put in other terms."""
     if isinstance(error, (MemoryError, ValueError)):
-        found = _too_large(args, error)
+        found = too_large(args, error)
         if found is not None:
             return found
     inner = _called_by_ops()
@@ -224,7 +224,7 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     return None
 
 
-def _too_large(args: tuple[Any, ...], error: Exception) -> Exception | None:
+def too_large(args: tuple[Any, ...], error: Exception) -> Exception | None:
     """For NumPy's error about memory that there is not, or that no number of bytes can say."""
     if isinstance(error, MemoryError):
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
@@ -248,7 +248,6 @@ def _too_large(args: tuple[Any, ...], error: Exception) -> Exception | None:
     return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
 
 
-basis.too_large = _too_large
 
 
 def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> Any:
@@ -339,4 +338,3 @@ def _unequal(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     return None
 
 
-basis.admit, basis.explain = admit, explain

@@ -29,7 +29,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, Output, next_order, node_class, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import class_name
-from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
+from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
 
 def _as_it_is(node: Node) -> Node:
@@ -153,7 +153,6 @@ def _apply_closed(node: Node, grad: Any) -> list[Any]:
     return [None if edge is None else found.pop(edge, None) for edge in node.edges]
 
 
-basis.close_whole, basis.known_as = close_whole, known_as
 
 
 # ---- nodes that stand for several ----------------------------------------------------------------
@@ -220,7 +219,6 @@ def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:
         last.__dict__["whole"] = edges
 
 
-basis.see_formula = see_formula
 
 
 def with_number(function: Callable[..., Any], name: str) -> Callable[..., Any]:

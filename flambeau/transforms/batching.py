@@ -32,7 +32,6 @@ from flambeau.core.tensor import (
     LEAF,
     Tensor,
     alias,
-    basis,
     gradient_edge,
     plain,
     tensor_types,
@@ -462,4 +461,3 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     return results
 
 
-basis.spread, basis.reshape_slices = spread, reshape_slices

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau.core import engine
+from flambeau.core import engine, late_bound
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, grad_mode, inference
@@ -22,7 +22,6 @@ from flambeau.core.tensor import (
     LEAF,
     Tensor,
     array_strides,
-    basis,
     gradient_edge,
     new_tensor,
     tensor_types,
@@ -145,7 +144,8 @@ class ForwardLevel(Level):
         held = None if owner._tangents is None else owner._tangents.get(self)
         if held is None:
             held = zeros_like(owner)
-        spread = basis.spread(held, like)
+        from flambeau.transforms.batching import spread as spread_over
+        spread = spread_over(held, like)
         if spread is not held or own is None:
             self.set_tangent(owner, spread)
             if owner is not target and target._tangents is not None:
@@ -269,7 +269,7 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             elif is_sign(rule, factor):         # a tangent of its own, which may be written to
                 term = clone(tangent) if factor == 1 else scaled(tangent, factor)
             else:
-                term = getattr(basis, chaining(rule))(tangent, factor)
+                term = getattr(late_bound, chaining(rule))(tangent, factor)
         total = term if total is None else add(total, term)
     return None if total is None else fitted(total, result)
 

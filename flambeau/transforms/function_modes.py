@@ -6,7 +6,7 @@ from typing import Any
 from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
 from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
-from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.transforms import watched_members
 
 
@@ -90,5 +90,3 @@ def is_tensor_like(value: Any) -> bool:
     return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
 
 
-basis.handle_torch_function, basis.default_torch_function = (handle_torch_function,
-                                                             default_torch_function)

@@ -18,7 +18,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.op import edges_of, record
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, basis, plain, tensor_types, wrap
+from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, plain, tensor_types, wrap
 
 
 class MetaTensor(Tensor):
@@ -92,7 +92,7 @@ def emptied(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def call(op: Any, canonical: tuple[Any, ...]) -> Any:
+def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     """Run `op` for the geometry and the types of its results."""
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
         raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
@@ -230,4 +230,3 @@ def has_meta(canonical: tuple[Any, ...]) -> bool:
     return False
 
 
-basis.has_meta, basis.on_meta = has_meta, call

@@ -13,9 +13,9 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._support.scopes import locked
-from flambeau.core import modes
+from flambeau.core import late_bound, modes
 from flambeau.core.overrides import overriding, subclasses_enabled
-from flambeau.core.tensor import Tensor, _disabled_torch_function, basis
+from flambeau.core.tensor import Tensor, _disabled_torch_function
 
 # Members that Python, not the user, looks at, and those that make and tell classes.
 _LEFT = frozenset("""
@@ -82,7 +82,7 @@ class _Bound:
 
 def _asked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if modes.function_modes.get() or (subclasses_enabled.get() and overriding(args[:1])):
-        return basis.handle_torch_function(function, args, *args, **kwargs)
+        return late_bound.handle_torch_function(function, args, *args, **kwargs)
     return function(*args, **kwargs)
 
 

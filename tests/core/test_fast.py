@@ -19,7 +19,6 @@ from flambeau import kernels
 from flambeau._call_guards import guarded
 from flambeau.core import fast
 from flambeau.core.op import table
-from flambeau.core.tensor import basis
 
 needs_native = pytest.mark.skipif(fast.native is None, reason="without the native extension")
 DTYPES = [flambeau.bool, flambeau.uint8, flambeau.int32, flambeau.int64, flambeau.float16,
@@ -35,7 +34,7 @@ def closure_of(function, bound=False):
         return function.twin
     while not isinstance(function, types.FunctionType):
         function = function.__wrapped__
-    return function if op is None else guarded(function, op, basis, bound)
+    return function if op is None else guarded(function, op, bound)
 
 
 def outcome(call, *args, **kwargs):

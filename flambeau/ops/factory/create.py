@@ -8,7 +8,7 @@ import numpy as np
 from flambeau._support.settings import filled_if_deterministic
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import extents_of, size_of
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.dispatch.members import member
 from flambeau.kernels.refused import characters, no_kernel
@@ -180,4 +180,3 @@ empty_permuted = factory(
     (4, 8, 1)
     """)
 
-basis.zeros_like, basis.ones_like, basis.empty_like = zeros_like, ones_like, empty_like

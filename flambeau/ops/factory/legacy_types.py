@@ -10,7 +10,7 @@ from flambeau.core import devices, dtypes
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, extents_of
-from flambeau.core.tensor import Tensor, alias, basis
+from flambeau.core.tensor import Tensor, alias
 from flambeau.dispatch.declaration import Declaration
 from flambeau.dispatch.function import Function
 from flambeau.dispatch.members import member
@@ -149,4 +149,3 @@ def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> A
     return self.to(dtype)
 
 
-basis.legacy_constructor = legacy_constructor

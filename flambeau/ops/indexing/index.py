@@ -14,7 +14,7 @@ from flambeau.core import overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, array_strides, basis, plain, tensor_types
+from flambeau.core.tensor import Tensor, array_strides, plain, tensor_types
 from flambeau.core.views import check_inplace
 from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
@@ -506,6 +506,5 @@ def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     return zeros(shape, dtype=like.dtype, device=like._device)
 
 
-basis.new_zeros = new_zeros
 
 __all__ = ["getitem", "setitem", "tensor_types"]

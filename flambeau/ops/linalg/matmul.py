@@ -8,7 +8,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OUT_TYPE
@@ -439,4 +439,3 @@ linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     """)
 
 
-basis.mm, basis.matmul = mm, matmul

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau.core import late_bound
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import over
 from flambeau.core.promotion import (
@@ -19,7 +20,7 @@ from flambeau.core.promotion import (
     type_name,
 )
 from flambeau.core.shapes import broadcast_error
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
@@ -189,7 +190,8 @@ abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators
                 aliases=("absolute(Tensor self) -> Tensor",), refuses=("abs_cpu", "bU"),
                 out_type=FOUND_TYPE,
                 vjp=lambda grad, self: grad * sgn(self), inplace_check=_refuse_complex,
-                jvp=lambda self_t, self: basis.real(self_t * basis.conj(sgn(self))),
+                jvp=lambda self_t, self: late_bound.real_part(
+                    self_t * late_bound.conjugated(sgn(self))),
                 doc="""The absolute value; of complex numbers, the modulus.
 
     >>> import flambeau
@@ -208,8 +210,8 @@ def _sgn_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     if self._array.dtype.kind not in "cW":
         return zeros_like(grad)
     size = abs(self)
-    across = grad - basis.real(grad * basis.conj(result)) * result
-    return basis.where(size == 0, 0, across / basis.where(size == 0, 1, size))
+    across = grad - late_bound.real_part(grad * late_bound.conjugated(result)) * result
+    return late_bound.where(size == 0, 0, across / late_bound.where(size == 0, 1, size))
 
 
 sgn = pointwise("sgn(Tensor self) -> Tensor", kernel=kernels.sgn, vjp=_sgn_vjp,
@@ -218,7 +220,7 @@ sgn = pointwise("sgn(Tensor self) -> Tensor", kernel=kernels.sgn, vjp=_sgn_vjp,
 
 
 def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
-    return basis.where(self == 0, 0, result / self)
+    return late_bound.where(self == 0, 0, result / self)
 
 
 copysign = pointwise("copysign.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -261,8 +263,8 @@ def _pow_kernel(self: Any, exponent: Any) -> np.ndarray:
 def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
     """exponent · self^(exponent - 1), but zero, not 0 · inf, where the exponent is zero."""
     if isinstance(exponent, Tensor):
-        zero = exponent == 0
-        return basis.where(zero, 0, exponent * pow(self, basis.where(zero, 1, exponent) - 1))
+        zero, where = exponent == 0, late_bound.where
+        return where(zero, 0, exponent * pow(self, where(zero, 1, exponent) - 1))
     if exponent == 0:
         return zeros_like(self)
     # also where this is `self` or 1: higher derivatives go through it, as PyTorch's do
@@ -280,7 +282,7 @@ def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
         flat = (exponent.imag == 0) & (exponent.real >= 0)
     else:
         flat = exponent >= 0
-    return basis.where((self == 0) & flat, 0, result * basis.log(self))
+    return late_bound.where((self == 0) & flat, 0, result * late_bound.log(self))
 
 
 pow = pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
@@ -457,6 +459,5 @@ threshold_backward = pointwise(
         zeros_like(grad) if needs[1] else None),
     method=False, inplace=False)
 
-basis.add, basis.mul, basis.div, basis.neg = add, mul, div, neg
 __all__ = ["abs", "add", "addcdiv", "addcmul", "div", "lerp", "mul", "neg", "pow", "reciprocal",
            "rsub", "sgn", "sign", "square", "sub"]

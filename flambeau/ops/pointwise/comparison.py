@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import kernels
+from flambeau.core import late_bound
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import characters
@@ -133,9 +134,9 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
     """`maximum` or `minimum`: equal elements share the gradient, NaN passes it to both."""
     def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
-        half = basis.where(eq(self, other), grad / 2, grad)
-        return (basis.where(loses(self, other), 0, half) if needs[0] else None,
-                basis.where(loses(other, self), 0, half) if needs[1] else None)
+        half = late_bound.where(eq(self, other), grad / 2, grad)
+        return (late_bound.where(loses(self, other), 0, half) if needs[0] else None,
+                late_bound.where(loses(other, self), 0, half) if needs[1] else None)
 
     return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
                      refuses=(f"{name}_cpu", "UcW8"), doc=doc,
@@ -147,8 +148,8 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
     """`fmax` or `fmin`: NaN loses, and `self` takes the gradient of equal elements."""
     def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
         first = wins(self, other) | isnan(other)
-        return (basis.where(first, grad, 0) if needs[0] else None,
-                basis.where(first, 0, grad) if needs[1] else None)
+        return (late_bound.where(first, grad, 0) if needs[0] else None,
+                late_bound.where(first, 0, grad) if needs[1] else None)
 
     return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
                      refuses=(lambda x: f"{name[1:]}imum_cpu" if x.dtype.char in

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import complex as kernels
@@ -104,7 +104,13 @@ def _real(input: Tensor) -> Tensor:
         return input
     if input._edge is None and not input._conjugated:
         return real_view(input)             # in one step, since no node will be seen
-    return select(view_as_real(basis.conj_view(input) if input._conjugated else input), -1, 0)
+    return select(view_as_real(_memory_view(input) if input._conjugated else input), -1, 0)
+
+
+def _memory_view(input: Tensor) -> Tensor:
+    """The elements that the memory of a conjugated view holds."""
+    from flambeau.ops.view.conjugate_views import conj
+    return conj(input)
 
 
 def _imag(input: Tensor) -> Tensor:
@@ -113,7 +119,8 @@ def _imag(input: Tensor) -> Tensor:
     if input._edge is None and not input._conjugated:
         return imag_view(input)
     if input._conjugated:
-        return select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
+        from flambeau.ops.view.conjugate_views import neg_view
+        return select(neg_view(view_as_real(_memory_view(input))), -1, 1)
     return select(view_as_real(input), -1, 1)
 
 
@@ -180,4 +187,3 @@ def real_part(tensor: Tensor) -> Tensor:
     return real_view(tensor) if tensor._array.dtype.kind in "cW" else tensor
 
 
-basis.conj, basis.real = conjugated, real_part

@@ -11,7 +11,7 @@ from flambeau import kernels
 from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import convert, scalar_operand, type_name
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import special, views
@@ -59,7 +59,8 @@ where = pointwise(
     """)
 @op("where(Tensor condition) -> Tensor[]", joins=where, out=False, method=False)
 def positions(condition: Tensor) -> tuple[Tensor, ...]:
-    return basis.nonzero(condition, as_tuple=True)
+    from flambeau.ops.reduction.searching import nonzero
+    return nonzero(condition, as_tuple=True)
 
 # ---- masked_fill --------------------------------------------------------------------------------
 
@@ -281,5 +282,4 @@ zero = op(
 
 del Tensor.fill, Tensor.zero                # which are methods in place only
 
-basis.where, basis.masked_fill = where, masked_fill
 __all__ = ["clamp", "masked_fill", "nan_to_num", "where"]

@@ -7,7 +7,7 @@ from math import sqrt as number_sqrt
 
 from flambeau import kernels
 from flambeau.core.op import over
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.pointwise.arithmetic import mul, neg, rsqrt
@@ -141,5 +141,4 @@ erfinv = pointwise("erfinv(Tensor self)", refuses=("erfinv_vml_cpu", ""),
                    d=lambda result: exp(result * result) * (1 / _SLOPE),
                    doc="The inverse of the error function, on (-1, 1).")
 
-basis.log, basis.exp, basis.sqrt = log, exp, sqrt
 __all__ = ["exp", "log", "mul", "sqrt"]

@@ -28,7 +28,6 @@ from flambeau.core.tensor import (
     array_root,
     array_strides,
     as_leaf,
-    basis,
     dense_memory,
     plain,
     wrap,
@@ -181,7 +180,7 @@ class Hooks:
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""
-        from flambeau.autograd.hooks import retain_grad
+        from flambeau.core.hooks import retain_grad
         retain_grad(self)
 
     @property
@@ -191,22 +190,22 @@ class Hooks:
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` when the gradient of this tensor has been computed; what it returns,
         if anything, replaces the gradient. Returns a handle with `remove()`."""
-        from flambeau.autograd.hooks import register_tensor_hook
+        from flambeau.core.hooks import register_tensor_hook
         return register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(self)` after a backward pass has added to the `grad` of this leaf."""
-        from flambeau.autograd.hooks import register_post_accumulate_hook
+        from flambeau.core.hooks import register_post_accumulate_hook
         return register_post_accumulate_hook(self, hook)
 
     @property
     def _backward_hooks(self) -> Any:
-        from flambeau.autograd.hooks import tensor_hooks_of
+        from flambeau.core.hooks import tensor_hooks_of
         return tensor_hooks_of(self)
 
     @_backward_hooks.setter
     def _backward_hooks(self, hooks: Any) -> None:
-        from flambeau.autograd.hooks import leaf_hooks
+        from flambeau.core.hooks import leaf_hooks
         leaf_hooks(self).tensor = hooks
 
     @_backward_hooks.deleter
@@ -245,7 +244,7 @@ class Hooks:
             raise RuntimeError(f"Cannot set grad_dtype to '{dtype}' because there is already a "
                                f"gradient assigned to the tensor with dtype '{self._grad.dtype}'. "
                                "Please set the gradient to None first.")
-        from flambeau.autograd.hooks import leaf_hooks
+        from flambeau.core.hooks import leaf_hooks
         leaf_hooks(self).grad_dtype = "any" if dtype is None else dtype
 
 
@@ -487,7 +486,6 @@ def copied_root(root: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
     return fresh
 
 
-basis.copied_root = copied_root
 
 
 def place_of(cls: type) -> Any:

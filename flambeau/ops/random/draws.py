@@ -15,7 +15,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.kernels import random as kernels
@@ -98,8 +98,8 @@ def bernoulli_(self: Tensor, p: Any, generator: Any) -> Tensor:
             raise no_kernel("bernoulli_tensor_cpu_self_", self._array.dtype)
         check_probabilities(p._array)
         if interceptors and vmap_level() is not None:
-            return self.copy_(basis.bernoulli(p.expand(self._array.shape),
-                                              generator=generator))
+            from flambeau.ops.random.sampling import bernoulli
+            return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
         stream, chances = stream_of(generator, "bernoulli_"), p.expand(self._array.shape)
         return overwrite(self, lambda array: kernels.bernoulli_each(stream, array, chances._array))
     return overwrite(self, bernoulli_fill(self._array.dtype, p, generator))

@@ -15,7 +15,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import class_name, composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_error, extents_of
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish, type_of_out
 from flambeau.kernels import random as kernels
@@ -335,4 +335,3 @@ _dirichlet_grad = op(
     doc="How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x.")
 
 
-basis.bernoulli = bernoulli

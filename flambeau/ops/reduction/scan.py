@@ -8,7 +8,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.dtypes import bool_
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import unless_one
 from flambeau.ops.factory.create import eye, ones
@@ -161,5 +161,4 @@ def _running_extreme(name: str, kernel: Any, which: str) -> Any:
 cummax = _running_extreme("cummax", kernels.cummax, "largest")
 cummin = _running_extreme("cummin", kernels.cummin, "smallest")
 
-basis.cumprod = cumprod
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]

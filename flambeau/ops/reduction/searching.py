@@ -10,7 +10,7 @@ import numpy as np
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
+from flambeau.core.tensor import Tensor, plain, tensor_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing, sorting
@@ -52,7 +52,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     return unbind(rows, 1)
 
 
-basis.nonzero = nonzero
 argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), out=False,
               doc="The positions of the elements that are not zero, one a row.")
 
@@ -93,7 +92,6 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return unbind((reshape(indices, (*indices._array.shape, 1)) // steps) % sizes, -1)
 
 
-basis.nonzero = nonzero
 
 # ---- equality -----------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dims
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.factory.create import eye, ones_like
@@ -121,12 +121,12 @@ def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bo
 
 def products_of_others(input: Tensor, dim: int) -> Tensor:
     """For each element the product of all others along `dim`, right also where some are zero."""
+    from flambeau.ops.reduction.scan import cumprod
     n = input._array.shape[dim]
     one = ones_like(narrow(input, dim, 0, min(n, 1)))
     before = cat([one, narrow(input, dim, 0, n - 1)], dim) if n else input
     after = cat([narrow(input, dim, 1, n - 1), one], dim) if n else input
-    return basis.cumprod(before, dim) * flip(basis.cumprod(flip(after, (dim,)), dim),
-                                                   (dim,))
+    return cumprod(before, dim) * flip(cumprod(flip(after, (dim,)), dim), (dim,))
 
 
 def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -254,5 +254,4 @@ def sum_over(input: Tensor, dims: Any, keepdim: bool) -> Tensor:
 
 
 _sum_dim = table["sum.dim_IntList"].call
-basis.sum = sum_over
 __all__ = ["all", "any", "mean", "prod", "public", "sum"]

@@ -25,7 +25,7 @@ from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, in
 from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import Size, size_of
-from flambeau.core.tensor import LEAF, Tensor, as_leaf, basis, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -667,7 +667,6 @@ def zero_values(pattern: SparseTensor) -> SparseTensor:
     return like(pattern, np.zeros_like(pattern._data))
 
 
-basis.empty_sparse, basis.zero_values = empty, zero_values
 
 
 class Invariants:
@@ -846,8 +845,6 @@ def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
 
 
 overrides.own_rules[SparseTensor] = dispatch
-basis.first_gradient = first_gradient
-basis.later_gradient = later_gradient
 for _family in ("create", "validate", "layouts"):
     importlib.import_module(f"flambeau.ops.sparse.{_family}")
 __all__ = ["SparseTensor"]

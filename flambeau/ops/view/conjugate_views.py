@@ -28,7 +28,6 @@ from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
     Tensor,
-    basis,
     gradient_edge,
     new_tensor,
     plain,
@@ -180,7 +179,7 @@ def resolved(tensor: Tensor) -> Tensor:
     return result
 
 
-def _inherited(value: Tensor, heir: Tensor) -> np.ndarray:
+def inherited(value: Tensor, heir: Tensor) -> np.ndarray:
     """The array of `value` for `heir`, which becomes a view of its kind, or no view any more; one
     of another class, such as a parameter, gets the elements in memory of their own."""
     if type(heir) not in (Tensor, ConjugateView):
@@ -425,6 +424,4 @@ def _check_reinterpreted(name: str, view: Any, args: Any, kwargs: Any) -> None:
 
 
 overrides.own_rules[ConjugateView] = dispatch
-basis.below, basis.inherited, basis.resolved = below, _inherited, resolved
-basis.conj_view, basis.neg_view = conj, neg_view
 __all__ = ["ConjugateView", "below", "conj", "in_memory", "neg_view", "resolved"]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import counter_of, native
-from flambeau.core import devices, dtypes, overrides, type_info
+from flambeau.core import devices, dtypes, late_bound, overrides, type_info
 from flambeau.core.modes import interceptors, levels
 from flambeau.core.op import primitive
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -24,7 +24,7 @@ from flambeau.transforms import meta
 
 def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
     if grad._array.dtype.kind in "cW" and dtype.kind not in "cW":
-        grad = basis.real(grad)
+        grad = late_bound.real_part(grad)
     return cast(grad, dtype)
 
 
@@ -55,7 +55,8 @@ clone = op(
 def _clone_batched(dim: int, self: Tensor, memory_format: Any) -> Any:
     if memory_format is None or memory_format is type_info.preserve_format:
         return copy_in(self, memory_format), dim
-    front = basis.movedim(self, dim, 0)                 # each slice has a memory of its own then
+    from flambeau.ops.view.shape import movedim
+    front = movedim(self, dim, 0)                       # each slice has a memory of its own then
     if memory_format in type_info.CHANNELS_LAST:
         memory_format = kernels.channels_last_strides(front._array.shape[1:])
     if type(memory_format) is tuple:
@@ -246,5 +247,4 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
-basis.cast, basis.clone, basis.detach, basis.contiguous = cast, clone, detach, contiguous
 __all__ = ["arguments_of_to", "cast", "clone", "contiguous", "copy_in", "detach", "to"]

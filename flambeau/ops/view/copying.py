@@ -9,7 +9,7 @@ from flambeau._support.source_locations import bump
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides, is_expandable_to
-from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -142,9 +142,4 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
     return wrap(target)
 
 
-basis.copy_like = copy_like
-basis.copy = copy
-basis.alias, basis.graph_alias, basis.with_strides = alias, graph_alias, with_strides
-basis.laid_out = laid_out
-basis.contiguous_strides = contiguous_strides
 __all__ = ["alias", "copy", "copy_"]

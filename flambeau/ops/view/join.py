@@ -11,7 +11,7 @@ from flambeau.core.op import linear
 from flambeau.core.promotion import convert
 from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import rearranging, views
@@ -342,4 +342,3 @@ becomes_view(transpose, "transpose_(int dim0, int dim1)")
 becomes_view(transpose, "swapaxes_(int axis0, int axis1)")
 becomes_view(transpose, "swapdims_(int dim0, int dim1)")
 becomes_view(_turned, "t_()")
-basis.stack, basis.cat = stack, cat

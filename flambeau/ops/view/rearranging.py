@@ -9,7 +9,7 @@ import numpy as np
 from flambeau.core.dtypes import int32, int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative, wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging
@@ -41,7 +41,8 @@ def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...])
     extra = len(repeats) - len(shape)
     sizes = (*repeats[:extra], *itertools.chain(*zip(repeats[extra:], shape)))
     dims = (*range(extra), *range(extra, len(sizes), 2))
-    return basis.sum(reshape(grad, sizes), dims, False) if dims else grad
+    from flambeau.ops.reduction.sums import sum_over
+    return sum_over(reshape(grad, sizes), dims, False) if dims else grad
 
 
 def _repeat_batched(size: int, dims: Any, self: Tensor, repeats: tuple[int, ...]) -> Any:

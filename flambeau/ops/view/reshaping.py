@@ -11,7 +11,7 @@ from flambeau.core.dtypes import as_numpy_dtype, dtype
 from flambeau.core.op import table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import views
@@ -128,10 +128,14 @@ def reinterpretable(input: Tensor, target: Any) -> tuple[Any, ...]:
     return input, wanted
 
 
+def _reinterpreted_batched(size: int, dims: Any, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
+    from flambeau.ops.view.shape import movedim
+    return reinterpreted_view(contiguous(movedim(self, dims[0], 0)), dtype), 0
+
+
 op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", joins=view, kernel=reinterpreted,
    canonical=reinterpretable, differentiable=False, replay=True,
-   batch=lambda size, dims, self, dtype: (reinterpreted_view(
-       contiguous(basis.movedim(self, dims[0], 0)), dtype), 0))
+   batch=_reinterpreted_batched)
 
 
 def reinterpreted_view(input: Tensor, dtype: Any) -> Tensor:
@@ -205,4 +209,3 @@ view_as = op("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=Fals
 reshape_as = op("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
                 body=lambda input, other: reshape(input, other._array.shape),
                 doc="`reshape` with the shape of `other`.")
-basis.reshape, basis.reshape_to = reshape, reshape_to

@@ -8,9 +8,10 @@ from math import prod
 from typing import Any
 
 from flambeau._support.settings import warn_once
+from flambeau.core import late_bound
 from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
@@ -250,7 +251,7 @@ def _summed(input: Tensor, size: Any) -> Tensor:
     lead = len(shape) - len(target)
     dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
                                        if n == 1 and shape[i + lead] != 1])
-    summed = basis.sum(input, dims, True)
+    summed = late_bound.sum_over(input, dims, True)
     return view(summed, target) if lead else summed
 
 
@@ -317,5 +318,3 @@ def batch_as_rows(tensor: Tensor, at: int | None, size: int) -> Tensor:
     return reshape(front, (size, prod(front._array.shape[1:])))
 
 
-basis.permute, basis.movedim, basis.expand = permute, movedim, expand_to
-basis.sum_to_size, basis.select, basis.unsqueeze_dims = sum_to_size, select, unsqueeze_dims

@@ -9,7 +9,7 @@ import numpy as np
 from flambeau.core.dtypes import int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import views
@@ -93,19 +93,24 @@ def _unbound(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
     return input, wrap_dim(dim, input._array.ndim)
 
 
+def _unbind_back(grad: list[Any], self_shape: tuple[int, ...], dim: int) -> Tensor:
+    from flambeau.ops.view.join import stack
+    known = next(g for g in grad if g is not None)
+    return stack([new_zeros(known, self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
+                  for g in grad], dim)
+
+
 unbind = op(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     kernel=views.unbind, kind="linear", dims="dim", canonical=_unbound, kernel_checks=True,
-    vjp=lambda grad, self_shape, dim: basis.stack(
-        [new_zeros(next(h for h in grad if h is not None),
-                         self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
-         for g in grad], dim),
+    vjp=_unbind_back,
     doc="The slices of `input` along `dim`, as a tuple of views.")
 
 
 def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
+    from flambeau.ops.view.join import cat
     known = next(g for g in grad if g is not None)
-    return basis.cat([new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
+    return cat([new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
                 if g is None else g for g, n in zip(grad, sizes)], dim)
 
 
@@ -308,4 +313,3 @@ unfold = op(
     dimension.""")
 
 
-basis.unbind = unbind

@@ -14,7 +14,7 @@ import numpy as np
 
 from flambeau.core.op import linear
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, array_offset, array_strides, basis, plain
+from flambeau.core.tensor import Tensor, array_offset, array_strides, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import strided as kernels
 from flambeau.kernels.strided import extent
@@ -216,5 +216,3 @@ def cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
     return clone(part), put_back
 
 
-basis.as_strided, basis.part, basis.cut_out = as_strided, strided_window, cut_out
-basis.same_part, basis.geometry = same_part, geometry

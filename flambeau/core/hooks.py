@@ -1,21 +1,56 @@
-"""Registering hooks on tensors and nodes."""
+"""Hooks on tensors and nodes: where they are kept, how they are registered, what runs them.
+
+A hook sees a gradient on its way and may give another in its place. Those of a tensor that an op
+made are kept by its node, since the gradient arrives there; those of a leaf by the leaf.
+"""
 from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flambeau.core.devices import cpu
-from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.engine import accumulate_into
-from flambeau.core.graph import LeafHooks, Node, hooks_of
-from flambeau.core.modes import grad_enabled
-from flambeau.core.promotion import type_name
-from flambeau.core.shapes import Size
-from flambeau.core.tensor import LOOKUP, Tensor, basis, gradient_edge, tensor_types
-from flambeau.ops.view.conversion import clone
+from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
+if TYPE_CHECKING:
+    from flambeau.core.graph import Node
+
+
+class NodeHooks:
+    """All hooks of one node, in the order in which they run: those of its output tensors, then
+    `retain_grad`, then `pre`; the node; then `post`."""
+
+    __slots__ = ("post", "pre", "retain", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, OrderedDict[int, Any]] = {}
+        self.retain: dict[int, Any] = {}
+        self.pre: OrderedDict[int, Any] = OrderedDict()
+        self.post: OrderedDict[int, Any] = OrderedDict()
+
+
+def hooks_of(node: Node) -> NodeHooks:
+    """The hooks of `node`, made on first demand."""
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+        node.simple = False
+        node.keep()
+    return node.hooks
+
+
+class LeafHooks:
+    """Hooks of a leaf tensor: on its gradient, and after that was accumulated; `grad_dtype` is the
+    type its gradients are to have, None for its own, "any" for whatever arrives."""
+
+    __slots__ = ("accumulated", "grad_dtype", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: OrderedDict[int, Any] = OrderedDict()
+        self.accumulated: OrderedDict[int, Any] = OrderedDict()
+        self.grad_dtype: Any = None
+
+
+# ---- registering ---------------------------------------------------------------------------------
 
 class RemovableHandle:
     """Removes a hook: `handle.remove()`, or at the end of `with handle:`."""
@@ -103,7 +138,7 @@ def retain_grad(tensor: Tensor) -> None:
         target = reference()
         if target is not None and grad is not None:
             old = target._grad
-            target._grad = clone(grad) if old is None else old + grad
+            target._grad = grad.clone() if old is None else old + grad
     hooks_of(edge.node).retain[edge.index] = keep
 
 
@@ -115,9 +150,6 @@ def move_retained(tensor: Tensor, old: Any, new: Any) -> None:
     keep = None if hooks is None else hooks.retain.pop(old.index, None)
     if keep is not None:
         hooks_of(new.node).retain[new.index] = keep
-
-
-basis.register_hook, basis.move_retained = register, move_retained
 
 
 # ---- running them --------------------------------------------------------------------------------
@@ -191,102 +223,3 @@ def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
         return shown
     found = dict(zip(node.differentiated, shown))
     return tuple([found.get(i) for i in range(len(node.edges))])
-
-
-basis.run_tensor_hooks = run_tensor_hooks
-basis.run_prehooks, basis.run_posthooks = run_prehooks, run_posthooks
-basis.check_replacement = check_replacement
-
-
-# ---- leaves as nodes ----------------------------------------------------------------------------
-
-class AccumulateGrad(Node):
-    """Stands for a leaf where users look at the graph as nodes. The engine itself adds to leaves
-    directly; this is made when somebody asks, and kept while it carries hooks."""
-
-    __slots__ = ()
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
-
-    def __init__(self, variable: Tensor):
-        self.variable = variable
-        self.edges, self.saved = (), ()
-        self.shape, self.dtype = variable._array.shape, variable._array.dtype
-        self.order = -(2 ** 63)
-
-    def keep(self) -> None:
-        self.variable._accumulator = self
-
-    def apply(self, grad: Any) -> Any:
-        accumulate_into(self.variable, grad, grad_enabled(), 0)
-        return ()
-
-
-AccumulateGrad.__module__ = "torch.autograd"
-
-
-def takes_no_gradient(leaf: Tensor) -> bool:
-    """Does a gradient end at this edge without being kept? Such are a leaf that was told not to
-    require grad after it was used, and a view made without recording: that counts as requiring
-    grad where its base does, but has no node, and is no leaf of its own either."""
-    edge = leaf._edge
-    return edge is None or (edge is LOOKUP and leaf._view.node is None)
-
-
-def accumulator_of(leaf: Tensor) -> AccumulateGrad | None:
-    """The node that stands for `leaf`: one object for as long as anybody holds it; None for a view
-    that is no leaf of its own."""
-    if leaf._edge is LOOKUP and takes_no_gradient(leaf):
-        return None
-    known = leaf._accumulator
-    if known is not None and not isinstance(known, AccumulateGrad):
-        known = known()
-    if known is None:
-        known = AccumulateGrad(leaf)
-        leaf._accumulator = weakref.ref(known)
-    return known
-
-
-class InputMetadata:
-    """Shape and type of the gradient that an output of a node expects."""
-
-    def __init__(self, node: Node, output: Any):
-        nested = node.__dict__.get("_nested_shape")
-        self.shape = Size(output.shape) if nested is None else nested
-        self.dtype, self.device = from_numpy_dtype(output.dtype), cpu
-        self.is_nested_tensor, self.is_cpp_nested_tensor = nested is not None, False
-
-
-basis.accumulator_of, basis.input_metadata = accumulator_of, InputMetadata
-basis.takes_no_gradient = takes_no_gradient
-
-
-def check_grad(tensor: Tensor, grad: Any) -> None:
-    """Raise if `grad` cannot be the gradient of `tensor`: its type, device or shape is wrong."""
-    if not isinstance(grad, Tensor):
-        raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
-                        f"{type(grad).__name__}")
-    if grad is tensor:
-        raise RuntimeError("can't assign Variable as its own grad")
-    wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
-    if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
-        from flambeau.ops.random.fills import C_NAMES
-        found = C_NAMES.get(grad.dtype.name, type_name(grad.dtype).lower())
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{found}' to a "
-            f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must "
-            "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
-            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype.")
-    if grad.device != tensor.device:
-        raise RuntimeError(f"attempting to assign a gradient with device type '{grad.device.type}' "
-                           f"to a tensor with device type '{tensor.device.type}'. Please ensure "
-                           "that the gradient and the tensor are on the same device")
-    if grad._array.shape != tensor._array.shape:
-        raise RuntimeError("attempting to assign a gradient of size "
-                           f"'{list(grad._array.shape)}' to a tensor of size "
-                           f"'{list(tensor._array.shape)}'. Please ensure that the gradient and "
-                           "the tensor are the same size")
-
-
-basis.check_grad = check_grad
