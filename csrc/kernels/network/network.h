@@ -250,6 +250,14 @@ struct Axis {
         inner = product(x.shape() + axis + 1, x.shape() + ndim);
         return true;
     }
+
+    // A number is a row of one element.
+    bool read_row(const Array &x, PyObject *axis_) {
+        npy_intp axis;
+        if (x.ndim()) return read(x, axis_);
+        outer = n = inner = 1;
+        return take_int(axis_, axis) && (axis == 0 || axis == -1);
+    }
 };
 
 // ---- exponentials that compilers vectorise

@@ -165,7 +165,7 @@ template <class T>
 PyObject *forward(PyObject *const *args, Forward<T> rows, ForwardColumns<T> columns) {
     Array x;
     Axis a;
-    if (!take<T>(args[0], x) || !a.read(x, args[1])) return declined();
+    if (!take<T>(args[0], x) || !a.read_row(x, args[1])) return declined();
     Array y = Array::empty(x.dims(), TypeNum<T>::value);
     if (!y) return nullptr;
     if (!x.size()) return y.release();
@@ -190,7 +190,7 @@ template <class T>
 PyObject *backward(PyObject *const *args, Backward<T> rows, BackwardColumns<T> columns) {
     Array g, y;
     Axis a;
-    if (!take<T>(args[0], g) || !take<T>(args[1], y) || !same_shape(g, y) || !a.read(y, args[2]))
+    if (!take<T>(args[0], g) || !take<T>(args[1], y) || !same_shape(g, y) || !a.read_row(y, args[2]))
         return declined();
     Array result = Array::empty(y.dims(), TypeNum<T>::value);
     if (!result) return nullptr;
@@ -266,13 +266,13 @@ PyObject *logsumexp_(PyObject *const *args) {
     PyObject *axis = args[1];
     if (PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) == 1) axis = PyTuple_GET_ITEM(axis, 0);
     int keep = PyObject_IsTrue(args[2]);
-    if (!take<T>(args[0], x) || !a.read(x, axis) || !x.size()) return declined();
+    if (!take<T>(args[0], x) || !a.read_row(x, axis) || !x.size()) return declined();
     std::vector<npy_intp> shape = x.dims();
     npy_intp which = PyLong_AsSsize_t(axis);
     if (which < 0) which += x.ndim();
-    if (keep)
+    if (keep && x.ndim())
         shape[which] = 1;
-    else
+    else if (x.ndim())
         shape.erase(shape.begin() + which);
     Array y = Array::empty(shape, TypeNum<T>::value);
     if (!y) return nullptr;

@@ -11,7 +11,7 @@ constexpr npy_intp SCAN_WIDTH = 256;
 // where it begins, and its next of `n` rows is `inner` elements on.
 template <class Body>
 void in_scan_bands(PyArrayObject *x, int axis, Body body) {
-    npy_intp outer = 1, inner = 1, n = PyArray_DIM(x, axis);
+    npy_intp outer = 1, inner = 1, n = PyArray_NDIM(x) ? PyArray_DIM(x, axis) : 1;
     for (int d = 0; d < axis; d++) outer *= PyArray_DIM(x, d);
     for (int d = axis + 1; d < PyArray_NDIM(x); d++) inner *= PyArray_DIM(x, d);
     if (!PyArray_SIZE(x)) return;
@@ -87,16 +87,26 @@ void enter_scans(Types<T...>) {
     ((scans[1][DTypeOf<T>::value] = scan<true, T>), ...);
 }
 
-// (array, axis[, None]): what the table has for the array's type, with the axis counted from the front
+// Is nothing to be converted to that type? Of a sum of integers the result has another one.
+inline bool is_own_type(PyArrayObject *x, PyObject *type) {
+    if (type == Py_None) return true;
+    return PyArray_DescrCheck(type) && ((PyArray_Descr *)type)->type_num == PyArray_TYPE(x) &&
+           (PyTypeNum_ISFLOAT(PyArray_TYPE(x)) || PyArray_TYPE(x) == NPY_INT64);
+}
+
+// (array, axis[, type]): what the table has for the array's type, with the axis counted from the
+// front; a number is a row of one element.
 template <class Run>
 PyObject *along_axis(const Run *runs, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    if (names || n < 2 || n > 3 || (n == 3 && args[2] != Py_None) || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
+    if (names || n < 2 || n > 3 || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
     PyArrayObject *x = (PyArrayObject *)args[0];
+    if (n == 3 && !is_own_type(x, args[2])) return not_here();
     DType type = dtype_of(PyArray_TYPE(x));
     long axis = PyLong_AsLong(args[1]);
     if (PyErr_Occurred()) PyErr_Clear();
-    if (axis < 0) axis += PyArray_NDIM(x);
-    if (type == NONE || !runs[type] || axis < 0 || axis >= PyArray_NDIM(x)) return not_here();
+    int rows = PyArray_NDIM(x) ? PyArray_NDIM(x) : 1;
+    if (axis < 0) axis += rows;
+    if (type == NONE || !runs[type] || axis < 0 || axis >= rows) return not_here();
     return (PyObject *)runs[type](x, int(axis));
 }
 

@@ -134,7 +134,7 @@ PyObject *sort(PyObject *const *args) {
     Axis a;
     int reverse = PyObject_IsTrue(args[2]);
     if (!is_plain_array(args[0]) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[0]) ||
-        !take_any(args[0], x) || !a.read(x, args[1]) || a.n >= npy_intp(1) << 32) return declined();
+        !take_any(args[0], x) || !a.read_row(x, args[1]) || a.n >= npy_intp(1) << 32) return declined();
     Array values = Array::empty(x.dims(), PyArray_TYPE(x.array())),
           indices = Array::empty(x.dims(), NPY_INT64);
     if (!values || !indices) return nullptr;
@@ -207,12 +207,12 @@ PyObject *topk(PyObject *const *args) {
     Axis a;
     npy_intp k;
     int largest = PyObject_IsTrue(args[3]), sorted = PyObject_IsTrue(args[4]);
-    if (!take_any(args[0], x) || !take_int(args[1], k) || !a.read(x, args[2]) || k < 1 || k > a.n ||
+    if (!take_any(args[0], x) || !take_int(args[1], k) || !a.read_row(x, args[2]) || k < 1 || k > a.n ||
         a.n >= npy_intp(1) << 32)
         return declined();
     std::vector<npy_intp> shape = x.dims();
     npy_intp axis = PyLong_AsSsize_t(args[2]);
-    shape[axis < 0 ? axis + x.ndim() : axis] = k;
+    if (x.ndim()) shape[axis < 0 ? axis + x.ndim() : axis] = k;
     Array values = Array::empty(shape, PyArray_TYPE(x.array())),
           indices = Array::empty(shape, NPY_INT64);
     if (!values || !indices) return nullptr;
@@ -242,6 +242,7 @@ PyObject *topk(PyObject *const *args) {
 std::vector<npy_intp> shape_without(const Array &x, PyObject *axis_, bool keep) {
     std::vector<npy_intp> shape = x.dims();
     npy_intp axis = PyLong_AsSsize_t(axis_);
+    if (!x.ndim()) return shape;
     if (axis < 0) axis += x.ndim();
     if (keep)
         shape[axis] = 1;
@@ -257,7 +258,7 @@ PyObject *select(PyObject *x_, PyObject *axis_, PyObject *keep_, npy_intp rank, 
     Array x;
     Axis a;
     int keep = PyObject_IsTrue(keep_);
-    if (!take_any(x_, x) || !a.read(x, axis_) || a.n < 1 || rank >= a.n || a.n >= npy_intp(1) << 32)
+    if (!take_any(x_, x) || !a.read_row(x, axis_) || a.n < 1 || rank >= a.n || a.n >= npy_intp(1) << 32)
         return declined();
     std::vector<npy_intp> shape = shape_without(x, axis_, keep);
     Array values = Array::empty(shape, PyArray_TYPE(x.array())),
@@ -340,7 +341,7 @@ PyObject *mode(PyObject *const *args) {
     Array x;
     Axis a;
     int keep = PyObject_IsTrue(args[2]);
-    if (!take_any(args[0], x) || !a.read(x, args[1]) || a.n < 1 || a.n >= npy_intp(1) << 32)
+    if (!take_any(args[0], x) || !a.read_row(x, args[1]) || a.n < 1 || a.n >= npy_intp(1) << 32)
         return declined();
     std::vector<npy_intp> shape = shape_without(x, args[1], keep);
     Array values = Array::empty(shape, PyArray_TYPE(x.array())),

@@ -251,9 +251,19 @@ PyObject *variance(PyObject *const *a, Py_ssize_t n, PyObject *names) {
         return not_here();
     }
     double free = double(r.gone.size) - correction;
-    if (free <= 0) return not_here();
     PyObject *pair = run(moment_pairs, r);
     if (!pair) return nullptr;
+    static const char *const called[] = {"", "var", "", "var_mean", "", "std", "", "std_mean"};
+    if (free <= 0) {
+        free = 0;
+        if (PyErr_WarnFormat(PyExc_UserWarning, 1,
+                             "%s(): degrees of freedom is <= 0. Correction should be strictly less than "
+                             "the reduction factor (input numel divided by output numel).",
+                             called[WANTED]) < 0) {
+            Py_DECREF(pair);
+            return nullptr;
+        }
+    }
     PyObject *middle = PyTuple_GET_ITEM(pair, 0), *squares = PyTuple_GET_ITEM(pair, 1);
     if (r.type == F4) divide_all<float>(squares, float(free), WANTED & ROOT);
     else divide_all<double>(squares, free, WANTED & ROOT);
