@@ -76,6 +76,9 @@ inline bool is_plain_tensor(PyObject *object) {
     return type == core.tensor || PySet_Contains(core.plain, (PyObject *)type) == 1;
 }
 
+// Are these plain tensors, values of types that override no function, or lists of such?
+bool are_passive(PyObject *const *values, Py_ssize_t n, int depth = 2);
+
 // Does a level, a mode or a watcher of nodes want to see calls?
 inline bool watched() {
     return PyList_GET_SIZE(core.interceptors) || PyList_GET_SIZE(core.packers) ||

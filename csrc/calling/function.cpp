@@ -372,10 +372,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
 static PyObject *call_body(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Function *f = (Function *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
-    bool plain = !PyList_GET_SIZE(core.interceptors);
-    for (Py_ssize_t i = 0; plain && i < n; i++)
-        plain = Py_TYPE(args[i]) == core.tensor ||
-                PySet_Contains(core.passive, (PyObject *)Py_TYPE(args[i])) == 1;
+    bool plain = !PyList_GET_SIZE(core.interceptors) && are_passive(args, n);
     return PyObject_Vectorcall(plain ? f->body : f->twin, args, nargsf, names);
 }
 

@@ -216,13 +216,22 @@ PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, Py
     return PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
 }
 
+bool are_passive(PyObject *const *values, Py_ssize_t n, int depth) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *x = values[i];
+        if (Py_TYPE(x) == core.tensor || PySet_Contains(core.passive, (PyObject *)Py_TYPE(x)) == 1) continue;
+        bool listed = PyList_CheckExact(x) || PyTuple_CheckExact(x);
+        if (listed ? !depth || !are_passive(PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x), depth - 1)
+                   : PySet_Contains(core.plain, (PyObject *)Py_TYPE(x)) != 1)
+            return false;
+    }
+    return true;
+}
+
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
-    bool plain = !PyList_GET_SIZE(core.interceptors);
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
-    for (Py_ssize_t i = 0; plain && i < n; i++)
-        plain = Py_TYPE(args[i]) == core.tensor ||
-                PySet_Contains(core.passive, (PyObject *)Py_TYPE(args[i])) == 1;
+    bool plain = !PyList_GET_SIZE(core.interceptors) && are_passive(args, n);
     PyObject *result = PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
     if (result || !plain) return result;
     bool respelled = names && PyErr_ExceptionMatches(PyExc_TypeError);

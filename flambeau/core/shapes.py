@@ -159,8 +159,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def refuse_negative(shape: Any) -> None:
     """Raise unless a tensor may have that shape."""
-    wrong = next((n for n in shape if n < 0), None)
-    if wrong is not None:
+    if shape and min(shape) < 0:
+        wrong = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {[*shape]}")
 
 

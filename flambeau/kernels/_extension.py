@@ -9,19 +9,8 @@ INTERFACE = 3
 
 
 def _load():
-    """Import the extension with OpenMP threads that sleep while they wait.
-
-    By default they spin for a while, and keep the processors from the threads of BLAS, whose turn
-    comes next: a training step that alternates between the two took ten times as long. OpenMP reads
-    the variable when it is loaded; the environment is left as it was.
-    """
-    chosen = os.environ.get("OMP_WAIT_POLICY")
-    os.environ["OMP_WAIT_POLICY"] = chosen or "PASSIVE"
-    try:
-        found = importlib.import_module("flambeau.kernels._native")
-    finally:
-        if chosen is None:
-            del os.environ["OMP_WAIT_POLICY"]
+    """Import the extension, unless it was built for another version."""
+    found = importlib.import_module("flambeau.kernels._native")
     if getattr(found, "interface", 0) != INTERFACE:
         raise ImportError("the C++ extension was built for another version of flambeau: build it "
                           "again")

@@ -93,6 +93,12 @@ _numpy = _OneThread("numpy.linalg._umath_linalg")
 _FREE: Any = contextlib.nullcontext()
 
 
+def one_thread() -> Any:
+    """The context in which NumPy's BLAS computes by one thread, for products whose panels our own
+    threads compute; None where its threads can't be limited."""
+    return _numpy if controls(_numpy.module) is not None else None
+
+
 def _small(arrays: Any) -> bool:
     return all(max(a.shape[-2:], default=0) <= SMALL for a in arrays)
 

@@ -45,7 +45,7 @@ modified_i0, modified_i1 = (
 j0, j1, y0, y1, k0, k0e, k1, k1e, erfcx, ndtri, log_ndtr = (
     compiled(name)(without_halves(_from_scipy(name))) for name in (
         "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "erfcx", "ndtri", "log_ndtr"))
-gammainc, gammaincc = (_from_scipy(name, 2) for name in ("gammainc", "gammaincc"))
+gammainc, gammaincc = (compiled(name)(_from_scipy(name, 2)) for name in ("gammainc", "gammaincc"))
 zeta = compiled("zeta")(without_halves(_from_scipy("zeta", 2)))
 
 

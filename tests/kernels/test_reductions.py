@@ -172,6 +172,15 @@ def test_scans(name, dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
+def test_scans_in_a_type(dtype):
+    x = np.arange(1, 13, dtype=dtype).reshape(3, 4)
+    for name, wanted in [("cumsum", dtype), ("cumprod", dtype), ("cumsum", np.float64)]:
+        found, expected = (getattr(k, name)(x, 1, np.dtype(wanted)) for k in (kernels, reductions))
+        assert found.dtype == expected.dtype == wanted
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
 @pytest.mark.parametrize("dtype", ALL)
 def test_running_extremes(name, dtype):

@@ -29,6 +29,17 @@ def test_too_few_elements_warn():
         assert np.isnan(kernels.var(np.ones(1), None, None, False))
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("shape, axis", [((0, 5), None), ((0, 5), 0), ((3, 0), 1), ((3, 1), 1),
+                                         ((), None)])
+def test_spreads_of_too_few_elements(shape, axis):
+    x = np.ones(shape, np.float32)
+    for name in ("var", "std", "var_mean", "std_mean"):
+        found, expected = (np.asarray(getattr(k, name)(x, axis, 2.0, True))
+                           for k in (kernels, statistics))
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("order", [0, 1, 2, 3, -1.5, 0.5, np.inf, -np.inf])
 @pytest.mark.parametrize("axis", AXES)

@@ -1,11 +1,13 @@
-// Products of small matrices and vectors, alone or added to something. Large ones, and types that
-// these loops are not made for, are declined: the twins in kernels/products.py do them with BLAS.
+// Products of matrices and vectors, alone or added to something: small ones by loops, others by BLAS,
+// large ones in panels, each by one thread of our pool. Types that these loops are not made for are
+// declined, and where BLAS has threads that can't be told to rest large ones are too: the twins do them.
 #include "kernels/linalg/matrices.h"
+#include "parallel.h"
 
 namespace linalg {
 
 constexpr npy_intp LOOPS = 4096;        // so many multiplications are not worth a call of BLAS
-constexpr npy_intp MOST = 1 << 18;      // for more, threads are worth their while
+constexpr npy_intp MOST = 1 << 18;      // up to here BLAS uses one thread by itself
 
 // ---- arithmetic ---------------------------------------------------------------------------------
 
@@ -113,13 +115,40 @@ static bool lies(Part<T> a, npy_intp rows, npy_intp columns, bool &by_rows, int6
 
 template <class T, class I>
 static void run_gemm(void *routine, Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m,
-                     const char *a_way, const char *b_way, int64_t a_step, int64_t b_step) {
+                     npy_intp step, const char *a_way, const char *b_way, int64_t a_step, int64_t b_step) {
     auto run = (void (*)(const char *, const char *, I *, I *, I *, T *, const T *, I *, const T *, I *, T *,
                          T *, I *, size_t, size_t))routine;
-    I rows = I(n), inside = I(k), columns = I(m), first = I(a_step), second = I(b_step);
+    I rows = I(n), inside = I(k), columns = I(m), first = I(a_step), second = I(b_step), third = I(step);
     T one = 1, zero = 0;  // by columns, the product is bᵀ aᵀ
-    run(b_way, a_way, &columns, &rows, &inside, &one, b.at, &second, a.at, &first, &zero, to, &columns, 1, 1);
+    run(b_way, a_way, &columns, &rows, &inside, &one, b.at, &second, a.at, &first, &zero, to, &third, 1, 1);
 }
+
+// While it lives, NumPy's BLAS uses no threads of its own; made and dropped by whoever has the GIL.
+class BlasRests {
+    PyObject *guard = nullptr;
+    bool entered = false;
+
+ public:
+    BlasRests() {
+        static PyObject *find;
+        if (!find) {
+            PyObject *module = PyImport_ImportModule("flambeau.kernels.blas");
+            find = module ? PyObject_GetAttrString(module, "one_thread") : nullptr;
+            Py_XDECREF(module);
+        }
+        guard = find ? PyObject_CallNoArgs(find) : nullptr;
+        PyObject *done = guard && guard != Py_None ? PyObject_CallMethod(guard, "__enter__", nullptr) : nullptr;
+        entered = done != nullptr;
+        Py_XDECREF(done);
+        PyErr_Clear();
+    }
+    BlasRests(const BlasRests &) = delete;
+    ~BlasRests() {
+        if (entered) Py_XDECREF(PyObject_CallMethod(guard, "__exit__", "OOO", Py_None, Py_None, Py_None));
+        Py_XDECREF(guard);
+    }
+    explicit operator bool() const { return entered; }
+};
 
 template <class T>
 static bool by_blas(Part<T>, Part<T>, T *, npy_intp, npy_intp, npy_intp) {
@@ -129,12 +158,29 @@ template <class T>
 static bool real_by_blas(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m, int type) {
     bool a_rows, b_rows;
     int64_t a_step, b_step;
-    if (n * k * m > MOST || !lies(a, n, k, a_rows, a_step) || !lies(b, k, m, b_rows, b_step)) return false;
+    if (!lies(a, n, k, a_rows, a_step) || !lies(b, k, m, b_rows, b_step)) return false;
     void *routine = gemm.find(type);
     if (!routine) return false;
     const char *first = a_rows ? "N" : "T", *second = b_rows ? "N" : "T";
-    if (wide_integers) run_gemm<T, int64_t>(routine, a, b, to, n, k, m, first, second, a_step, b_step);
-    else run_gemm<T, int32_t>(routine, a, b, to, n, k, m, first, second, a_step, b_step);
+    auto panel = [&](npy_intp top, npy_intp bottom, npy_intp left, npy_intp right) {
+        Part<T> x{a.at + top * a.row, a.row, a.column}, y{b.at + left * b.column, b.row, b.column};
+        T *at = to + top * m + left;
+        npy_intp rows = bottom - top, columns = right - left;
+        if (wide_integers)
+            run_gemm<T, int64_t>(routine, x, y, at, rows, k, columns, m, first, second, a_step, b_step);
+        else run_gemm<T, int32_t>(routine, x, y, at, rows, k, columns, m, first, second, a_step, b_step);
+    };
+    if (n * k * m <= MOST) return panel(0, n, 0, m), true;
+    BlasRests rests;
+    if (!rests) return false;
+    bool by_rows = n >= m;
+    npy_intp length = by_rows ? n : m, each = (length + max_threads() - 1) / max_threads();
+    npy_intp least = MOST / (k * (by_rows ? m : n)) + 1;
+    Py_BEGIN_ALLOW_THREADS;
+    parallel_for(length, std::max(each, least), [&](int64_t begin, int64_t end) {
+        by_rows ? panel(begin, end, 0, m) : panel(0, n, begin, end);
+    });
+    Py_END_ALLOW_THREADS;
     return true;
 }
 template <>
@@ -234,12 +280,21 @@ static void weigh(const Operand &self, T beta, T alpha, T *to, const npy_intp *s
         for (npy_intp i = 0; i < count; i++) to[i] = times(to[i], alpha);
     if (is_number(beta, 0)) return;
     bool once = is_number(beta, 1);
-    for (npy_intp i = 0; i < shape[0]; i++)
-        for (npy_intp j = 0; j < shape[1]; j++) {
-            const T *from = self.at<T>() + i * self.step[0] + j * self.step[1];
-            for (npy_intp l = 0; l < shape[2]; l++, to++, from += self.step[2])
-                *to = plus(once ? *from : times(*from, beta), *to);
+    npy_intp wide = shape[2], step = self.step[2];
+    auto add_rows = [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; row++) {
+            const T *from = self.at<T>() + row / shape[1] * self.step[0] + row % shape[1] * self.step[1];
+            T *at = to + row * wide;
+            if (once && step == 1) {
+                INDEPENDENT
+                for (npy_intp l = 0; l < wide; l++) at[l] = plus(from[l], at[l]);
+            } else {
+                for (npy_intp l = 0; l < wide; l++)
+                    at[l] = plus(once ? from[l * step] : times(from[l * step], beta), at[l]);
+            }
         }
+    };
+    parallel_for(shape[0] * shape[1], PARALLEL_FROM / (wide + 1) + 1, add_rows, 1);
 }
 
 // ---- of two -------------------------------------------------------------------------------------
@@ -259,10 +314,34 @@ static PyObject *mm(Args args, Py_ssize_t n, PyObject *) {
     BY_TYPE(PyArray_TYPE(a.array), mm_of, a, b)
 }
 
+// Many products by BLAS: large ones one after the other, others shared among threads.
+template <class T>
+static bool multiply_many(const Operand &a, const Operand &b, T *to) {
+    npy_intp n = a.dims[1], k = a.dims[2], m = b.dims[2], each = n * k * m;
+    bool real = std::is_same_v<T, float> || std::is_same_v<T, double>, by_rows;
+    int64_t step;
+    for (npy_intp i = 0; real && each > MOST; i++) {
+        if (i == a.dims[0]) return true;
+        if (!product(a.matrix<T>(i), b.matrix<T>(i), to + i * n * m, n, k, m)) return false;
+    }
+    if (!real || !gemm.find(std::is_same_v<T, float> ? NPY_FLOAT : NPY_DOUBLE) ||
+        !lies(a.matrix<T>(), n, k, by_rows, step) || !lies(b.matrix<T>(), k, m, by_rows, step))
+        return false;
+    Py_BEGIN_ALLOW_THREADS;
+    parallel_for(
+        a.dims[0], MOST / 2 / each + 1,
+        [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) product(a.matrix<T>(i), b.matrix<T>(i), to + i * n * m, n, k, m);
+        },
+        1);
+    Py_END_ALLOW_THREADS;
+    return true;
+}
+
 template <class T>
 static bool multiply_all(const Operand &a, const Operand &b, T *to, bool sums) {
     npy_intp n = a.dims[1], k = a.dims[2], m = b.dims[2];
-    if (a.dims[0] * n * k * m > MOST) return false;
+    if (a.dims[0] * n * k * m > MOST) return !sums && multiply_many(a, b, to);
     std::vector<T> part(sums ? n * m : 0);
     if (sums) std::fill(to, to + n * m, T());
     for (npy_intp i = 0; i < a.dims[0]; i++) {
@@ -314,12 +393,51 @@ static PyObject *mv_of(const Operand &a, const Operand &v) {
     return (PyObject *)r;
 }
 
+static Routine gemv{"gemv"};
+
+template <class T, class I>
+static void run_gemv(void *routine, bool by_rows, int64_t step, const T *a, npy_intp n, npy_intp k, const T *v,
+                     npy_intp v_step, T *to) {
+    auto run = (void (*)(const char *, I *, I *, T *, const T *, I *, const T *, I *, T *, T *, I *, size_t))routine;
+    I rows = I(by_rows ? k : n), columns = I(by_rows ? n : k), lead = I(step), every = I(v_step), unit = 1;
+    T one = 1, zero = 0;
+    run(by_rows ? "T" : "N", &rows, &columns, &one, a, &lead, v, &every, &zero, to, &unit, 1);
+}
+
+// The product of a large matrix and a vector, by BLAS in the threads of our pool.
+template <class T>
+static PyObject *large_mv(const Operand &a, const Operand &v) {
+    npy_intp n = a.dims[0], k = a.dims[1];
+    bool by_rows;
+    int64_t step;
+    void *routine = gemv.find(PyArray_TYPE(a.array));
+    if (!routine || !lies(a.matrix<T>(), n, k, by_rows, step) || v.step[0] <= 0) return declined();
+    BlasRests rests;
+    PyArrayObject *r = rests ? empty(1, a.dims, PyArray_TYPE(a.array)) : nullptr;
+    if (!r) return rests ? nullptr : declined();
+    T *to = (T *)PyArray_DATA(r);
+    Py_BEGIN_ALLOW_THREADS;
+    parallel_for(n, PARALLEL_FROM / k + 1, [&](int64_t begin, int64_t end) {
+        const T *from = a.at<T>() + begin * a.step[0];
+        if (wide_integers)
+            run_gemv<T, int64_t>(routine, by_rows, step, from, end - begin, k, v.at<T>(), v.step[0], to + begin);
+        else
+            run_gemv<T, int32_t>(routine, by_rows, step, from, end - begin, k, v.at<T>(), v.step[0], to + begin);
+    });
+    Py_END_ALLOW_THREADS;
+    return (PyObject *)r;
+}
+
 // mv(self, vec)
 static PyObject *mv(Args args, Py_ssize_t n, PyObject *) {
     Operand a, v;
-    if (n != 2 || !a.read(args[0], 2) || !v.read(args[1], 1, PyArray_TYPE(a.array)) || a.dims[1] != v.dims[0] ||
-        a.dims[0] * a.dims[1] > LOOPS)
+    if (n != 2 || !a.read(args[0], 2) || !v.read(args[1], 1, PyArray_TYPE(a.array)) || a.dims[1] != v.dims[0])
         return declined();
+    if (a.dims[0] * a.dims[1] > LOOPS) {
+        if (PyArray_TYPE(a.array) == NPY_FLOAT) return large_mv<float>(a, v);
+        if (PyArray_TYPE(a.array) == NPY_DOUBLE) return large_mv<double>(a, v);
+        return declined();
+    }
     BY_TYPE(PyArray_TYPE(a.array), mv_of, a, v)
 }
 

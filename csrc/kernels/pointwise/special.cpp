@@ -52,23 +52,24 @@ struct Lgamma {
     static float call(float x) { return float(call(double(x))); }
 };
 
-// Recurrence to x ≥ 10, then the asymptotic series; reflection on the left.
+// Recurrence to where the asymptotic series is exact enough, then that; reflection on the left.
 struct Digamma {
-    static double call(double x) {
+    static double call(double x) { return from(x, 10); }
+    static float call(float x) { return float(from(x, 4)); }
+    static double from(double x, double enough) {
         if (x == 0) return std::copysign(vec::INF64, -x);
         if (x < 0) {
             if (x == std::floor(x)) return std::nan("");
             double whole, part = std::modf(x, &whole);
-            return call(1 - x) - vec::PI / std::tan(vec::PI * part);
+            return from(1 - x, enough) - vec::PI / std::tan(vec::PI * part);
         }
         double r = 0;
-        for (; x < 10; x += 1) r -= 1 / x;
+        for (; x < enough; x += 1) r -= 1 / x;
         double z = 1 / (x * x);
         double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 -
                         z * (5.0 / 660 - z * (691.0 / 32760 - z / 12))))));
         return r + std::log(x) - 0.5 / x - (x < 1e17 ? series : 0);
     }
-    static float call(float x) { return float(call(double(x))); }
 };
 
 // ---- incomplete gamma functions, zeta: what `kernels/special_functions.py` has in NumPy ----------
@@ -86,8 +87,9 @@ double gamma_density(double a, double x) {
     return std::exp(a * std::log(x) - x - std::lgamma(a));
 }
 
-// P(a, x), or Q(a, x): the smaller by its power series or a continued fraction (Lentz's method).
-double incomplete_gamma(double a, double x, bool upper) {
+// P(a, x), or Q(a, x): the smaller by its power series or a continued fraction (Lentz's method), to
+// about that precision.
+double incomplete_gamma(double a, double x, bool upper, double precision) {
     if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x)))
         return std::nan("");
     if (x == 0 || std::isinf(a)) return upper;
@@ -96,7 +98,7 @@ double incomplete_gamma(double a, double x, bool upper) {
     bool low = x < a + 1;
     if (low) {
         double term = 1 / a, total = term;
-        for (double k = 1; term > 1e-17 * total; k++) total += term *= x / (a + k);
+        for (double k = 1; term > precision / 16 * total; k++) total += term *= x / (a + k);
         part = gamma_density(a, x) * total;
     } else {
         double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
@@ -104,7 +106,7 @@ double incomplete_gamma(double a, double x, bool upper) {
             double factor = -k * (k - a);
             b += 2;
             d = 1 / (factor * d + b), c = b + factor / c, h *= c * d;
-            if (std::fabs(c * d - 1) <= 4e-16) break;
+            if (std::fabs(c * d - 1) <= 2 * precision) break;
         }
         part = gamma_density(a, x) * h;
     }
@@ -112,12 +114,12 @@ double incomplete_gamma(double a, double x, bool upper) {
 }
 
 struct Gammainc {
-    static double call(double a, double x) { return incomplete_gamma(a, x, false); }
-    static float call(float a, float x) { return float(call(double(a), double(x))); }
+    static double call(double a, double x) { return incomplete_gamma(a, x, false, 2e-16); }
+    static float call(float a, float x) { return float(incomplete_gamma(a, x, false, 1e-10)); }
 };
 struct Gammaincc {
-    static double call(double a, double x) { return incomplete_gamma(a, x, true); }
-    static float call(float a, float x) { return float(call(double(a), double(x))); }
+    static double call(double a, double x) { return incomplete_gamma(a, x, true, 2e-16); }
+    static float call(float a, float x) { return float(incomplete_gamma(a, x, true, 1e-10)); }
 };
 
 // y^-s; by products where s is a small whole number.
@@ -131,7 +133,9 @@ static double inverse_power(double y, double s) {
 
 // Σ (k + q)^-s over k ≥ 0: the first terms, and Euler and Maclaurin's formula for the rest.
 struct Zeta {
-    static double call(double s, double q) {
+    static double call(double s, double q) { return from(s, q, 10); }
+    static float call(float s, float q) { return float(from(s, q, 4)); }
+    static double from(double s, double q, double terms) {
         // the even Bernoulli numbers over their factorials
         static const double numbers[] = {
             1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
@@ -144,7 +148,7 @@ struct Zeta {
         if (std::isnan(s) || std::isinf(q)) return std::nan("");
         if (q <= 0 && (s != std::floor(s) || q <= -1e6)) return std::nan("");
         if (std::isinf(s)) return q > 1 ? std::nan("") : q == 1 ? 1 : vec::INF64;
-        double enough = s < 190 ? 10 + s : 200, total = 0, y = q;
+        double enough = s < 190 ? terms + s : 200, total = 0, y = q;
         if (s > 1000 && q > 0) return std::pow(q, -s) + std::pow(q + 1, -s);
         for (double k = 1; y < enough; k++) {
             total += inverse_power(y, s);
@@ -158,18 +162,23 @@ struct Zeta {
         }
         return total;
     }
-    static float call(float s, float q) { return float(call(double(s), double(q))); }
 };
 
 // The n-th derivative of digamma: (-1)^(n+1) n! ζ(n+1, x).
 struct Polygamma {
+    static double factor(double n) {
+        static const double factorials[] = {1, 1, 2, 6, 24, 120, 720, 5040, 40320};
+        double size = n <= 8 ? factorials[int(n)] : std::tgamma(n + 1);
+        return std::fmod(n, 2) == 1 ? size : -size;
+    }
     static double call(double x, double n) {
         if (n == 0) return Digamma::call(x);
-        if (std::isinf(x) && x > 0) return 0;
-        double factor = std::tgamma(n + 1) * (std::fmod(n, 2) == 1 ? 1 : -1);
-        return factor * Zeta::call(n + 1, x);
+        return std::isinf(x) && x > 0 ? 0 : factor(n) * Zeta::call(n + 1, x);
     }
-    static float call(float x, float n) { return float(call(double(x), double(n))); }
+    static float call(float x, float n) {
+        if (n == 0) return Digamma::call(x);
+        return std::isinf(x) && x > 0 ? 0 : float(factor(n) * Zeta::from(double(n) + 1, double(x), 4));
+    }
 };
 
 // ---- logarithms and sines with a value where they have none ---------------------------------------

@@ -1,6 +1,7 @@
 """Products of matrices and vectors, and the affine map of a layer."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -288,30 +289,30 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
         drop = 0
     if a[-1] != b[-2]:
         if drop == -1:
-            rows = int(np.prod(a[:-1]))
+            rows = prod(a[:-1])
             raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec "
                                f"({b[-2]})")
         if len(a) == 2:
-            stack = int(np.prod(b[:-2]))
+            stack = prod(b[:-2])
             raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
                                f"[{stack}, {a[-1]}] but got: [{stack}, {b[-2]}].")
         if len(b) == 2:
-            rows = int(np.prod(a[:-1]))
+            rows = prod(a[:-1])
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and "
                                f"{b[-2]}x{b[-1]})")
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
-                           f"[{int(np.prod(a[:-2]))}, {a[-1]}] but got: "
-                           f"[{int(np.prod(b[:-2]))}, {b[-2]}].")
+                           f"[{prod(a[:-2])}, {a[-1]}] but got: "
+                           f"[{prod(b[:-2])}, {b[-2]}].")
     if len(b) == 2 and len(a) > 2:
         # one matrix for all: a single product of the flattened rows
         flat = mm(reshape(input, (-1, a[-1])), other) if 0 not in a else mm(
-            reshape(input, (int(np.prod(a[:-1])), a[-1])), other)
+            reshape(input, (prod(a[:-1]), a[-1])), other)
         result = unsafe_view(flat, (*a[:-1], b[-1]))
     else:
         lead = broadcast_shapes(a[:-2], b[:-2])
-        left = reshape(input.expand(*lead, *a[-2:]), (-1 if 0 not in a else int(np.prod(lead)),
+        left = reshape(input.expand(*lead, *a[-2:]), (-1 if 0 not in a else prod(lead),
                                                       *a[-2:]))
-        right = reshape(other.expand(*lead, *b[-2:]), (-1 if 0 not in b else int(np.prod(lead)),
+        right = reshape(other.expand(*lead, *b[-2:]), (-1 if 0 not in b else prod(lead),
                                                        *b[-2:]))
         result = unsafe_view(bmm(left, right), (*lead, a[-2], b[-1]))
     return result.squeeze(drop) if drop else result
@@ -348,7 +349,7 @@ def _affine_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
          and (bias is None or (bias.dtype == input.dtype and _expands(bias, input, weight))))
     if input.ndim > 2 and weight.ndim == 2:
         rows = input.reshape(-1, input.shape[-1]) if input.size else input.reshape(
-            int(np.prod(input.shape[:-1])), input.shape[-1])
+            prod(input.shape[:-1]), input.shape[-1])
         return _affine(rows, weight, bias).reshape(*input.shape[:-1], weight.shape[0])
     return _affine(input, weight, bias)
 
@@ -357,7 +358,7 @@ def _to_weight(grad: Tensor, input: Tensor) -> Tensor:
     k, m = input._array.shape[-1], grad._array.shape[-1]
     if input._array.ndim == 1:
         return mul(unsqueeze(grad, 1), conj(input))
-    rows = int(np.prod(input._array.shape[:-1]))
+    rows = prod(input._array.shape[:-1])
     return mm(transpose(reshape(grad, (rows, m)), 0, 1), conj(reshape(input, (rows, k))))
 
 
@@ -387,7 +388,7 @@ def _expands(bias: np.ndarray, input: np.ndarray, weight: np.ndarray) -> bool:
     """Does the bias expand to the result?"""
     return bias.shape == weight.shape[:-1] or (weight.ndim == 2 and (
         (input.ndim > 2 and bias.ndim > 1)
-        or is_expandable_to(bias.shape, (int(np.prod(input.shape[:-1])), weight.shape[0]))))
+        or is_expandable_to(bias.shape, (prod(input.shape[:-1]), weight.shape[0]))))
 
 
 def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
@@ -405,7 +406,7 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and "
                            f"{w.ndim}D")
     if x.shape[-1] != w.shape[-1]:
-        rows = int(np.prod(x.shape[:-1]))
+        rows = prod(x.shape[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
                            f"{x.shape[-1]} and {w.shape[-1]}x{w.shape[0]})")
     if x.dtype is not w.dtype and x.dtype != w.dtype:
@@ -418,7 +419,7 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
             raise RuntimeError("self and mat2 must have the same dtype, but got "
                                f"{type_name(bias.dtype)} and {type_name(weight.dtype)}")
         if x.ndim < 3 or bias._array.ndim < 2:
-            expand(bias, (int(np.prod(x.shape[:-1])), w.shape[0]))      # says what is wrong
+            expand(bias, (prod(x.shape[:-1]), w.shape[0]))      # says what is wrong
     return input, weight, bias
 
 

@@ -99,7 +99,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     """
     a, b = input._array.shape, other._array.shape
     if len(a) == len(b) == 2:
-        left, right = unsqueeze(unsqueeze(input, 1), 3), unsqueeze(unsqueeze(other, 0), 2)
+        left, right = reshape(input, (a[0], 1, a[1], 1)), reshape(other, (1, b[0], 1, b[1]))
         return reshape(mul(left, right), (a[0] * b[0], a[1] * b[1]))
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
@@ -170,9 +170,16 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     other = [j for j in range(len(n)) if j not in second]
     rows, inside = [m[i] for i in kept], prod([m[i] for i in first])
     columns = [n[j] for j in other]
-    left = reshape(permute(a, (*kept, *first)), (prod(rows), inside))
-    right = reshape(permute(b, (*second, *other)), (inside, prod(columns)))
-    return reshape(mm(left, right), (*rows, *columns))
+    left = _as_matrix(a, [*kept, *first], (prod(rows), inside))
+    right = _as_matrix(b, [*second, *other], (inside, prod(columns)))
+    product = mm(left, right)
+    return product if len(rows) == len(columns) == 1 else reshape(product, (*rows, *columns))
+
+
+def _as_matrix(x: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:
+    if order != [*range(len(order))]:
+        x = permute(x, order)
+    return x if x._array.shape == shape else reshape(x, shape)
 
 
 @op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower",
@@ -187,14 +194,17 @@ def multi_dot(tensors: Any) -> Tensor:
     """
     tensors = list(tensors)
     count = len(tensors)
-    shapes = [t._array.shape for t in tensors]
-    if [len(shape) for shape in shapes] == [2, 2] and shapes[0][1] == shapes[1][0]:
-        return mm(*tensors)
+    if count == 2 and tensors[0]._array.ndim == tensors[1]._array.ndim == 2:
+        shapes = [t._array.shape for t in tensors]
+        if shapes[0][1] == shapes[1][0]:
+            return mm(*tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
     for i, t in enumerate(tensors):
+        if t._array.ndim == 2:
+            continue
         end = i in (0, count - 1)
-        if t._array.ndim != 2 and not (end and t._array.ndim == 1):
+        if not (end and t._array.ndim == 1):
             which = "the first" if i == 0 else "the last"
             raise RuntimeError(f"multi_dot(): {which} tensor must be 1D or 2D but got "
                                f"{t._array.ndim}D" if end else
@@ -202,37 +212,46 @@ def multi_dot(tensors: Any) -> Tensor:
     row, column = tensors[0]._array.ndim == 1, tensors[-1]._array.ndim == 1
     tensors[0] = unsqueeze(tensors[0], 0) if row else tensors[0]
     tensors[-1] = unsqueeze(tensors[-1], 1) if column else tensors[-1]
+    shapes = [t._array.shape for t in tensors]
     for i in range(count - 1):
-        a, b = tensors[i]._array.shape, tensors[i + 1]._array.shape
-        if a[1] != b[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a)} and "
-                               f"{list(b)} cannot be multiplied")
-    result = _chained(tensors, _best_splits(tensors), 0, count - 1)
+        if shapes[i][1] != shapes[i + 1][0]:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes "
+                               f"{list(shapes[i])} and {list(shapes[i + 1])} cannot be multiplied")
+    sizes = [shapes[0][0], *[shape[1] for shape in shapes]]
+    if count == 3:
+        p, q, r, s = sizes
+        a, b, c = tensors
+        result = mm(mm(a, b), c) if p * r * (q + s) <= q * s * (p + r) else mm(a, mm(b, c))
+    else:
+        result = _chained(tensors, _best_splits(sizes), 0, count - 1)
     shape = result._array.shape
     if row or column:
         result = reshape(result, shape[int(row):2 - int(column)])
     return result
 
 
-def _best_splits(tensors: list[Tensor]) -> dict[tuple[int, int], int]:
+def _best_splits(sizes: list[int]) -> list[list[int]]:
     """For each stretch of the chain, after which matrix to cut it."""
-    sizes = [t._array.shape[0] for t in tensors] + [tensors[-1]._array.shape[1]]
-    n = len(tensors)
-    cost = {(i, i): 0 for i in range(n)}
-    split: dict[tuple[int, int], int] = {}
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i, j], split[i, j] = min(
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j))
+            row, ends = cost[i], sizes[i] * sizes[j + 1]
+            best, where = -1, i
+            for k in range(i, j):
+                price = row[k] + cost[k + 1][j] + ends * sizes[k + 1]
+                if price < best or best < 0:
+                    best, where = price, k
+            row[j], split[i][j] = best, where
     return split
 
 
-def _chained(tensors: list[Tensor], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+def _chained(tensors: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
     if i == j:
         return tensors[i]
-    k = split[i, j]
+    k = split[i][j]
     return mm(_chained(tensors, split, i, k), _chained(tensors, split, k + 1, j))
 
 

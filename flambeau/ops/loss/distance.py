@@ -19,7 +19,9 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import distances as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import clamped_value, plus, rename
+from flambeau.ops.pointwise.arithmetic import div, mul
 from flambeau.ops.reduction.statistics import vector_norm
+from flambeau.ops.reduction.sums import sum
 
 _TOP: dict[str, Any] = {"method": False, "out": False}
 
@@ -34,19 +36,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     """
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
-    common = join(x1.dtype, x2.dtype)
-    if not common.is_floating_point:
-        raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
-                           f"{type_name(common)}")
-    if x1.dtype is not common or x2.dtype is not common:
+    if x1._array.dtype != x2._array.dtype or x1._array.dtype.kind != "f":
+        common = join(x1.dtype, x2.dtype)
+        if not common.is_floating_point:
+            raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
+                               f"{type_name(common)}")
         x1, x2 = x1.to(common), x2.to(common)
     if x1._array.shape != x2._array.shape:
         x1, x2 = flambeau.broadcast_tensors(x1, x2)
-    units = []
-    for x in (x1, x2):
-        length = vector_norm(x, 2, dim, True)
-        units.append(x / clamped_value(length, eps))
-    return (units[0] * units[1]).sum(dim)
+    units = [div(x, clamped_value(vector_norm(x, 2, dim, True), eps)) for x in (x1, x2)]
+    return sum(mul(*units), dim)
 
 
 @op("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> "

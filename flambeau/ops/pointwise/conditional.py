@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -115,14 +116,17 @@ masked_fill = pointwise(
 
 # ---- clamp --------------------------------------------------------------------------------------
 
+# of bounds for which a kernel will do that looks for NaN in the tensor alone
+_BOUNDS = frozenset({int, float, type(None)})
+
 
 def _clip(self: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     kind = self.dtype.kind
-    if kind == "f" and self.dtype.itemsize > 2 and type(min) in (int, float) and type(max) in (
-            int, float) and min == min and max == max:
-        return kernels.hardtanh(self, min, max)         # which looks for NaN in `self` alone
+    if kind == "f" and self.dtype.itemsize > 2 and type(min) in _BOUNDS and type(max) in _BOUNDS \
+            and min == min and max == max:
+        return kernels.hardtanh(self, -inf if min is None else min, inf if max is None else max)
     if kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     _refuse_clamp(self, min, max)

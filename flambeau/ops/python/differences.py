@@ -14,13 +14,13 @@ from flambeau.ops.reduction.scan import cumsum
 from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.splitting import narrow
+from flambeau.ops.view.splitting import cut, narrow
 
 
 def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """All elements along `dim` but the first, and all but the last."""
     n = input._array.shape[dim]
-    return narrow(input, dim, 1, n - 1), narrow(input, dim, 0, n - 1)
+    return cut(input, dim, 1, n), cut(input, dim, 0, n - 1)
 
 
 @op("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
@@ -38,10 +38,11 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input._array.ndim)
-    parts = [t for t in (prepend, input, append) if t is not None]
-    if any(t._array.ndim != input._array.ndim for t in parts):
+    parts = [input] if prepend is append is None else [
+        t for t in (prepend, input, append) if t is not None]
+    if len(parts) > 1 and any(t._array.ndim != input._array.ndim for t in parts):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-    for part in parts:
+    for part in parts if len(parts) > 1 else ():
         for d, (n_own, n_part) in enumerate(zip(input._array.shape, part._array.shape)):
             if d != dim and n_own != n_part:
                 raise RuntimeError(

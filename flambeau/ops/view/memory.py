@@ -95,10 +95,14 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
         from flambeau.transforms.batching import reshape_slices
         reshape_slices(self, lambda before: _first_elements(before, size))
         return self
-    stride, item = contiguous_strides(size), self._array.itemsize
-    offset = array_offset(self._array) // item if self._array.nbytes else 0
-    buffer = _grown(self, _needed(size, stride, offset, item))
-    return _moved(self, _on(buffer, self._array.dtype, size, stride, offset))
+    array = self._array
+    root, item, count = array_root(array), array.itemsize, prod(size)
+    offset = 0 if root is array or not array.nbytes else array_offset(array)
+    if count and offset + count * item <= root.nbytes:
+        return _moved(self, np.ndarray(size, array.dtype, root, offset))
+    stride = contiguous_strides(size)
+    root = _grown(self, _needed(size, stride, offset // item, item))
+    return _moved(self, _on(root, array.dtype, size, stride, offset // item))
 
 
 @member("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "

@@ -60,11 +60,14 @@ def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     shape = input._array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if isinstance(start, Tensor) and (start.ndim or start._array.dtype.kind not in "ui"):
+    given = isinstance(start, Tensor)
+    if given and (start._array.ndim or start._array.dtype.kind not in "ui"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     dim = wrap_dim(dim, len(shape))
     n = shape[dim]
-    if hasattr(start, "_bdim"):             # one for each slice under vmap
+    if type(start) is Tensor:
+        start = int(start._array)
+    elif given and hasattr(start, "_bdim"):             # one for each slice under vmap
         return _narrow_from_each(input, dim, start, length, n)
     start = int(start)
     if length < 0:
