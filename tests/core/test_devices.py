@@ -1,0 +1,48 @@
+"""Devices are names with numbers; what is not there says so as PyTorch's CPU build does."""
+import pickle
+
+import pytest
+
+import flambeau
+from flambeau.core import devices
+
+
+@pytest.mark.parametrize("given,shown,index", [
+    (("cpu",), "cpu", None), (("cpu", 0), "cpu:0", 0), (("cpu:0",), "cpu:0", 0),
+    (("cuda:1",), "cuda:1", 1), (("meta",), "meta", None)])
+def test_names_and_numbers(given, shown, index):
+    made = flambeau.device(*given)
+    assert str(made) == shown and made.index == index
+    assert pickle.loads(pickle.dumps(made)) == made and hash(made) == hash(flambeau.device(*given))
+
+
+@pytest.mark.parametrize("given,error,said", [
+    (("gpu",), RuntimeError, "device type at start of device string: gpu"),
+    (("cpu:01",), RuntimeError, "Invalid device string: 'cpu:01'"),
+    (("cpu:0", 1), RuntimeError, "must not include an index"),
+    (("cpu", -1), RuntimeError, "must not be negative"),
+    ((1.5,), TypeError, "argument 'type' must be str, not float"),
+    (("cpu", "0"), TypeError, r"argument 'index' \(position 2\) must be int, not str")])
+def test_what_is_no_device(given, error, said):
+    with pytest.raises(error, match=said):
+        flambeau.device(*given)
+
+
+def test_what_is_not_there():
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        flambeau.ones(2, device="cuda")
+    with pytest.raises(RuntimeError, match="not available"):
+        devices.checked("xla")
+
+
+def test_the_default_device_is_a_scope():
+    with flambeau.device("meta"):
+        assert flambeau.ones(2).device == flambeau.device("meta")
+        with flambeau.device("cpu"):
+            assert flambeau.ones(2).device == devices.cpu
+    assert flambeau.ones(2).device == devices.cpu
+
+    @flambeau.device("meta")
+    def make():
+        return flambeau.zeros(3)
+    assert make().is_meta and flambeau.get_default_device() == devices.cpu

@@ -1,0 +1,73 @@
+"""What a tensor holds: its array, its edge, and the counter of its memory."""
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.core.tensor import LEAF, LOOKUP, gradient_edge, wrap
+
+
+def test_edges_say_where_gradients_go():
+    x = torch.ones(2)
+    assert gradient_edge(x) is None and x.is_leaf
+    x.requires_grad_()
+    assert x._edge is LEAF and gradient_edge(x) is x and x.is_leaf
+    y = x * 2
+    assert gradient_edge(y) is y.grad_fn and not y.is_leaf
+
+
+def test_a_view_asks_when_its_memory_was_written_to():
+    x = torch.ones(3, requires_grad=True)
+    base = x * 1
+    view = base[:2]
+    assert view._edge is LOOKUP and view.grad_fn.name() == "SliceBackward0"
+    base.mul_(2)
+    assert view.grad_fn.name() == "AsStridedBackward0"      # made anew, from the base's new history
+    view.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 0.0]
+
+
+def test_writes_are_counted_once_for_all_tensors_on_the_memory():
+    x = torch.zeros(4)
+    view, other = x[:2], x.detach()
+    view.add_(1)
+    assert x._version == view._version == other._version == 1
+    x.data.add_(1)
+    assert x._version == 1 and x.tolist() == [2.0, 2.0, 1.0, 1.0]
+
+
+def test_only_numbers_with_fractions_have_gradients():
+    with pytest.raises(RuntimeError, match="only Tensors of floating point and complex dtype"):
+        torch.ones(2, dtype=torch.int64).requires_grad = True
+    y = torch.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf"):
+        y.requires_grad = False
+
+
+def test_inference_tensors_count_nothing():
+    with torch.inference_mode():
+        x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="do not track version counter"):
+        _ = x._version
+    with pytest.raises(RuntimeError, match="outside InferenceMode is not allowed"):
+        x.requires_grad = True
+
+
+def test_a_gradient_that_nobody_kept_is_warned_of():
+    y = torch.ones(2, requires_grad=True) * 2
+    with pytest.warns(UserWarning, match="not a leaf Tensor is being accessed"):
+        assert y.grad is None
+
+
+def test_wrapping_shares_memory():
+    array = np.zeros(3, np.float32)
+    x = wrap(array)
+    x += 1
+    assert array.tolist() == [1.0] * 3 and x.dtype is torch.float32
+
+
+def test_data_takes_the_memory_of_another():
+    x, y = torch.ones(2, requires_grad=True), torch.zeros(3)
+    x.data = y
+    assert x.shape == (3,) and x.requires_grad and x.data_ptr() == y.data_ptr()
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got list"):
+        x.data = [1.0]

@@ -1,0 +1,38 @@
+"""The words for calls that fit nothing; whole calls are in test_signature.py."""
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.schema import errors
+from flambeau.schema.parser import parse
+from flambeau.schema.signature import function_signature
+
+
+@pytest.mark.parametrize("value,name", [
+    (1, "int"), ("a", "str"), (None, "NoneType"), (torch.ones(1), "Tensor"),
+    (torch.nn.Parameter(torch.ones(1)), "Parameter"), (torch.float32, "torch.dtype"),
+    (torch.Size(), "torch.Size"), (torch.Generator(), "torch._C.Generator"),
+    (np.float32(1), "numpy.float32"), (np.ones(1), "numpy.ndarray")])
+def test_names_of_types(value, name):
+    assert errors.type_name(value) == name
+
+
+def test_one_argument_is_given_but_many_were():
+    none = function_signature(parse("f() -> Tensor"))
+    one = function_signature(parse("f(Tensor self) -> Tensor"))
+    assert errors.too_many(none, "f", 1) == "f() takes 0 positional arguments but 1 was given"
+    assert errors.too_many(one, "f", 2) == "f() takes 1 positional argument but 2 were given"
+
+
+def test_all_that_is_missing_is_named():
+    f = function_signature(parse("f(Tensor self, int a, int b, int c=1) -> Tensor"))
+    # PyTorch's singular and plural
+    assert errors.missing(f, "f", 1) == 'f() missing 2 required positional argument: "a", "b"'
+
+
+def test_methods_without_parameters():
+    assert errors.takes_nothing("abs", (1,), {}) == "TensorBase.abs() takes no arguments (1 given)"
+    assert errors.takes_nothing("abs", (), {"a": 1}) == \
+        "TensorBase.abs() takes no keyword arguments"
+    assert "'int' object" in errors.no_instance("abs", (1,))
+    assert errors.no_instance("abs", ()) == "unbound method TensorBase.abs() needs an argument"

@@ -1,0 +1,44 @@
+"""Schemas as `torch._C` shows them: arguments, defaults, memory, and calls put in order."""
+import pytest
+
+from flambeau.schema.function_schema import FunctionSchema, parse_schema
+
+TEXT = "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
+
+
+def test_parts():
+    schema = FunctionSchema(TEXT)
+    assert (schema.name, schema.overload_name) == ("aten::sum", "dim")
+    assert [a.name for a in schema.arguments] == ["self", "dim", "keepdim", "dtype"]
+    assert [a.has_default_value() for a in schema.arguments] == [False, False, True, True]
+    assert schema.arguments[1].N == 1 and schema.arguments[3].kwarg_only
+    assert str(schema) == f"aten::{TEXT}" and not schema.is_mutable
+
+
+def test_memory():
+    schema = FunctionSchema("add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)")
+    assert schema.is_mutable and schema.arguments[0].is_write
+    assert not schema.arguments[1].alias_info
+    out = FunctionSchema("abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)").arguments[1]
+    assert out.is_out
+
+
+def test_results():
+    schema = FunctionSchema("max.dim(Tensor self, int dim) -> (Tensor values, Tensor indices)")
+    assert [r.name for r in schema.returns] == ["values", "indices"]
+    assert FunctionSchema("f(Tensor self) -> ()").returns == []
+
+
+def test_defaults_are_left_out_of_calls():
+    schema = FunctionSchema(TEXT)
+    assert schema.arranged(["x", (0,), False, None]) == (["x", [0]], {})
+    assert schema.arranged(["x", None, True, "f8"]) == (["x", None, True], {"dtype": "f8"})
+    assert schema.bound(["x", [0]], {"dtype": "f8"}) == ["x", [0], False, "f8"]
+
+
+@pytest.mark.parametrize("text,said", [
+    ("sum", "only the operator name was given"), ("sum(Tensor x)", "expected arrow"),
+    ("(Tensor -> x", "expected a schema like")])
+def test_what_is_no_schema(text, said):
+    with pytest.raises(RuntimeError, match=said):
+        parse_schema(text)

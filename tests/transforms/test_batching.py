@@ -1,0 +1,67 @@
+"""vmap: each slice as it would be alone; what is batched, where, and what is refused."""
+import pytest
+
+import flambeau as torch
+from flambeau.func import grad, vmap
+
+
+def test_slices_along_any_dimension():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for dim in (0, 1, 2, -1):
+        wanted = torch.stack([s.cumsum(0) for s in x.unbind(dim)])
+        assert torch.equal(vmap(lambda s: s.cumsum(0), in_dims=dim)(x), wanted)
+        assert torch.equal(vmap(lambda s: s.cumsum(0), in_dims=dim, out_dims=-1)(x),
+                           wanted.movedim(0, -1))
+
+
+def test_unbatched_values_are_shared():
+    x, w = torch.rand(5, 3), torch.rand(3, 2)
+    assert torch.allclose(vmap(lambda s, m: s @ m, (0, None))(x, w), x @ w)
+    assert torch.allclose(vmap(lambda s: s @ w)(x), x @ w)
+
+
+def test_levels_nest():
+    x, y = torch.rand(3), torch.rand(4)
+    table = vmap(lambda a: vmap(lambda b: a * b)(y))(x)
+    assert torch.allclose(table, torch.outer(x, y))
+    turned = vmap(vmap(lambda a, b: a - b, (None, 0)), (0, None))(x, y)
+    assert torch.allclose(turned, x[:, None] - y)
+
+
+def test_gradients_of_slices_are_slices_of_gradients():
+    x = torch.rand(4, 3, dtype=torch.float64)
+    found = vmap(grad(lambda s: (s.softmax(0) * s).sum()))(x)
+    wanted = torch.stack([grad(lambda s: (s.softmax(0) * s).sum())(row) for row in x])
+    assert torch.allclose(found, wanted)
+
+
+def test_pieces_are_the_whole():
+    x = torch.rand(7, 3)
+    assert torch.equal(vmap(torch.sin, chunk_size=2)(x), x.sin())
+
+
+@pytest.mark.parametrize("call,error,said", [
+    (lambda: vmap(torch.sum)(torch.tensor(1.0)), ValueError, "in_dim"),
+    (lambda: vmap(torch.add)(torch.ones(2), torch.ones(3)), ValueError, "sizes"),
+    (lambda: vmap(lambda x: x.item())(torch.ones(2)), RuntimeError, "item"),
+    (lambda: vmap(lambda x: 1 if x else 2)(torch.ones(2)), RuntimeError, "control flow|item"),
+    (lambda: vmap(lambda x: "a")(torch.ones(2)), ValueError, "must only return Tensors"),
+    (lambda: vmap(torch.sin, in_dims=None)(torch.ones(2)), ValueError, "in_dims")])
+def test_refusals(call, error, said):
+    with pytest.raises(error, match=said):
+        call()
+
+
+def test_a_write_to_what_is_shared_is_refused():
+    shared = torch.zeros(3)
+    with pytest.raises(RuntimeError, match=r"vmap: add_\(self, \*extra_args\) is not possible"):
+        vmap(lambda x: shared.add_(x))(torch.ones(2, 3))
+
+
+def test_draws_are_the_same_or_different_as_asked():
+    x = torch.zeros(4)
+    same = vmap(lambda s: s + torch.rand(()), randomness="same")(x)
+    different = vmap(lambda s: s + torch.rand(()), randomness="different")(x)
+    assert (same == same[0]).all() and len(set(different.tolist())) == 4
+    with pytest.raises(RuntimeError, match="random"):
+        vmap(lambda s: s + torch.rand(()))(x)

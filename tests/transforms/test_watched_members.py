@@ -1,0 +1,40 @@
+"""Properties and plain methods cost nothing until somebody overrides functions."""
+import flambeau as torch
+from flambeau.overrides import TorchFunctionMode
+
+
+class Seen(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.functions = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.functions.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_mode_sees_properties():
+    x, before = torch.ones(2, requires_grad=True), torch.Tensor.__dict__["shape"]
+    with Seen() as seen:
+        _ = x.shape, x.grad
+        x.grad = torch.ones(2)
+    assert torch.Tensor.shape.__get__ in seen.functions
+    assert torch.Tensor.grad.__set__ in seen.functions
+    assert torch.Tensor.__dict__["shape"] is before         # and nothing is left behind
+
+
+def test_a_subclass_sees_properties_for_good():
+    asked = []
+
+    class Asking(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Asking)
+    _ = x.shape
+    assert torch.Tensor.shape.__get__ in asked
+    asked.clear()
+    _ = torch.ones(2).shape
+    assert not asked
