@@ -11,7 +11,6 @@ from typing import Any
 from typing import Literal
 from typing import overload
 
-import numpy as np
 
 from flambeau import return_types
 from flambeau.core.dtypes import dtype as _dtype
@@ -1269,7 +1268,7 @@ def as_strided_scatter(
 ) -> Tensor:
     """A copy of `input` in which the elements that `as_strided` would show are those of `src`."""
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, sharing memory with it where its type allows (an array, a tensor)."""
 
 def asarray(
@@ -2143,10 +2142,10 @@ def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types
 
 def frobenius_norm(
     input: Tensor,
-    dim: Any = (),
+    dim: Any,
     keepdim: _bool = False,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The square root of the sum of squares along `dim`; an older name."""
 
@@ -2165,7 +2164,7 @@ def from_file(
 ) -> Tensor:
     """A vector on the bytes of a file; `shared`: writes change the file."""
 
-def from_numpy(ndarray: np.ndarray, /) -> Tensor:
+def from_numpy(ndarray: Any) -> Tensor:
     """A tensor on the memory of an array: a write to either shows in both."""
 
 def frombuffer(
@@ -2256,13 +2255,7 @@ def get_device(input: Tensor) -> _int:
 def get_num_interop_threads() -> _int:
     """How many threads run independent ops at once: one."""
 
-def gradient(
-    input: Tensor,
-    *,
-    spacing: Any = 1,
-    dim: Any = None,
-    edge_order: _int = 1,
-) -> tuple[Tensor, ...]:
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any, edge_order: _int = 1) -> Any:
     """The derivative along each dimension by second-order differences, of samples on a grid."""
 
 def greater(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -3248,16 +3241,16 @@ def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
 
 def normal(
     mean: Any,
-    std: Any = 1.0,
+    std: Any,
     size: Any = None,
     *,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Normal numbers: of the means and deviations in two tensors that broadcast, of one tensor
     and one number, or of two numbers and a `size`."""
@@ -3270,10 +3263,10 @@ def not_equal_(input: Tensor, other: Any) -> Tensor:
 
 def nuclear_norm(
     input: Tensor,
-    dim: Any = (-2, -1),
-    keepdim: _bool = False,
+    dim: Any = None,
+    keepdim: Any = False,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The sum of the singular values; an older name of `linalg.matrix_norm(ord="nuc")`."""
 
@@ -3564,14 +3557,15 @@ def randperm(
 
 def range(
     start: Any,
-    end: Any = None,
+    end: Any,
     step: Any = 1,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """start, start + step, … up to `end`, which is included; `arange` is what others have."""
 
@@ -4221,8 +4215,8 @@ def tensor(
     *,
     dtype: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
     pin_memory: _bool = False,
+    requires_grad: _bool = False,
 ) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested sequences, an array or a tensor."""
 

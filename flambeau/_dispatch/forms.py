@@ -1,9 +1,9 @@
 """Which op of PyTorch's dispatcher a call is shown as, by modes and subclasses that look below
 autograd.
 
-`shows` says that a call of an op of flambeau is one of an overload, and how its arguments become
-that overload's; `becomes` that it is several calls, which then show themselves. What neither names
-is shown under its own name. `common_forms` holds the declarations.
+That is the overload with the op's schema, unless the declaration says more: `shown`, how a call
+becomes one of another overload, or `as_calls`, what makes several calls, which then show
+themselves.
 """
 from __future__ import annotations
 
@@ -30,15 +30,11 @@ from flambeau.schema.parser import parse
 class Form:
     """One way to show an op: an overload, and its arguments as a formula of the op's own.
 
-    The formula names what it uses; it gives the values in the order of the schema, or None where
-    this form is not that of the call. `grads` gives the gradients of the schema's tensors, in
-    order, as a formula of `grad`, `needs`, arguments by the schema's names, `result`, `result1` …
-    `first` says that the op gives the first of the overload's results.
+    What these say is in `flambeau.dispatch.declaration.Shown`.
     """
 
-    def __init__(self, schema: str, args: Any, run: Any, grads: Any, first: bool = False):
-        self.schema, self.first = FunctionSchema(schema), first
-        self.args, self.grads = args, grads
+    def __init__(self, schema: str, args: Any = None, run: Any = None, grads: Any = None):
+        self.schema, self.args, self.grads = FunctionSchema(schema), args, grads
         name = self.schema.name.partition("::")[2]
         self.overload = aten.packet(name).declare(self.schema.overload_name or "default", schema,
                                                   run)
@@ -73,31 +69,16 @@ def _other_name(name: str) -> str:
     return {"self": "input", "input": "self", "x1": "input"}.get(name, name)
 
 
-forms: dict[str, list[Form]] = {}
+inside: ContextVar[bool] = ContextVar("inside", default=False)      # calls of `as_calls`
+
+
 others: dict[str, Callable[..., Any]] = {}
-inside: ContextVar[bool] = ContextVar("inside", default=False)      # a function of `others`
-
-
-def shows(names: str, schema: str, args: Any = None, *, run: Any = None, grads: Any = None,
-          first: bool = False) -> None:
-    """Declare that calls of the ops `names` are shown as the overload with that schema.
-
-    run     what computes the overload; the public function of that name if None
-    """
-    for name in names.split():
-        forms.setdefault(name, []).append(Form(schema, args, run, grads, first))
 
 
 def becomes(names: str, function: Callable[..., Any]) -> None:
-    """Declare that the ops `names` are shown as the calls that `function` makes, which takes the
-    same arguments; NotImplemented means that the op shows itself."""
+    """Declare that the ops `names` are shown as the calls that `function` makes."""
     for name in names.split():
         others[name] = function
-
-
-def defines(schema: str, run: Callable[..., Any]) -> OpOverload:
-    """Declare an overload that is no op here: what it computes, as a function of tensors."""
-    return Form(schema, None, run, None).overload
 
 
 class Shown(NamedTuple):
@@ -111,20 +92,17 @@ class Shown(NamedTuple):
 
 def has_form(op: Op) -> bool:
     """Is this composite shown as one, or as calls other than those of its body?"""
-    declaration = _declared(op).declaration
-    if declaration is not None and declaration.explicit:
-        return True
-    name = key(op)
-    return name in forms or name in others
+    declared = _declared(op).declaration
+    if declared is None:
+        return other_calls(op) is not None
+    return bool(declared.explicit or declared.shown or declared.as_calls)
 
 
-def key(op: Op) -> str:
-    """The name of an op in the table; of an in-place form, that of what it computes."""
-    base = _declared(op)
-    if base.key:
-        return base.key
-    space = base.namespace if isinstance(base.namespace, str) else (base.namespace or ("torch",))[0]
-    return base.name if space == "torch" else f"{space}.{base.name}"
+def other_calls(op: Op) -> Any:
+    """What makes the calls that are shown in place of the op; None if it is shown itself."""
+    if op.declaration is None:
+        return others.get(op.name) if op.namespace == "torch" or not op.namespace else None
+    return None if op.inplace else op.declaration.as_calls
 
 
 def _declared(op: Op) -> Op:
@@ -152,10 +130,10 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
     base = _declared(op)
     if base.kind == "creation" and base.declaration is not None:
         return _shown_whole(op, args, kwargs or {})
-    found = forms.get(key(op), [])
     if base.schema is not None:
-        found = [*found, *_own_forms(base, _is_number(base, args))]
-    if found:
+        found = _other_forms(base)
+        if base.declaration.function or not found:
+            found = [*found, *_own_forms(base, _is_number(base, args))]
         given = named(op, args, kwargs)
         for form in found:
             values = form.values(given)
@@ -194,7 +172,7 @@ def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown
 def _form_of(text: str, stores: bool) -> Form:
     """The form with that schema, or of what `stores` the same into `out=`."""
     if not stores:
-        return Form(text, None, None, None)
+        return Form(text)
     head = text.rpartition(" -> ")[0]
     name, _, own = _OPTIONS.sub("", head[:-1]).partition("(")
     packet, _, overload = name.partition(".")
@@ -213,6 +191,12 @@ _OPTIONS = re.compile(r"(, )?ScalarType\? dtype=\w+, Layout\? layout=None, Devic
 
 def _listed(value: Any) -> Any:
     return [*value] if type(value) is tuple or isinstance(value, Size) else value
+
+
+@cache
+def _other_forms(op: Op) -> list[Form]:
+    """Those that the declaration names."""
+    return [Form(*shown) for shown in op.declaration.shown]
 
 
 @cache

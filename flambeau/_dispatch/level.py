@@ -72,7 +72,7 @@ class DispatchLevel(Level):
         return within(modes.levels, stack[:stack.index(self)], self._shown, op, args, kwargs, run)
 
     def _shown(self, op: Op, args: Any, kwargs: Any, run: Any) -> Any:
-        other = None if op.inplace else forms.others.get(forms.key(op))
+        other = forms.other_calls(op)
         if other is not None:
             found = within(modes.levels, (*modes.levels.get(), self), within, forms.inside, True,
                            other, *args, **(kwargs or {}))
@@ -105,7 +105,7 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
     """The results of `op` among those of the overload, which may have more."""
     if type(found) not in (tuple, list):
         return found
-    if op.fused or (form is not None and form.first) or (op.returns is None and not op.composite):
+    if op.fused or (op.returns is None and not op.composite):
         return found[0]
     return op.returns(*found) if op.returns not in (None, tuple, list) else found
 

@@ -1215,11 +1215,9 @@ class Methods:
         p: Any = "fro",
         dim: Any = None,
         keepdim: _bool = False,
-        out: Any = None,
         dtype: Any = None,
     ) -> Tensor:
-        """The vector norm of order `p` of all elements, or along `dim`; "nuc" is the nuclear
-        norm of matrices."""
+        """See `flambeau.norm`."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with normal numbers; returns the tensor."""
     def not_equal(self, other: Any) -> Tensor:
@@ -1267,8 +1265,6 @@ class Methods:
         """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """Write the result of `put` into this tensor; returns the tensor."""
-    def put_at__(self, value: Tensor, indices: Any, where: Any) -> Tensor:
-        """Write the result of `put_at_` into this tensor; returns the tensor."""
     def q_per_channel_axis(self) -> _int:
         """The dimension of the channels, of a tensor that was quantised with a scale for each."""
     def q_per_channel_scales(self) -> Tensor:

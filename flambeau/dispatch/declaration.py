@@ -36,8 +36,9 @@ from flambeau.dispatch.function import (
     operator,
 )
 from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.shown import Shown
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
-from flambeau.schema.signature import function_signature, in_order, method_signature
+from flambeau.schema.signature import OPTIONS, function_signature, in_order, method_signature
 
 _PREFIXES = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
 
@@ -58,6 +59,10 @@ class Declaration:
     in_c        of a body: gives, at the first call, what does the common case of it in C, and else
                 NotImplemented
     explicit    is that one op below autograd, and not those that it is made of?
+    shown       what modes that look below autograd see, where that is not the schema: each a
+                `Shown`, of which the first that fits is taken
+    as_calls    what makes the calls that they see instead, from the same arguments; it gives
+                NotImplemented where they see the op
     joins       a function that these are further overloads of, with a kernel or a body of their own
     same_as     schemas of further ways to call the first op
     spelled     what these call its parameters: "unbiased=correction"
@@ -68,7 +73,7 @@ class Declaration:
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
-    kind        "linear", "multilinear" or "general"
+    kind        "linear", "multilinear" or "general"; of what makes tensors of data, "creation"
     batch       a batching rule, where none follows from the dimensions
     core        core shapes, gufunc style, "(m,k),(k,n)->(m,n)": the dimensions in front broadcast,
                 and batching follows
@@ -84,6 +89,7 @@ class Declaration:
     order       of those that are no tensors, where it is not that of the schema
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
+    shares      does the result look at the same memory without being a view, as `detach` gives?
     replay      of a view: is it made again by a call, since strides on its base cannot say it?
 
     floating    do integers become the default floating type first?
@@ -97,7 +103,7 @@ class Declaration:
     out_speaker the op that says that `out=` is not differentiable, where it is another; None: none;
                 False: it does not ask whether anything requires grad
     overlap     may memory be read that is written? "index": not at all; "element": only the very
-                elements; "anywhere": an expanded tensor may be written to
+                elements; "anywhere": an expanded tensor may be written to; "index anywhere"
     autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
                 type that there is, or "untouched"
     out_any     may `out` have any type?
@@ -121,6 +127,8 @@ class Declaration:
     body: Callable[..., Any] | None = None
     in_c: Any = None
     explicit: bool = False
+    shown: tuple[Shown, ...] = ()
+    as_calls: Any = None
     joins: Any = None
     same_as: tuple[str, ...] = ()
     spelled: str = ""
@@ -145,6 +153,7 @@ class Declaration:
     order: str = ""
     shape: Any = None
     unsized: Any = False
+    shares: bool = False
     replay: bool = False
     floating: bool = False
     refuses: Any = ()
@@ -232,7 +241,10 @@ class Declaration:
         longest, tensors first; of an op that is made of others, those of each, in order."""
         longest = max(self.schemas, key=lambda s: len(s.parameters)).parameters
         if self.body is not None:
-            return [*{p.name: p for s in self.schemas for p in s.parameters}.values()]
+            own = {p.name: p for s in self.schemas for p in s.parameters}
+            if any(s.is_factory for s in self.schemas):
+                own["requires_grad"] = OPTIONS[-1]
+            return [*own.values()]
         kept = [p for p in longest if p.name not in self.drops.split()]
         order = self.order.split()
         return sorted(kept, key=lambda p: not p.is_tensor and (
@@ -246,7 +258,8 @@ class Declaration:
         own = self.canonical_parameters(schema)
         key = self.key(schema.full_name) if self.is_further(index) else self.name
         if self.body is not None:
-            op = Op(self.name, "composite", key=key, schema=schema, declaration=self,
+            kind = "creation" if self.kind == "creation" else "composite"
+            op = Op(self.name, kind, key=key, schema=schema, declaration=self,
                     composite=True, body=self.body, view=schema.is_view, namespace=self.namespace,
                     doc=self.doc)
             op.call = op.direct = op.plain_call = self.body
@@ -267,7 +280,7 @@ class Declaration:
                 differentiable=self.differentiable,
                 dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
-                core=self.core,
+                shares=self.shares, core=self.core,
                 floating=self.floating, refuses=self.refuses, namespace=self.namespace,
                 doc=self.doc,
                 saved_as=self.saved_as,
@@ -473,4 +486,4 @@ def publish(named: Any, declaration: Any, kind: type[Function] = Function) -> An
     return twin.published
 
 
-__all__ = ["Declaration", "op"]
+__all__ = ["Declaration", "Shown", "op"]

@@ -78,6 +78,8 @@ class Factory:
     overlap: str = ""
     out_type = out_cast = autocast = ""                         # nothing is said of these
     explicit = True                     # modes that look below autograd see the call
+    shown: tuple[Any, ...] = ()         # … as it is
+    as_calls: Any = None
 
     def __post_init__(self) -> None:
         self.name = self.texts[0].partition("(")[0].partition(".")[0]

@@ -322,7 +322,8 @@ def refuse_type(op: Op, values: list[Any]) -> None:
 
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
     """Canonical arguments with the type of `out` for a `dtype` that was not given."""
-    place = len(op.tensors) + op.params.index("dtype")
+    own = op.declaration.canonical_parameters(op.schema)
+    place = [p.name for p in own].index("dtype")
     return canonical if canonical[place] is not None else (
         *canonical[:place], out._array.dtype, *canonical[place + 1:])
 

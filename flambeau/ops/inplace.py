@@ -89,7 +89,7 @@ def _inplace_doc(functional: Op) -> str:
 def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Callable[..., Any]:
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if interceptors:
-            return intercept(op, (input, *args), kwargs) if public \
+            return intercept(op, (input, *args), kwargs) if public or op.composite \
                 else intercept_canonical(op, (input, *args))
         if op.composite and levels.get():       # its parts go through the levels, then a copy does
             before = input.clone()

@@ -18,8 +18,6 @@ SAME_DEVICE = "{name}: Expected result and input tensors to be on the same devic
     "result on {out} and input on {found}"
 CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dtype, but got " \
     "result with dtype {out}"
-# As whom ops speak of gradients: as those in their place that compute the result.
-_SPEAKERS = {"normal": "aten::normal"}
 
 
 def _full_name(op: Op) -> str:
@@ -38,14 +36,14 @@ def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
 
 def refuse_gradients(op: Op) -> None:
     """Raise where a tensor of a call with `out=` requires grad, if the op minds."""
-    name, declared = _full_name(op), (op.functional or op).declaration
+    declared = (op.functional or op).declaration
     if (declared is not None and declared.out_speaker is False) or (
             op.kind == "pointwise" and not op.is_differentiable):
         return
     c_name = f"{op.namespace}_{op.name}" if declared is None and op.namespace in (
         "linalg", "special") else op.name
     speaker = declared.out_speaker if declared is not None and declared.out_speaker != "" else \
-        _SPEAKERS.get(name, c_name)
+        c_name
     raise RuntimeError(f"{speaker}(): functions with out=... arguments don't support automatic "
                        "differentiation, but one of the arguments requires grad." if speaker else
                        "a leaf Variable that requires grad is being used in an in-place operation.")

@@ -13,19 +13,8 @@ from flambeau.core.tensor import Tensor, array_strides, plain
 slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the tensor shows of it
 slot = Tensor._array.__get__                # type: ignore[attr-defined]
 
-# Ops that read by index: not even the very elements that are written may be read.
-_BY_INDEX = frozenset("""
-    index_put
-""".split())
-# Others that go element by element, beside those of that kind.
-_BY_ELEMENT = frozenset("""
-    normal
-""".split())
-# Ops that may write to expanded tensors, where several elements are one in memory.
-_ANYWHERE = frozenset("""
-    norm index_put
-""".split())
-# Of these the ones that PyTorch warns of, and the indexing that is one of them.
+# Ops that PyTorch warns of where they write to expanded tensors, and the indexing that is one of
+# them.
 _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mask] = scalar",
                "index_put": "tensor[indices] = tensor"}
 
@@ -33,7 +22,7 @@ _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mas
 def written_anywhere(op: Op) -> bool:
     """May `op` write to a tensor of which several elements are one in memory?"""
     declared = (op.functional or op).declaration
-    return op.name in _ANYWHERE or (declared is not None and declared.overlap == "anywhere")
+    return declared is not None and "anywhere" in declared.overlap
 
 
 def write_changes(name: str, target: np.ndarray, before: np.ndarray, values: np.ndarray) -> None:
@@ -55,9 +44,8 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
     part, or at all for ops that read by index."""
     declared = (op.functional or op).declaration
     said = declared.overlap if declared is not None else ""
-    by_index = said == "index" or op.name in _BY_INDEX
-    if not by_index and said != "element" and op.kind != "pointwise" and \
-            op.name not in _BY_ELEMENT:
+    by_index = said.startswith("index")
+    if not by_index and said != "element" and op.kind != "pointwise":
         return
     target = slot(written)
     for operand in operands:

@@ -155,6 +155,7 @@ def fits(parameter: Parameter, value: Any, numbers_as_tensors: bool = False, pla
             if not isinstance(item, Tensor) and not (item is None and parameter.nullable_items):
                 raise Wrong(f"expected Tensor as element {i} in argument {place}, but got "
                             f"{errors.type_name(item)}")
+        return True
     if kind == "float" and value and isinstance(value[0], Tensor):
         return False
     return not value or (is_index(value[0]) if kind == "int" else _is(kind, value[0]))

@@ -5,46 +5,46 @@ These functions have parsers of their own, as in PyTorch: what they take depends
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Mapping, Sequence
-from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
+from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
 from flambeau.core import devices, dtypes, fast
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
-from flambeau.core.modes import intercept, interceptors
-from flambeau.core.op import Op, public, table
+from flambeau.core.modes import grad_mode
+from flambeau.core.op import public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, array_root, as_leaf, wrap
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import views
 from flambeau.ops.coercion import stored
 from flambeau.schema.errors import type_name as type_name_of
 
+lift_fresh = op("lift_fresh(Tensor(a) self) -> Tensor(a)", function=False, method=False,
+                explicit=True, body=lambda self: self, doc="A tensor of a program's own numbers.")
 
-def creation(function: Any) -> Any:
-    """Publish a function that makes tensors and has a parser of its own."""
-    name = function.__name__
-    op = Op(name, "creation", composite=True, namespace="torch", doc=function.__doc__)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if interceptors:
-            return intercept(op, args, kwargs)
-        return function(*args, **kwargs)
-    published = fast.callable_of("creation", op, update_wrapper(call, function), function)
-    op.direct = op.body = function
-    op.function = op.call = op.published = published
-    table[name] = op
-    published.op = op
-    published.__module__ = "torch"
-    public["torch"][name] = published
-    return published
+def _made(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """A tensor of a program's own numbers, which is shown once it is there."""
+    return within(grad_mode, False, lift_fresh, function.twin.run(args, kwargs))
 
-@creation
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Tensor:
+
+def creation(schema: str) -> Any:
+    """Declare a function that makes tensors of data."""
+    name = schema.partition("(")[0]
+    return op(f"{schema} -> Tensor", kind="creation", method=False, out=False,
+              as_calls=lambda *args, **kwargs: _made(public["torch"][name], args, kwargs))
+
+
+@creation("tensor(object data, *, ScalarType dtype=None, Device? device=None, "
+          "bool pin_memory=False, bool requires_grad=False)")
+def tensor(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested sequences, an array or a tensor.
 
     The type is that of the data: float32 (the default) for floats, int64 for ints, bool for bools.
@@ -55,7 +55,6 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        import warnings
         warnings.warn("To copy construct from a tensor, it is recommended to use "
                       "sourceTensor.detach().clone() or "
                       "sourceTensor.detach().clone().requires_grad_(True), rather than "
@@ -266,8 +265,8 @@ def _gather_leaves(item: Any, shape: tuple[int, ...], depth: int, target: np.dty
         _gather_leaves(inner, shape, depth + 1, target, leaves)
 
 
-@creation
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+@creation("as_tensor(object data, *, ScalarType dtype=None, Device? device=None)")
+def as_tensor(data: Any, dtype: Any, device: Any) -> Tensor:
     """`data` as a tensor, sharing memory with it where its type allows (an array, a tensor)."""
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(
@@ -277,9 +276,10 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return finish(array_of(data, dtype), device)
 
 
-@creation
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool | None = None) -> Tensor:
+@creation("asarray(object obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, "
+          "bool? requires_grad=None)")
+def asarray(obj: Any, dtype: Any, device: Any, copy: bool | None, requires_grad: bool | None
+            ) -> Tensor:
     """`obj` as a tensor; `copy` True or False demands or forbids a copy. It requires grad
     and keeps its history if `requires_grad` says so, or if it says nothing and `obj` does."""
     if not isinstance(obj, (Tensor, np.ndarray)) and not hasattr(obj, "__array_interface__") \
@@ -315,8 +315,8 @@ def _check_alias(obj: Any, dtype: Any, device: Any) -> None:
         raise ValueError(f"can't alias tensor from device '{here}' to '{devices.device(device)}'.")
 
 
-@creation
-def from_numpy(ndarray: np.ndarray, /) -> Tensor:
+@creation("from_numpy(object ndarray)")
+def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor on the memory of an array: a write to either shows in both.
 
     >>> import flambeau, numpy
@@ -331,7 +331,6 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
                          "with negative strides are not currently supported. (You can probably "
                          "work around this by making a copy of your array  with array.copy().) ")
     if not ndarray.flags.writeable:
-        import warnings
         warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
                       "non-writable tensors. This means writing to this tensor will result in "
                       "undefined behavior. You may want to copy the array to protect its data or "
@@ -359,7 +358,7 @@ def as_owner(array: np.ndarray) -> np.ndarray:
     return np.asarray(_Memory(array))
 
 
-@creation
+@python_function
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array, or of a DLPack capsule.
 
@@ -409,9 +408,9 @@ class _Writable:
         self.__array_interface__ = form | {"data": (form["data"][0], False)}
 
 
-@creation
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0,
-               requires_grad: bool = False) -> Tensor:
+@creation("frombuffer(object buffer, *, ScalarType dtype, int count=-1, int offset=0, "
+          "bool requires_grad=False)")
+def frombuffer(buffer: Any, dtype: Any, count: int, offset: int, requires_grad: bool) -> Tensor:
     """A 1-D tensor on the memory of an object with a buffer."""
     target: Any = as_numpy_dtype(dtype)
     try:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,35 @@ arange = factory(
     >>> import flambeau
     >>> flambeau.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
+    """)
+
+
+def _up_to(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its "
+                  "behavior is inconsistent with Python's range builtin. Instead, use "
+                  "torch.arange, which produces values in [start, end).", UserWarning,
+                  stacklevel=6)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = math.floor((end - start) / step) + 1
+    return (start + np.arange(count, dtype=np.float64) * step).astype(target)
+
+
+up_to = factory(
+    f"range(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
+    f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor", kernel=_up_to,
+    missing={"step": 1}, out=True, doc="""start, start + step, … up to `end`, which is included;
+    `arange` is what others have.
+
+    >>> import flambeau, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     flambeau.range(1, 3)
+    tensor([1., 2., 3.])
     """)
 
 

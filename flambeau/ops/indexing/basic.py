@@ -7,13 +7,74 @@ import numpy as np
 
 from flambeau._support.scopes import within
 from flambeau.core.modes import grad_mode
-from flambeau.core.op import linear
 from flambeau.core.tensor import Tensor, alias
+from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
 from flambeau.ops.indexing.parsing import is_whole
 from flambeau.ops.node_names import become, can_unfold
-from flambeau.ops.view.shape import movedim
+from flambeau.ops.view.shape import movedim, select, unsqueeze
+
+# ---- as modes that look below autograd see them --------------------------------------------------
+
+END = 2**63 - 1
+
+
+def _is_all(item: Any) -> bool:
+    return type(item) is slice and item.start is None and item.stop is None \
+        and item.step in (None, 1)
+
+
+def _spots(index: Any, ndim: int) -> list[tuple[int, Any]]:
+    """The items of a basic index that change anything, each with the dimension at which it finds
+    its own, the items before it having been applied."""
+    used = sum(type(i) in (int, slice) for i in index)
+    found, dim = [], 0
+    for item in index:
+        if item is Ellipsis:
+            dim += ndim - used
+            continue
+        if not _is_all(item):
+            found.append((dim, item))
+        dim += type(item) is not int
+    return found
+
+
+def as_single_views(self: Tensor, index: Any) -> Any:
+    """A basic index as calls of `select`, `slice` and `unsqueeze`."""
+    spots = _spots(index if type(index) is tuple else (index, ...), self.ndim)
+    if not spots or (len(spots) == 1 and type(spots[0][1]) is slice):
+        return NotImplemented
+    for dim, item in spots:
+        if type(item) is int:
+            self = select(self, dim, item)
+        elif item is None:
+            self = unsqueeze(self, dim)
+        else:
+            self = take_slice(self, ((slice(None),) * dim) + (item, ...))
+    return self
+
+
+def slice_at(index: Any, ndim: int) -> tuple[Any, ...] | None:
+    spots = _spots(index, ndim)
+    if not spots and ndim and any(type(item) is slice for item in index):
+        spots = [(0, slice(None))]
+    if len(spots) != 1 or type(spots[0][1]) is not slice:
+        return None
+    dim, item = spots[0]
+    return (dim, item.start or 0, END if item.stop is None else item.stop,
+            1 if item.step is None else item.step)
+
+
+def cut(self: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    end = None if end is None or end >= END else end
+    return take_slice(self, (slice(None),) * (dim % self.ndim) + (slice(start, end, step), ...))
+
+
+def put_back(grad: Tensor, shape: Any, dim: int, start: int, end: int, step: int) -> Tensor:
+    return slice_backward(grad, tuple(shape), (slice(None),) * (dim % len(shape)) + (
+        slice(start, None if end >= END else end, step), ...))
+
 
 # ---- basic indices: a view -----------------------------------------------------------------------
 
@@ -24,13 +85,17 @@ def _scatter_basic(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.n
     return r
 
 
-@linear(_scatter_basic, method=False, namespace=None, name="slice_backward", shapes="shape",
-        d_self=lambda grad, index: basic_view(grad, index),
-        batch=lambda size, dims, self, shape, index: (
-            slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0))
-def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
-    """Zeros of a shape with `input` at an index."""
-    return input, shape, index
+slice_backward = op(
+    "slice_backward(Tensor self, SymInt[] shape, object index) -> Tensor", kernel=_scatter_basic,
+    kind="linear", function=False, method=False, sizes="shape",
+    d_self=lambda grad, index: basic_view(grad, index),
+    batch=lambda size, dims, self, shape, index: (
+        slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0),
+    shown=(Shown("slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, "
+                 "SymInt end, SymInt step) -> Tensor",
+                 lambda self, shape, index: (found := slice_at(index, len(shape))) and (
+                     self, tuple(shape), *found), run=put_back),),
+    doc="Zeros of a shape with `self` at an index.")
 
 
 @compiled("basic_view")
@@ -66,35 +131,32 @@ def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
     return views.strided(self, tuple(shape), tuple(strides), offset)
 
 
-def _declare_view(kind: str) -> Any:
+def _declare_view(kind: str, *shown: Shown) -> Any:
     """The view op of basic indices, under the name that torch's node for the last of them has."""
-    @linear(_basic, params=("index",), view=True, method=False, namespace=None,
-            name=f"basic_{kind.lower()}", node_name=f"{kind}Backward0",
-            d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
-            batch=lambda size, dims, self, index: (
-                basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0))
-    def take(input: Tensor, index: Any) -> Any:
-        return input, index
+    take = op(f"basic_{kind.lower()}(Tensor(a) self, object index) -> Tensor(a)", kernel=_basic,
+              kind="linear", function=False, method=False, node=f"{kind}Backward0",
+              d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
+              batch=lambda size, dims, self, index: (
+                  basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0),
+              shown=shown, as_calls=None if kind == "Alias" else as_single_views)
     take.op.Backward.unfold = lambda node: _one_by_one(node)
     return take.op.call
 
 
-@linear(lambda self, index: views.select(self, 0, index), view=True, method=False, namespace=None,
-        name="select_first", node_name="SelectBackward0",
-        d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, (index, ...)),
-        batch=lambda size, dims, self, index: (
-            basic_view(movedim(self, dims[0], 0), (slice(None), index, ...)), 0))
-def select_first(input: Tensor, index: int) -> Any:
-    """The slice at `index` of the first dimension."""
-    return input, index
-
-
-take_first = select_first.op.call
-_select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
-    "Select", "Slice", "Unsqueeze", "Alias"))
-take_slice = _slice
-
-
+take_first = op(
+    "select_first(Tensor(a) self, int index) -> Tensor(a)",
+    kernel=lambda self, index: views.select(self, 0, index), kind="linear", function=False,
+    method=False, node="SelectBackward0",
+    d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, (index, ...)),
+    batch=lambda size, dims, self, index: (
+        basic_view(movedim(self, dims[0], 0), (slice(None), index, ...)), 0),
+    as_calls=as_single_views, doc="The slice at `index` of the first dimension.").op.call
+_select, _unsqueeze = _declare_view("Select"), _declare_view("Unsqueeze")
+take_slice = _slice = _declare_view("Slice", Shown(
+    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
+    "-> Tensor(a)", lambda self, index: (found := slice_at(index, self.ndim)) and (self, *found),
+    run=cut))
+_alias = _declare_view("Alias", Shown("alias(Tensor(a) self) -> Tensor(a)", lambda self: (self,)))
 _WHOLE = slice(None)
 
 

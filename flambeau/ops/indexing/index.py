@@ -12,14 +12,13 @@ import numpy as np
 from flambeau._support.source_locations import bump, native
 from flambeau.core import overrides
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, array_strides, plain, tensor_types
 from flambeau.core.views import check_inplace
+from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
-from flambeau.ops.factory.create import full
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.basic import (
     _alias,
@@ -30,11 +29,11 @@ from flambeau.ops.indexing.basic import (
     take_first,
 )
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
+from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import expand_to, movedim, unsqueeze
-from flambeau.schema.errors import type_name as type_name_of
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -229,24 +228,32 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
     return result, 0
 
 
-@linear(_take, tensors=("tensors",), params=("where",), variadic=True, method=False,
-        namespace=None, name="index", node_name="IndexBackward0", nondiff="tensors_from1",
-        batch=_take_batched,
-        unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
-                                           for t in tensors[1:]),
-        vjp=lambda grad, tensors_from1, tensors_shapes, where: [
-            put_at(new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
-            *[None] * len(tensors_from1)],
-        jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where))
-def take_many(tensors: Any, where: tuple[int, ...]) -> Any:
-    """The elements of the first tensor that the others index."""
-    return tuple(tensors), where
+def _spread(tensors: Any, where: Any) -> list[Any]:
+    """One index, or None, for each dimension."""
+    found: list[Any] = []
+    for index, at in zip(tensors, where):
+        found += [None] * (at - len(found)) + [index]
+    return found
 
 
-take_many.op.saved_as = {
-    "indices": lambda tensors_from1, where: tuple([
-        tensors_from1[where.index(i)] if i in where else None for i in range(where[-1] + 1)]),
-    "self_sym_sizes": lambda tensors_shapes: tuple(tensors_shapes[0])}
+take_many = op(
+    "index(Tensor[] tensors, int[] where) -> Tensor", kernel=_take, kind="linear", function=False,
+    method=False, nondiff="tensors_from1", batch=_take_batched,
+    unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
+                                       for t in tensors[1:]),
+    vjp=lambda grad, tensors_from1, tensors_shapes, where: [
+        put_at(new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
+        *[None] * len(tensors_from1)],
+    jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where),
+    shown=(Shown("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+                 lambda tensors, where: (tensors[0], _spread(tensors[1:], where)),
+                 run=lambda self, indices: self[tuple([slice(None) if i is None else i
+                                                       for i in indices])]),),
+    saved_as={"indices": lambda tensors_from1, where: tuple([
+                  tensors_from1[where.index(i)] if i in where else None
+                  for i in range(where[-1] + 1)]),
+              "self_sym_sizes": lambda tensors_shapes: tuple(tensors_shapes[0])},
+    doc="The elements of the first tensor that the others index.")
 
 
 def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
@@ -325,14 +332,16 @@ def _ranked(tensor: Tensor, rank: int) -> Tensor:
     return reshape(tensor, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
 
 
-@linear(_put, tensors=("tensors",), params=("where", "accumulate"), variadic=True, method=False,
-        namespace=None, name="index_put_many", node_name="IndexPutBackward0", batch=_put_batched,
-        vjp=_put_gradients, nondiff="tensors_from2",
-        jvp=lambda tensors, tensors_t, where, accumulate: put_many(
-            (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate))
-def put_many(tensors: Any, where: tuple[int, ...], accumulate: bool) -> Any:
-    """The first tensor with the second where the others index; `accumulate` adds there."""
-    return tuple(tensors), where, accumulate
+put_many = op(
+    "index_put_many(Tensor[] tensors, int[] where, bool accumulate) -> Tensor", kernel=_put,
+    kind="linear", function=False, method=False, node="IndexPutBackward0", batch=_put_batched,
+    vjp=_put_gradients, nondiff="tensors_from2", overlap="index",
+    jvp=lambda tensors, tensors_t, where, accumulate: put_many(
+        (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate),
+    shown=(Shown("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
+                 "-> Tensor", lambda tensors, where, accumulate: (
+                     tensors[0], _spread(tensors[2:], where), tensors[1], accumulate)),),
+    doc="The first tensor with the second where the others index; `accumulate` adds there.")
 
 
 def put_at(self: Tensor, indices: Any, where: Any, values: Tensor, accumulate: bool) -> Tensor:
@@ -351,16 +360,13 @@ def _check_values(input: Tensor, values: Tensor, indices: list[Tensor],
                            f"{type_name(values.dtype)} for the source.")
 
 
-@composite(method=True, inplace=True)
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+@op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    inplace=True, inplace_function=True, out=False, overlap="index anywhere", explicit=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool) -> Tensor:
     """`input` with `values` at `indices` (a tuple of index tensors, one a dimension).
 
     With `accumulate`, values are added, and those for one place add up.
     """
-    for position, i in enumerate(indices):
-        if i is not None and not isinstance(i, Tensor):
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got "
-                            f"{type_name_of(i)}")
     advanced = [None if i is None else _normal_tensor(i) for i in indices]
     if len(advanced) > input._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
@@ -409,7 +415,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = _filling(view, value, indices, where,
                          index if isinstance(index, tuple) else (index,))
     else:
-        value = _without_ones(value)
+        value = without_ones(value)
         _check_values(view, value, indices, where)
     if not recorded and not interceptors and all(type(t) in plain
                                                  for t in (view, value, *indices)):
@@ -418,12 +424,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         _put_into(view._array, value._array, [i._array for i in indices], where, False)
         bump(view)
         return
-    _put_inplace(view, value, tuple(indices), where)
-
-
-@composite(namespace=None, name="put_at_", inplace=True)
-def _put_functional(input: Tensor, value: Tensor, indices: Any, where: Any) -> Tensor:
-    return put_at(input, indices, where, value, False)
+    view.index_put_(_spread(indices, where), value)
 
 
 def _is_mask(indices: list[Tensor]) -> bool:
@@ -444,43 +445,6 @@ def _keeps_all(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     """Does the basic part of an index change nothing?"""
     return None not in basic and len(basic) == len(shape) + 1 and all(
         type(item) is slice and is_whole(item, n) for item, n in zip(basic, shape))
-
-
-def as_value(value: Any, target: Tensor) -> Tensor:
-    """What is assigned, as a tensor."""
-    if isinstance(value, Tensor):
-        return value
-    own = target.dtype
-    if isinstance(value, (np.integer, np.bool_)):
-        value = value.item()
-    if not isinstance(value, (int, float, complex)):
-        raise TypeError(f"can't assign a {type_name_of(value)} to a torch.{type_name(own)}Tensor")
-    if isinstance(value, int) and not -2**63 <= value < 2**63:
-        raise ValueError("Overflow when unpacking long long")
-    return full((), value, dtype=own)
-
-
-def _without_ones(value: Tensor) -> Tensor:
-    """A value to be assigned, without leading dimensions of 1."""
-    shape = value._array.shape
-    ones = next((i for i, n in enumerate(shape) if n != 1), len(shape))
-    return reshape(value, shape[ones:]) if ones else value
-
-
-def _put_inplace(view: Tensor, value: Tensor, indices: Any, where: Any) -> None:
-    _put_functional.op.inplace_op.function(view, value, indices, where)
-
-
-def assign(view: Tensor, value: Tensor) -> None:
-    """A view is copied to, or filled with a tensor of one element that has no dimensions."""
-    shape, target = value._array.shape, view._array.shape
-    if shape == target:
-        view.copy_(value)
-    elif not shape:
-        view.fill_(value)
-    else:
-        value = _without_ones(value)
-        view.copy_(value if value._array.shape == target else value.expand(target))
 
 
 def delitem(self: Tensor, index: Any) -> None:
@@ -504,7 +468,6 @@ def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     if interceptors or type(like) not in plain:
         return like.new_zeros(shape)
     return zeros(shape, dtype=like.dtype, device=like._device)
-
 
 
 __all__ = ["getitem", "setitem", "tensor_types"]

@@ -10,7 +10,7 @@ from flambeau import kernels
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -118,12 +118,31 @@ def _check_mm(self: Tensor, mat2: Tensor) -> Any:
     return self, mat2
 
 
+# Derivatives by PyTorch's ops, as modes that look below autograd are shown them.
+
+def by_first(grad: Tensor, b: Tensor) -> Tensor:
+    """The gradient of the product a b of matrices in a."""
+    return grad.mm(adjoint(b))
+
+
+def by_second(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The gradient of a b in b; if b lies transposed in memory, so does the gradient."""
+    lies_transposed = b.stride() == (1, b.shape[0]) and 1 not in b.shape
+    return grad.t().mm(conj(a)).t() if lies_transposed else adjoint(a).mm(grad)
+
+
+def _mm_grads(grad: Tensor, needs: Any, self: Tensor, mat2: Tensor) -> tuple[Any, Any]:
+    second = by_second(grad, self, mat2) if needs[1] else None
+    return by_first(grad, mat2) if needs[0] else None, second
+
+
 mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm, kernel_checks=True,
         canonical=_check_mm, kind="multilinear", core="(n,k),(k,m)->(n,m)",
         refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
         d_self=lambda grad, mat2: mm(grad, adjoint(mat2)),
         d_mat2=lambda grad, self: mm(adjoint(self), grad),
         batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
+        shown=(Shown("mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads),),
         doc="""The product of two matrices.
 
     >>> import flambeau
@@ -423,13 +442,27 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     return input, weight, bias
 
 
+def _as_addmm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    """A linear layer as PyTorch computes it: rows times the transposed weight."""
+    from flambeau.ops.linalg.added_products import addmm
+    if weight.ndim != 2 or (bias is not None and bias.ndim != 1) or input.ndim < 2:
+        return NotImplemented if input.ndim != 1 or weight.ndim != 2 else _as_addmm(
+            input.unsqueeze(0), weight, bias).squeeze(0)
+    if bias is None:
+        return input.matmul(weight.t())
+    if input.ndim == 2:
+        return addmm(bias, input, weight.t())
+    rows = input.reshape(-1, input.shape[-1])
+    return addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
+
+
 linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             namespace="nn.functional", method=False, kernel=_affine_kernel, kernel_checks=True,
             canonical=_check_linear, core="(k),(m,k),(m)->(m)", node="AddmmBackward0",
             refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
             d_input=lambda grad, weight: matmul(grad, conj(weight)),
             d_weight=lambda grad, input: _to_weight(grad, input),
-            d_bias=lambda grad: grad, batch=_linear_batched,
+            d_bias=lambda grad: grad, batch=_linear_batched, as_calls=_as_addmm,
             jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(
                 linear(input_t, weight, bias_t), linear(input, weight_t)),
             doc="""y = x Wᵀ + b: `input` (…, k), `weight` (m, k), `bias` (m) give (…, m).

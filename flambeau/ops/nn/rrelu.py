@@ -13,7 +13,8 @@ from flambeau.ops.nn.activation import REAL, leaky_relu
 from flambeau.ops.node_names import one_node
 from flambeau.ops.random.sampling import sampled, sampler
 
-_rrelu_slopes = sampler("rrelu", rrelu_slopes, params=("lower", "upper"))
+_rrelu_slopes = sampler("rrelu", rrelu_slopes, "Tensor self", "Scalar lower",
+                         "Scalar upper")
 
 
 @one_node(name="RreluWithNoiseBackward0")

@@ -6,8 +6,9 @@ from math import log as number_log
 from math import sqrt as number_sqrt
 
 from flambeau import kernels
-from flambeau.core.op import over
+from flambeau.core.op import conjugate, over
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import Shown, op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.pointwise.arithmetic import mul, neg, rsqrt
@@ -49,7 +50,14 @@ sqrt = pointwise("sqrt(Tensor self)", refuses=("sqrt_vml_cpu", ""), kernel=kerne
                  doc="The square root.")
 sigmoid = pointwise("sigmoid(Tensor self)", kernel=kernels.sigmoid, floating=True,
                     aliases=("special_expit(Tensor self) -> Tensor",),
+                    shown=(Shown("sigmoid(Tensor self) -> Tensor", grads=lambda grad, result: (
+                        sigmoid_backward(grad, result))),),
                     d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
+sigmoid_backward, tanh_backward = (
+    op(f"{name}_backward(Tensor grad_output, Tensor output) -> Tensor", function=False,
+       method=False, explicit=True, body=lambda grad, output, _slope=slope: (
+           grad * conjugate(_slope(output))), doc=f"The gradient of `{name}`, of its result.")
+    for name, slope in (("sigmoid", lambda y: (1 - y) * y), ("tanh", lambda y: 1 - y * y)))
 
 # ---- trigonometry -------------------------------------------------------------------------------
 
@@ -88,6 +96,8 @@ cosh = pointwise("cosh(Tensor self)", kernel=kernels.cosh, floating=True, d=lamb
                  doc="The hyperbolic cosine.")
 tanh = pointwise("tanh(Tensor self)", refuses=("tanh_vml_cpu", ""), kernel=kernels.tanh,
                  floating=True, d=lambda result: 1 - result * result,
+                 shown=(Shown("tanh(Tensor self) -> Tensor", grads=lambda grad, result: (
+                     tanh_backward(grad, result))),),
                  doc="The hyperbolic tangent.")
 asinh = pointwise("asinh(Tensor self)", kernel=kernels.arcsinh, floating=True,
                   d=lambda self: rsqrt(self * self + 1),

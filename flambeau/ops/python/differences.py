@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.op import composite
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -138,9 +137,17 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tens
 # ---- derivatives --------------------------------------------------------------------------------
 
 
-@composite
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None,
-             edge_order: int = 1) -> tuple[Tensor, ...]:
+_GRID = (("scalarint", "Scalar? spacing=None, int? dim=None"),
+         ("scalararray", "Scalar spacing, int[] dim"), ("array", "int[] dim"),
+         ("scalarrayint", "Scalar[] spacing, int? dim=None"),
+         ("scalarrayarray", "Scalar[] spacing, int[] dim"),
+         ("tensorarrayint", "Tensor[] spacing, int? dim=None"),
+         ("tensorarray", "Tensor[] spacing, int[] dim"))
+
+
+@op(*[f"gradient.{name}(Tensor self, *, {grid}, int edge_order=1) -> Tensor[]"
+      for name, grid in _GRID], method=False, out=False)
+def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Tensor, ...]:
     """The derivative along each dimension by second-order differences, of samples on a grid.
 
     `spacing` is the distance of the samples: one number, one a dimension, or their coordinates.

@@ -1,17 +1,12 @@
 """Facts about this build and process, and arithmetic that sizes share with numbers."""
 from __future__ import annotations
 
-from math import floor, isfinite, trunc
+from math import trunc
 from typing import Any
 
-import numpy as np
-
 from flambeau._support.c_functions import takes_nothing
-from flambeau.core.dtypes import as_numpy_dtype, default_float
-from flambeau.core.op import composite, public
-from flambeau.core.tensor import Tensor
+from flambeau.core.op import public
 from flambeau.core.type_info import contiguous_format
-from flambeau.dispatch.factory import finish
 
 has_lapack = has_openmp = has_spectral = True
 has_mkl = False
@@ -83,40 +78,6 @@ def set_default_tensor_type(t: Any, /) -> None:
     if d is None:
         raise TypeError(f"invalid type object: {t!r}")
     flambeau.set_default_dtype(d)
-
-
-@composite
-def range(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
-          layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """start, start + step, … up to `end`, which is included; `arange` is what others have.
-
-    >>> import flambeau, warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     flambeau.range(1, 3)
-    tensor([1., 2., 3.])
-    """
-    import warnings
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its "
-                  "behavior is inconsistent with Python's range builtin. Instead, use "
-                  "torch.arange, which produces values in [start, end).", UserWarning,
-                  stacklevel=3)
-    if end is None:
-        start, end = 0, start
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (isfinite(start) and isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = floor((end - start) / step) + 1
-    target = as_numpy_dtype(dtype) or default_float()
-    values = (start + np.arange(count, dtype=np.float64) * step).astype(target)
-    result = finish(values, device, requires_grad)
-    if out is None:
-        return result
-    from flambeau.core.op import into
-    return into(out, range.op, result)
 
 
 for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads, sym_int,

@@ -32,6 +32,7 @@ from flambeau.core.tensor import (
     plain,
     wrap,
 )
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
@@ -427,6 +428,10 @@ def item(self: Tensor) -> Any:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     return array.item()
+
+
+op("_local_scalar_dense(Tensor self) -> Scalar", function=False, method=False, out=False,
+   body=lambda self: self.item(), doc="The one element of `self`.")
 
 
 @member("tolist(Tensor self) -> object", function=False, in_c=_in_c("tolist"))

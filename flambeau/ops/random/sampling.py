@@ -12,18 +12,17 @@ import numpy as np
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors
-from flambeau.core.op import class_name, composite, primitive
+from flambeau.core.op import class_name
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_error, extents_of
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import op
-from flambeau.dispatch.factory import finish, type_of_out
+from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.factory import OPTIONS, finish
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
-from flambeau.ops.coercion import store, values_below
+from flambeau.ops.coercion import values_below
 from flambeau.ops.pointwise.arithmetic import mul
-from flambeau.ops.random.draws import fill_out
 from flambeau.ops.random.fills import (
     SAME_BATCHED,
     bernoulli_fill,
@@ -46,8 +45,8 @@ def sampled(sampler: Any, *canonical: Any) -> Tensor:
     """Call a sampler, on tensors of one shape, as each level of vmap wants it."""
     level = vmap_level() if interceptors else None
     if level is None:
-        return sampler.call(*canonical)
-    pairs = [level.unwrap(t) for t in sampler.inputs(canonical)]
+        return sampler(*canonical)
+    pairs = [level.unwrap(t) for t in sampler.op.inputs(canonical)]
     if level.randomness == "same":
         if any(bdim is not None for _, bdim in pairs):
             raise RuntimeError(SAME_BATCHED)
@@ -59,29 +58,34 @@ def _sampled_whole(sampler: Any, canonical: Any, level: Any, pairs: Any) -> Tens
     whole = [movedim(value, bdim, 0) if bdim is not None
              else expand_to(value, (level.size, *value._array.shape))
              for value, bdim in pairs]
-    return level.wrap(sampled(sampler, *sampler.with_inputs(canonical, whole)), 0)
+    return level.wrap(sampled(sampler, *sampler.op.with_inputs(canonical, whole)), 0)
 
 
-def sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",
-             params: tuple[str, ...] = (), **rules: Any) -> Any:
-    """Declare a sampler: `kernel(stream, *arrays, *params)`, called with a generator in front of
-    the params. Gradients that no rule gives are zero."""
-    rules = {f"d_{t}": 0 for t in tensors} | rules
+def sampler(name: str, kernel: Any, *parameters: str, shown: str = "", node: str = "",
+            **rules: Any) -> Any:
+    """Declare a sampler: `kernel(stream, *arrays, *numbers)`, of the `parameters`, tensors first;
+    it is `shown` as that overload. Gradients that no rule gives are zero."""
+    own = parameters or ("Tensor self",)
+    tensors = [p.partition(" ")[2] for p in own if p.startswith("Tensor")]
+    n = len(tensors)
 
     def run(*args: Any) -> Any:
-        n = len(tensors)
         return kernel(stream_of(args[n], name), *args[:n], *args[n + 1:])
-    declare = primitive(run, tensors=tensors, params=("generator", *params), name=f"_{name}_sample",
-                        namespace=None, method=False, node_name=node_name or class_name(name),
-                        **rules)
-    return declare(lambda *canonical: canonical).op
+    takes = ", ".join([*own[:n], "Generator? generator", *own[n:]])
+    return op(f"_{name}_sample({takes}) -> Tensor", kernel=run, function=False, method=False,
+              node=node or class_name(name), shown=(Shown(f"{shown} -> Tensor"),) if shown else (),
+              **{f"d_{t}": 0 for t in tensors} | rules)
 
 
 _bernoulli = sampler(
-    "bernoulli", lambda stream, p: kernels.bernoulli_each(stream, np.empty(p.shape, p.dtype), p))
-_poisson = sampler("poisson", kernels.poisson)
-_binomial = sampler("binomial", kernels.binomial, ("count", "prob"))
-_multinomial = sampler("multinomial", kernels.multinomial, params=("n", "replacement"))
+    "bernoulli", lambda stream, p: kernels.bernoulli_each(stream, np.empty(p.shape, p.dtype), p),
+    shown=f"bernoulli(Tensor self, *, {_GENERATOR})")
+_poisson = sampler("poisson", kernels.poisson, shown=f"poisson(Tensor self, {_GENERATOR})")
+_binomial = sampler("binomial", kernels.binomial, "Tensor count", "Tensor prob",
+                    shown=f"binomial(Tensor count, Tensor prob, {_GENERATOR})")
+_multinomial = sampler("multinomial", kernels.multinomial, "Tensor self", "int num_samples",
+                       "bool replacement", shown="multinomial(Tensor self, SymInt num_samples, "
+                       f"bool replacement=False, *, {_GENERATOR})")
 
 
 def _normal(stream: kernels.Stream, shape: tuple[int, ...], target: np.dtype,
@@ -106,16 +110,19 @@ def _wide(array: np.ndarray) -> np.ndarray:
 
 _normal_of_means = sampler(
     "normal_of_means", lambda stream, mean, std: _moved(
-        _normal(stream, mean.shape, mean.dtype, std), mean),
-    ("mean",), "NormalBackward1", ("std",))
+        _normal(stream, mean.shape, mean.dtype, std), mean), "Tensor mean", "float std",
+    shown=f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR})",
+    node="NormalBackward1")
 _normal_of_deviations = sampler(
     "normal_of_deviations", lambda stream, std, mean: _moved(
         _scaled(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
-    ("std",), "NormalBackward2", ("mean",))
+    "Tensor std", "float mean",
+    shown=f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR})", node="NormalBackward2")
 _normal_of_both = sampler(
     "normal_of_both", lambda stream, mean, std: _moved(
-        _scaled(_normal(stream, mean.shape, mean.dtype), std), mean),
-    ("mean", "std"), "NormalBackward3")
+        _scaled(_normal(stream, mean.shape, mean.dtype), std), mean), "Tensor mean", "Tensor std",
+    shown=f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
+    node="NormalBackward3")
 
 
 def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | None:
@@ -125,10 +132,6 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
     array = input._array
     return finish(meta.hollow(array.shape if shape is None else shape, dtype or array.dtype),
                   input._device)
-
-
-def _given(result: Tensor, out: Any, function: Any, read: Any = ()) -> Tensor:
-    return result if out is None else store(out, function.op, result, read)
 
 
 @op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True, overlap="element")
@@ -240,10 +243,23 @@ def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-@composite
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
-           dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-           requires_grad: bool = False) -> Tensor:
+_OVERLOADS = (
+    f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR}) -> Tensor",
+    f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR}) -> Tensor",
+    f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR}) -> Tensor",
+    f"normal.float_float(float mean, float std, SymInt[] size, *, {_GENERATOR}, {OPTIONS}) -> "
+    "Tensor")
+
+
+def _with_tensors(*arguments: Any) -> Any:
+    """Modes that look below autograd see the sample of which these are the means or deviations."""
+    return NotImplemented if arguments[3] is not None else normal.op.body(*arguments)
+
+
+@op(*_OVERLOADS, method=False, overlap="element", as_calls=_with_tensors,
+    out_speaker="aten::normal", typed_by_out=True)
+def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: Any, device: Any,
+           pin_memory: Any, requires_grad: Any) -> Tensor:
     """Normal numbers: of the means and deviations in two tensors that broadcast, of one tensor and
     one number, or of two numbers and a `size`.
 
@@ -252,29 +268,21 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     tensor([1., 2.])
     """
     if size is not None:
-        mean, std = (v.item() if isinstance(v, Tensor) else v for v in (mean, std))
-        shape = extents_of(size)
-        target = type_of_out(out, as_numpy_dtype(dtype)) if out is not None else \
-            as_numpy_dtype(dtype) or default_float()
-        fill = normal_fill(target, mean, std, generator)
-        return drawn(shape, target, fill, device, requires_grad=requires_grad) if out is None \
-            else fill_out("normal", out, shape, fill)
-    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
-        raise TypeError("normal() received an invalid combination of arguments: of two numbers, it "
-                        "needs a size")
+        target = as_numpy_dtype(dtype) or default_float()
+        return drawn(extents_of(size), target, normal_fill(target, mean, std, generator), device,
+                     requires_grad=bool(requires_grad))
     target = (mean if isinstance(mean, Tensor) else std)._array.dtype
     if target not in dtypes.FLOATING:
         raise no_kernel("normal_kernel_cpu", target)
     _check_deviation(std)
     if not isinstance(std, Tensor):
-        op, canonical = _normal_of_means, (mean, generator, float(std))
+        sampler, canonical = _normal_of_means, (mean, generator, float(std))
     elif not isinstance(mean, Tensor):
-        op, canonical = _normal_of_deviations, (std, generator, float(mean))
+        sampler, canonical = _normal_of_deviations, (std, generator, float(mean))
     else:
-        op, canonical = _normal_of_both, (*_aligned(mean, std), generator)
+        sampler, canonical = _normal_of_both, (*_aligned(mean, std), generator)
     result = _on_meta(canonical[0], None, target)
-    return _given(sampled(op, *canonical) if result is None else result, out, normal,
-                  canonical)
+    return sampled(sampler, *canonical) if result is None else result
 
 
 def _check_deviation(std: Any) -> None:
@@ -283,9 +291,6 @@ def _check_deviation(std: Any) -> None:
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if std._device is devices.cpu and not (values_below(std) >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif isinstance(std, (tuple, list)):
-        raise TypeError("normal() received an invalid combination of arguments - got (Tensor, "
-                        f"{type(std).__name__})")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
@@ -294,8 +299,9 @@ def _check_deviation(std: Any) -> None:
 
 
 _gamma = sampler("standard_gamma", kernels.standard_gamma,
-                  d_self=lambda grad, self, result: mul(
-                      grad, _standard_gamma_grad(self, result)))
+                 shown=f"_standard_gamma(Tensor self, {_GENERATOR})",
+                 d_self=lambda grad, self, result: mul(
+                     grad, _standard_gamma_grad(self, result)))
 
 
 def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -305,7 +311,8 @@ def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return _dirichlet_grad(result, self, total) * (grad - outcome)
 
 
-_dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back)
+_dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back,
+                     shown=f"_sample_dirichlet(Tensor self, {_GENERATOR})")
 
 
 @op(f"_standard_gamma(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False)

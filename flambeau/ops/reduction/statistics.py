@@ -9,11 +9,11 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite
 from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import zeros_like
@@ -25,6 +25,7 @@ from flambeau.ops.pointwise.comparison import isnan, logical_not
 from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
 from flambeau.ops.pointwise.elementary import sqrt
+from flambeau.ops.python.methods import adopt
 from flambeau.ops.reduction.minmax import evenly
 from flambeau.ops.reduction.sort import sort
 from flambeau.ops.reduction.sums import count, mean, restore, sum
@@ -137,7 +138,7 @@ vector_norm = op(
     """)
 
 
-@composite(method=True)
+@python_function
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
          dtype: Any = None) -> Tensor:
     """The vector norm of order `p` of all elements, or along `dim`; "nuc" is the nuclear norm of
@@ -157,18 +158,29 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
-@composite
-def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False, *,
-                   out: Any = None) -> Tensor:
+class Norm:
+    """What PyTorch too writes in Python."""
+
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+             ) -> Tensor:
+        """See `flambeau.norm`."""
+        return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+adopt(Norm)
+
+
+@op("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", method=False)
+def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The square root of the sum of squares along `dim`; an older name."""
-    return vector_norm(input, 2, dim, keepdim, out=out)
+    return vector_norm(self, 2, dim, keepdim)
 
 
-@composite
-def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *,
-                 out: Any = None) -> Tensor:
+@op("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+    "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", method=False)
+def nuclear_norm(self: Tensor, keepdim: bool, dim: Any) -> Tensor:
     """The sum of the singular values; an older name of `linalg.matrix_norm(ord="nuc")`."""
-    return norm(input, "nuc", dim, keepdim, out=out)
+    return norm(self, "nuc", dim or (-2, -1), keepdim)
 
 
 def _dist(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:

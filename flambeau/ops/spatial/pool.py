@@ -13,7 +13,7 @@ import numpy as np
 
 import flambeau
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import linear, public
+from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -59,22 +59,20 @@ def leading(call: Any) -> Any:
 # ---- taking from, and adding to, given places ----------------------------------------------------
 
 
-@linear(lambda self, indices, dims: kernels.max_unpool_backward(self, indices, dims),
-        tensors=("self", "indices"), method=False, namespace=None,
-        d_self=lambda grad, indices, self_shape, dims: add_at(grad, indices, self_shape, dims),
-        batch=leading(lambda: take_at))
-def take_at(input: Tensor, indices: Tensor, dims: int) -> Any:
-    """The elements of images, over the last `dims` dimensions, at flat `indices`."""
-    return input, indices, dims
-
-
-@linear(lambda self, indices, shape, dims: kernels.max_pool_backward(self, indices, shape, dims),
-        tensors=("self", "indices"), shapes="shape", method=False, namespace=None,
-        node_name="MaxPool2DWithIndicesBackwardBackward0",
-        d_self=lambda grad, indices, dims: take_at(grad, indices, dims))
-def add_at(input: Tensor, indices: Tensor, shape: Any, dims: int) -> Any:
-    """The transpose of `take_at`: images of `shape`, zero but where `indices` say."""
-    return input, indices, shape, dims
+take_at = op(
+    "take_at(Tensor self, Tensor indices, int dims) -> Tensor",
+    kernel=lambda self, indices, dims: kernels.max_unpool_backward(self, indices, dims),
+    kind="linear", function=False, method=False,
+    d_self=lambda grad, indices, self_shape, dims: add_at(grad, indices, self_shape, dims),
+    batch=leading(lambda: take_at),
+    doc="The elements of images, over the last `dims` dimensions, at flat `indices`.")
+add_at = op(
+    "add_at(Tensor self, Tensor indices, SymInt[] shape, int dims) -> Tensor",
+    kernel=lambda self, indices, shape, dims: kernels.max_pool_backward(self, indices, shape, dims),
+    kind="linear", function=False, method=False, sizes="shape",
+    node="MaxPool2DWithIndicesBackwardBackward0",
+    d_self=lambda grad, indices, dims: take_at(grad, indices, dims),
+    doc="The transpose of `take_at`: images of `shape`, zero but where `indices` say.")
 
 
 # ---- maxima --------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class ConjugateView(Tensor):
         return dispatch(Tensor.__getitem__, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from flambeau.ops.indexing.index import as_value, assign
+        from flambeau.ops.indexing.values import as_value, assign
         part = self[index]
         if type(part) is ConjugateView:
             assign(part, as_value(value, self))

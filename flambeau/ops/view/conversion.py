@@ -11,7 +11,6 @@ import numpy as np
 from flambeau._support.source_locations import counter_of, native
 from flambeau.core import devices, dtypes, late_bound, overrides, type_info
 from flambeau.core.modes import interceptors, levels
-from flambeau.core.op import primitive
 from flambeau.core.tensor import Tensor, plain
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
@@ -208,10 +207,9 @@ _without("ipu", RuntimeError, "PyTorch is not linked with support for ipu device
 # ---- outside of the graph ------------------------------------------------------------------------
 
 
-@primitive(lambda self: self[...], method=False, namespace=None, d_self=None, shares=True,
-           batch=lambda size, dims, self: (detached(self), dims[0]), name="detach")
-def detached(input: Tensor) -> Any:
-    return (input,)
+detached = op(
+    "detach(Tensor self) -> Tensor", kernel=lambda self: self[...], function=False, method=False,
+    shares=True, differentiable=False, batch=lambda size, dims, self: (detached(self), dims[0]))
 
 
 @member("detach(Tensor self) -> Tensor",

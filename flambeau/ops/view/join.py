@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import default_float, from_numpy_dtype
-from flambeau.core.op import linear
 from flambeau.core.promotion import convert
 from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
@@ -281,11 +280,10 @@ def _blocks_of_each(size: int, dims: Any, tensors: Any) -> Tensor:
     return cat(bands, 1)
 
 
-@linear(rearranging.block_diag, tensors=("tensors",), params=(), variadic=True, method=False,
-        namespace=None, name="_block_diag", node_name="BlockDiagBackward0", vjp=_blocks_back,
-        batch=lambda size, dims, tensors: (_blocks_of_each(size, dims, tensors), 0))
-def _block_diag(tensors: Any) -> Any:
-    return (tuple(tensors),)
+_block_diag = op(
+    "_block_diag(Tensor[] tensors) -> Tensor", kernel=rearranging.block_diag, kind="linear",
+    function=False, method=False, node="BlockDiagBackward0", vjp=_blocks_back,
+    batch=lambda size, dims, tensors: (_blocks_of_each(size, dims, tensors), 0))
 
 
 @python_function
@@ -297,7 +295,7 @@ def block_diag(*tensors: Any) -> Tensor:
         if t._array.ndim > 2:
             raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
                                f"Input {i} has {t._array.ndim} dimensions")
-    return _block_diag.op.call(tuple(together(*tensors)))
+    return _block_diag(tuple(together(*tensors)))
 
 
 @python_function

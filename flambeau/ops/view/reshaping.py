@@ -12,7 +12,7 @@ from flambeau.core.op import table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, plain
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import Shown, op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import views
 from flambeau.kernels.complex import reinterpreted
@@ -66,6 +66,7 @@ view = op(
 reshape_alias = op(
     "reshape_alias(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     kernel=views.view, kind="linear", sizes="size", function=False, method=False,
+    shown=(Shown("view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),),
     d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
     doc="`view` as a part of `reshape`.")
 unsafe_view = op(

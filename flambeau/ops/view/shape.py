@@ -8,11 +8,11 @@ from math import prod
 from typing import Any
 
 from flambeau._support.settings import warn_once
-from flambeau.core import late_bound
+from flambeau.core import engine, late_bound
 from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, plain
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.rearranging import embedded_slices
@@ -56,6 +56,9 @@ permute_to = permute.op.call
 transpose = op(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     kernel=views.transpose, kind="linear", dims="dim0 dim1",
+    shown=(Shown("t(Tensor(a) self) -> Tensor(a)",          # formulas of derivatives say so
+                 lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
+                 run=lambda self: self.t()),),
     aliases=("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
              "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
     d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),

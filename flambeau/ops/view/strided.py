@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import linear
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, array_offset, array_strides, plain
 from flambeau.dispatch.declaration import op
@@ -123,14 +122,13 @@ def _by_memory_batched(size: int, dims: Any, self: Tensor, source: Geometry, tar
     return by_memory(movedim(self, dims[0], 0), *more), 0
 
 
-@linear(kernels.by_memory, method=False, namespace=None, node_name="AsStridedBackwardBackward0",
-        batch=_by_memory_batched, params=("source", "target", "shared"),
-        d_self=lambda grad, source, target, shared: by_memory(grad, target, source, shared))
-def by_memory(input: Tensor, source: Geometry, target: Geometry, shared: Any) -> Any:
-    """`input` added up into memory as `source` lies there, read as `target` does; of `shared`, one
-    of the two, the elements that are one in memory get equal parts."""
-    return input, source, target, shared
-
+by_memory = op(
+    "by_memory(Tensor self, object source, object target, object shared) -> Tensor",
+    kernel=kernels.by_memory, kind="linear", function=False, method=False,
+    node="AsStridedBackwardBackward0", batch=_by_memory_batched,
+    d_self=lambda grad, source, target, shared: by_memory(grad, target, source, shared),
+    doc="""`self` added up into memory as `source` lies there, read as `target` does; of `shared`,
+    one of the two, the elements that are one in memory get equal parts.""")
 
 # ---- writes as new tensors -----------------------------------------------------------------------
 
@@ -143,14 +141,14 @@ def _replaced_batched(size: int, dims: Any, self: Tensor, src: Tensor, window: G
     return replaced(self, src, _one_more(size, step, window), _one_more(size, step, own)), 0
 
 
-@linear(kernels.replaced, tensors=("self", "src"), method=False, namespace=None,
-        node_name="AsStridedScatterBackward0", batch=_replaced_batched,
-        d_self=lambda grad, src_shape, window, own: replaced(
-            grad, new_zeros(grad, src_shape), window, own),
-        d_src=lambda grad, window, own: by_memory(grad, own, window, None))
-def replaced(input: Tensor, src: Tensor, window: Geometry, own: Geometry) -> Any:
-    """`input` with `src` where `window` lies in its memory, which `own` describes."""
-    return input, src, window, own
+replaced = op(
+    "replaced(Tensor self, Tensor src, object window, object own) -> Tensor",
+    kernel=kernels.replaced, kind="linear", function=False, method=False,
+    node="AsStridedScatterBackward0", batch=_replaced_batched,
+    d_self=lambda grad, src_shape, window, own: replaced(
+        grad, new_zeros(grad, src_shape), window, own),
+    d_src=lambda grad, window, own: by_memory(grad, own, window, None),
+    doc="`self` with `src` where `window` lies in its memory, which `own` describes.")
 
 
 def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None
