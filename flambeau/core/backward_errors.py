@@ -28,7 +28,7 @@ def op_name(node: Any) -> str:
 
 def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
     """A saved tensor cannot be used: it was written to."""
-    if getattr(tensor, "_detached", False):
+    if tensor._detached:
         return RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. "
                             "with .detach_(). This is not supported, please use out-of-place "
                             "`.detach()` instead")

@@ -153,6 +153,7 @@ class Op:
     plan: Any                           # how a node saves what its formulas name, and for whom
     users: Any
     Backward: Any                       # the class of its nodes
+    inplace_op: Any = None              # the op of its in-place form
     inplace_node = ""                   # what the nodes of its in-place form are called, if not so
     body: Any                           # of a composite
     parts: Any = None                   # the same as the kernel, made of other ops

@@ -133,7 +133,7 @@ def is_half(d: np.dtype) -> bool:
     return d.itemsize == 2 and d in dtypes.FLOATING
 
 
-def convert(x: np.ndarray, target: np.dtype) -> np.ndarray:
+def convert(x: np.ndarray, target: np.dtype | type[np.generic]) -> np.ndarray:
     """`x` as `target`, as C converts numbers: no warning, no rounding, complex drops its imaginary
     part, and what is not zero is True. `x` itself if it has that type."""
     if x.dtype == target:

@@ -77,6 +77,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     _device = devices.cpu
     _names: Any = None
     _retains_grad = False
+    _detached = False                     # was its history cut off in place?
     _renewed: Any = None                  # by `set_`: the order before which this was another leaf
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
@@ -399,6 +400,12 @@ def alias(array: np.ndarray, cls: type) -> Any:
     tensor._array = array
     tensor._edge = tensor._base = tensor._counter = None
     return tensor
+
+
+def add_members(**members: Any) -> None:
+    """Make functions methods of `Tensor`, and properties its attributes."""
+    for name, member in members.items():
+        setattr(Tensor, name, member)
 
 
 def arrays_of(tensors: list[Tensor]) -> list[np.ndarray]:

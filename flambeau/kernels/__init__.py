@@ -5,6 +5,9 @@ families); where the C++ extension was built, its own version takes the twin's p
 same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the extension out.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from . import reductions, reference, statistics
 from ._extension import native as _native
 from ._extension import why_not as _why_not
@@ -27,6 +30,10 @@ def _choose():
             twin = getattr(module, name)
             space[name] = _native.adopt(name, twin) if _native is not None else twin
 
+
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Callable[..., Any]:
+        """The kernels that `_choose` finds."""
 
 _choose()
 if _native is not None:

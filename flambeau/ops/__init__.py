@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._support.late_families import find_missing, late_families
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, add_members
 
 # What declarations rely on while they are made comes before them, whatever the alphabet says.
 for _module in ("transforms.meta", "transforms.function_modes", "ops.misfit", "ops.coercion",
@@ -65,4 +65,4 @@ def _missing_method(self: Tensor, name: str) -> Any:
     return getattr(self, name) if find_missing(Tensor, name) is not None else None
 
 
-Tensor.__getattr__ = _missing_method
+add_members(__getattr__=_missing_method)

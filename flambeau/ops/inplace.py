@@ -61,7 +61,7 @@ def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> Non
     _check_fit(target, broadcast_shapes(*[a.shape for a in arrays]), found)
 
 
-def make_inplace(functional: Op) -> Callable[..., Any]:
+def make_inplace(functional: Op) -> Any:
     """`add_` from `add`: the same kernel, the same node, one more write counted."""
     op = Op(f"{functional.name}_", functional.kind, inplace=True, functional=functional,
             tensors=functional.tensors, arguments=functional.arguments,
@@ -139,7 +139,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if input._device is cpu:
         values = convert(values, memory.dtype)
         if type(input) in overrides.own_rules:
-            input._store(values)                # its memory does not hold what it shows
+            stand_in: Any = input               # its memory does not hold what it shows
+            stand_in._store(values)
         elif expanded:
             write_changes(functional.name, memory, memory.copy(), values)
         else:

@@ -23,6 +23,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._support.caching import cached
 from flambeau._support.scopes import within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
@@ -36,7 +37,7 @@ def _as_it_is(node: Node) -> Node:
     return node
 
 
-@functools.cache
+@cached
 def known_as(cls: type, name: str, differentiated: Any = None) -> type:
     """The class `cls` of nodes under another name, perhaps with edges for some inputs only."""
     members: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "unfold": _as_it_is,
@@ -107,7 +108,7 @@ def stand_for(result: Any, seen: Callable[[], tuple[Node, int]]) -> Any:
     return result
 
 
-@functools.cache
+@cached
 def _standing_for(cls: type) -> type:
     return type(cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__,
                                        "seen": lambda node, index: node.stands_for()})
@@ -193,7 +194,7 @@ def become(node: Any, result: Tensor) -> Node:
 # ---- second derivatives --------------------------------------------------------------------------
 
 
-@functools.cache
+@cached
 def _name_of_formula(cls: type[Node]) -> str:
     """The class of nodes that a formula itself has in PyTorch, where it is an op; else nothing."""
     from flambeau.autograd.saved_names import is_node_name

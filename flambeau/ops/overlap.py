@@ -11,7 +11,7 @@ from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, array_strides, plain
 
 slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the tensor shows of it
-slot = Tensor._array.__get__                # type: ignore[attr-defined]
+slot = Tensor._array.__get__
 
 # Ops that PyTorch warns of where they write to expanded tensors, and the indexing that is one of
 # them.

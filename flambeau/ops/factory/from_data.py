@@ -78,7 +78,7 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         if kind is np.str_ or kind is np.bytes_:
-            raise TypeError(f"new(): invalid data type 'numpy.{kind.__name__}'")
+            raise TypeError(f"new(): invalid data type 'numpy.{type(data).__name__}'")
         _check_readable(array)
         if target is not None and target != array.dtype:
             return _convert_new(array, target)

@@ -10,7 +10,7 @@ from flambeau.core import devices, dtypes
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, extents_of
-from flambeau.core.tensor import Tensor, alias
+from flambeau.core.tensor import Tensor, add_members, alias
 from flambeau.dispatch.declaration import Declaration
 from flambeau.dispatch.function import Function
 from flambeau.dispatch.members import member
@@ -53,7 +53,7 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return _legacy(Tensor, self.dtype, args, kwargs)
 
 
-Tensor.new = new                            # type: ignore[attr-defined]
+add_members(new=new)
 
 
 def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]

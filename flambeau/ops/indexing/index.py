@@ -13,7 +13,7 @@ from flambeau._support.source_locations import bump, native
 from flambeau.core import overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, array_strides, plain, tensor_types
+from flambeau.core.tensor import Tensor, add_members, array_strides, plain, tensor_types
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels import indexing, views
@@ -83,8 +83,8 @@ def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
     try:
         result = self[numpy_index(indices, where, self.ndim)]
     except IndexError as error:
-        found = shape_of_taken(self, indices, where)
-        if 0 not in found:
+        shape = shape_of_taken(self, indices, where)
+        if 0 not in shape:
             raise _out_of_bounds(self, indices, where, error) from None
         return np.empty(found, self.dtype)      # no place is looked at
     if result.ndim < 2 or (in_front and all(i.flags.c_contiguous for i in indices)):
@@ -180,7 +180,7 @@ def shape_of_taken(self: np.ndarray, indices: Any, where: Any) -> tuple[int, ...
     return (*kept[:before], *taken, *kept[before:])
 
 
-def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError) -> IndexError:
+def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: Exception) -> Exception:
     ordinal = 0                         # among the indices, where a mask is one for each dimension
     for index, at in zip(indices, where):
         if index.dtype.kind == "b":
@@ -459,8 +459,7 @@ for _name, _function in (("getitem", _getitem), ("setitem", _setitem)):
 if native is not None:                      # C does it for plain tensors without a history
     getitem, setitem = native.make_indexing(
         _getitem, _setitem, take_first, _select, _slice, _unsqueeze, _alias, take_many.op.call)
-Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
-Tensor.__delitem__ = delitem                # type: ignore[attr-defined]
+add_members(__getitem__=getitem, __setitem__=setitem, __delitem__=delitem)
 
 
 def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -68,8 +68,8 @@ def _in_single(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha:
     """Half types, and narrower ones, in single precision, rounded once."""
     if a.dtype.itemsize > 2 or a.dtype not in FLOATING:
         return _weighted(self, product(a, b, name), beta, alpha)
-    wide = [convert(x, _SINGLE) for x in (self, a, b)]
-    return convert(_in_single(*wide, beta, alpha), a.dtype)
+    self, left, right = (convert(x, _SINGLE) for x in (self, a, b))
+    return convert(_in_single(self, left, right, beta, alpha), a.dtype)
 
 
 def _check_factors(self: np.ndarray, a: np.ndarray, b: np.ndarray, shape: tuple[int, ...]) -> None:

@@ -35,7 +35,7 @@ def einsum(*args: Any) -> Tensor:
     """
     if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (tuple, list)):
         args = (args[0], *args[1])          # so that overrides see the operands, not a list
-    return _einsum(*args)
+    return _declared(*args)
 
 
 def _einsum(*args: Any) -> Tensor:
@@ -45,7 +45,7 @@ def _einsum(*args: Any) -> Tensor:
     if isinstance(args[0], Tensor):
         inputs, output, operands = _from_lists(args)
     else:
-        operands = args[1:]
+        operands = list(args[1:])
         inputs, output = _parse(args[0])
     for i, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
@@ -59,9 +59,10 @@ def _einsum(*args: Any) -> Tensor:
 
 
 _einsum.__doc__ = einsum.__doc__
-_einsum = python_function(_einsum, name="einsum")
-einsum.op, einsum.__module__ = _einsum.op, "flambeau"
-_einsum.op.published = public["torch"]["einsum"] = einsum
+_declared: Any = python_function(_einsum, name="einsum")
+einsum.__module__ = "flambeau"
+vars(einsum)["op"] = _declared.op
+_declared.op.published = public["torch"]["einsum"] = einsum
 
 
 # ---- the equation -------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, add_members
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import lapack
@@ -137,7 +137,7 @@ def _lu_back(grad: Any, P: Tensor, L: Tensor, U: Tensor) -> Any:
     if grad[1] is None and grad[2] is None:
         return [None]
     m, n = L._array.shape[-2], U._array.shape[-1]
-    return [_back(P, _in_one(L, U, m, n), _in_one(*grad[1:], m, n))]
+    return [_back(P, _in_one(L, U, m, n), _in_one(grad[1], grad[2], m, n))]
 
 
 linalg_lu = op(
@@ -277,4 +277,4 @@ def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 
 
 _method.__name__, _method.__qualname__ = "lu", "Tensor.lu"
-Tensor.lu = _method
+add_members(lu=_method)

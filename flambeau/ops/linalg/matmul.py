@@ -9,7 +9,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, add_members
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OUT_TYPE
@@ -341,7 +341,7 @@ def _rmatmul(self: Tensor, other: Any) -> Any:
     return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
 
 
-Tensor.__rmatmul__ = _rmatmul
+add_members(__rmatmul__=_rmatmul)
 
 
 # ---- the affine map ------------------------------------------------------------------------------

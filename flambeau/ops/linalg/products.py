@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.tensor import Tensor, add_members, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
@@ -359,8 +359,8 @@ def conjugate_transposed(input: Tensor) -> Tensor:
     return _checked_adjoint(input, "adjoint()")
 
 
-Tensor.H = property(_conjugate_transpose)
-Tensor.mH = property(lambda self: _checked_adjoint(self, "mH"), doc="`adjoint()`")
+add_members(H=property(_conjugate_transpose),
+            mH=property(lambda self: _checked_adjoint(self, "mH"), doc="`adjoint()`"))
 
 
 @op("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)")

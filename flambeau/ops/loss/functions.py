@@ -32,7 +32,8 @@ def _of_one_size(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
                   f"({input.size()}). This will likely lead to incorrect results due to "
                   "broadcasting. Please ensure they have the same size.", stacklevel=3)
-    return flambeau.broadcast_tensors(input, target)
+    input, target = flambeau.broadcast_tensors(input, target)
+    return input, target
 
 
 def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Tensor:

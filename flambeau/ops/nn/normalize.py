@@ -58,7 +58,7 @@ def same_types(input: Tensor, *parameters: Tensor | None) -> None:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
-def recomputed(input: Tensor, dims: tuple[int, ...], rstd: Tensor) -> Tensor:
+def recomputed(input: Tensor, dims: tuple[int, ...], rstd: Tensor) -> tuple[Tensor, Tensor]:
     """(x - mean) / std over `dims` and 1 / std as functions of `input`, of which `rstd` says the
     value, and so what was added to the variance."""
     wide = input if input._array.dtype == rstd._array.dtype else input.to(rstd.dtype)

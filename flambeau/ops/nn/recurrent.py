@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,10 @@ def _last(y: Tensor, reverse: bool) -> Tensor:
         y[at], lambda: node.unfold().next_functions[at])
 
 
+def _output(node: Node, index: int) -> tuple[Node, int]:
+    return node, index
+
+
 def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
     if len(weights) > 4 or not x._array.shape[0]:
         return _stepped(_lstm_step, x, state, weights, reverse)
@@ -188,7 +193,7 @@ def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tenso
     node = gradient_edge(both)
     if isinstance(node, Node):              # in PyTorch these are three results of one node
         for i, part in enumerate((y, h, c)):
-            stand_for(part, lambda i=i: (node, i))
+            stand_for(part, partial(_output, node, i))
     return y, (h, c)
 
 
@@ -204,7 +209,8 @@ def _run_plain(relu: bool) -> Callable[..., Any]:
     return run
 
 
-_STEPS = {"lstm": _lstm_step, "gru": _gru_step, "rnn_tanh": _tanh_step, "rnn_relu": _relu_step}
+_STEPS: dict[str, Callable[..., Any]] = {
+    "lstm": _lstm_step, "gru": _gru_step, "rnn_tanh": _tanh_step, "rnn_relu": _relu_step}
 _RUNS = {"lstm": _run_lstm, "gru": _run_gru, "rnn_tanh": _run_plain(False),
          "rnn_relu": _run_plain(True)}
 
@@ -266,8 +272,7 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
     directions = 2 if bidirectional else 1
     groups = _weights_of(params, has_biases, layers * directions)
     step = _STEPS[mode]
-    run = _RUNS[mode] if product is linear else (
-        lambda *args: _stepped(step, *args, product=product))
+    run: Any = _RUNS[mode] if product is linear else partial(_stepped, step, product=product)
     finals: list[Any] = []
     parts = () if mode == "lstm" else [s.unbind(0) for s in state]
     for layer in range(layers):

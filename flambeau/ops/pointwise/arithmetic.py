@@ -304,8 +304,9 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
     if type(value) in (int, float, bool, complex):
         return value
     if isinstance(value, (np.generic, int, float, complex)):
+        kinds: tuple[Any, ...] = (int, float, complex)
         return value.item() if isinstance(value, np.generic) else \
-            next(kind(value) for kind in (int, float, complex) if isinstance(value, kind))
+            next(kind(value) for kind in kinds if isinstance(value, kind))
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor or "
                     f"Number, not {type(value).__name__}")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, add_members
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import operator
@@ -44,7 +44,7 @@ def _invert(self: Tensor) -> Tensor:
     return bitwise_not(self)
 
 
-Tensor.__invert__ = _invert
+add_members(__invert__=_invert)
 gcd = pointwise("gcd(Tensor self, Tensor other)", kernel=kernels.gcd,
                 refuses=("gcd_cpu", "bUefcW8"), doc="The greatest common divisor.")
 lcm = pointwise("lcm(Tensor self, Tensor other)", kernel=kernels.lcm,

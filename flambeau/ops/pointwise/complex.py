@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, add_members, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import complex as kernels
@@ -140,8 +140,7 @@ def _set_part(part: Any) -> Any:
     return setter
 
 
-Tensor.real = property(real, _set_part(real))
-Tensor.imag = property(imag, _set_part(imag))
+add_members(real=property(real, _set_part(real)), imag=property(imag, _set_part(imag)))
 
 
 def _as_real_checked(input: Tensor) -> tuple[Tensor]:

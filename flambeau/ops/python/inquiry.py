@@ -10,7 +10,7 @@ from flambeau.core.dtypes import dtype
 from flambeau.core.op import public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, add_members
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -117,7 +117,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     return _mapped(self, callable, ())
 
 
-Tensor.apply_ = apply_                      # type: ignore[method-assign]
+add_members(apply_=apply_)
 
 
 @member("map_(Tensor(a!) self, Tensor other, object callable) -> Tensor(a!)", function=False)

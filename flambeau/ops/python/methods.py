@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,8 +38,13 @@ from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
 from flambeau.transforms.watched_members import watch_class
 
+if TYPE_CHECKING:
+    Chapter = Tensor                        # what its methods find in `self`
+else:
+    Chapter = object
 
-class Form:
+
+class Form(Chapter):
     """How the values lie in memory, and of what kind they are."""
 
     @property
@@ -96,7 +101,7 @@ def _real(value: Any, target: str) -> Any:
     return value.real
 
 
-class Conversion:
+class Conversion(Chapter):
     """The values as Python and NumPy have them."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -156,7 +161,8 @@ class Conversion:
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
-            return bool((element == self).any().item())
+            equal: Any = element == self
+            return bool(equal.any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in "
                            f"a {type(element)}.")
 
@@ -176,7 +182,7 @@ class Conversion:
         return sorted({*dir(type(self)), *self.__dict__} - {"_view"})
 
 
-class Hooks:
+class Hooks(Chapter):
     """What is called when gradients arrive."""
 
     def retain_grad(self) -> None:
@@ -249,7 +255,7 @@ class Hooks:
         leaf_hooks(self).grad_dtype = "any" if dtype is None else dtype
 
 
-class Copying:
+class Copying(Chapter):
     """Copies, pickles, other types."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

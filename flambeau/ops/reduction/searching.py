@@ -88,8 +88,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if sizes and min(sizes) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [prod(sizes[i + 1:]) for i in range(len(sizes))]
-    steps, sizes = (wrap(np.array(v, np.int64)) for v in (steps, sizes))
-    return unbind((reshape(indices, (*indices._array.shape, 1)) // steps) % sizes, -1)
+    wraps, extents = (wrap(np.array(v, np.int64)) for v in (steps, sizes))
+    return unbind((reshape(indices, (*indices._array.shape, 1)) // wraps) % extents, -1)
 
 
 
@@ -346,7 +346,8 @@ def _xor_of_bits(self: np.ndarray, dim: tuple[int, ...] | None, keepdim: bool, m
         if not self.shape[d]:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
     bits = self.astype(np.float64 if self.dtype in FLOATING else np.int64).view(np.uint64)
-    return np.bitwise_xor.reduce(bits, dim if self.ndim else (), keepdims=keepdim)
+    reduce: Any = np.bitwise_xor.reduce
+    return reduce(bits, dim if self.ndim else (), keepdims=keepdim)
 
 
 hash_tensor = op(

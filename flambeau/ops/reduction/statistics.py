@@ -99,7 +99,7 @@ var = _spread("var", """The variance of all elements, or along `dim`: the sum of
     """, d_self=_var_back, out="correction dim", overlap="anywhere")
 std = _spread("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
               out="correction dim", overlap="anywhere")
-_PAIR = {"results": "(Tensor, Tensor)", "method": False, "out": False}
+_PAIR: dict[str, Any] = {"results": "(Tensor, Tensor)", "method": False, "out": False}
 var_mean = _spread("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
 std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
 

@@ -49,8 +49,8 @@ def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, st
                                      output_padding, groups)
     stepwise = transposed and kernels.rounds_steps(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
-        wide = [a.astype(np.float32) for a in (input, weight, bias)]
-        return _convolve(*wide, stride, padding, dilation, transposed, output_padding,
+        x, w, b = (a.astype(np.float32) for a in (input, weight, bias))
+        return _convolve(x, w, b, stride, padding, dilation, transposed, output_padding,
                          groups).astype(input.dtype)
     result = kernels.convolution(input, weight, stride, padding, dilation, transposed,
                                  output_padding, groups)

@@ -84,7 +84,9 @@ def _sampled(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode:
               for axis in range(dims)]
     total: Any = 0
     for corner in product(*tables):
-        position, inside, weight = 0, True, 1
+        position: Any = 0
+        inside: Any = True
+        weight: Any = 1
         for (index, w), s in zip(corner, size):
             inside = (index >= 0) & (index < s) & inside
             position = position * s + index.clamp(0, s - 1)

@@ -147,7 +147,8 @@ def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) ->
         return result[tuple(kept)].copy()
     for d, index in _indices(mode, shape, pad):
         result = np.zeros((*self.shape[:d], shape[d], *self.shape[d + 1:]), self.dtype)
-        np.add.at(result, (*(slice(None),) * d, index), self)
+        every: list[Any] = [slice(None)] * d
+        np.add.at(result, (*every, index), self)
         self = result
     return self
 

@@ -141,10 +141,10 @@ def _declare_max_pools() -> None:
 
     def checked_line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                      ceil_mode: bool) -> tuple[Any, ...]:
-        windows = line_of(kernel_size, stride, padding, dilation)
+        kernel, stride, padding, dilation = line_of(kernel_size, stride, padding, dilation)
         refuse(input._array, "bBilUW8", "max_pool1d_impl")
-        check_line(input._array, *windows, ceil_mode)
-        return input, *windows, ceil_mode
+        check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
+        return input, kernel, stride, padding, dilation, ceil_mode
 
     def largest(self: np.ndarray, *windows: Any) -> np.ndarray:
         *sizes, ceil_mode = windows
@@ -178,7 +178,8 @@ def _declare_max_pools() -> None:
                                 dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
         """The maxima of `max_pool1d` and where they are."""
         check_one_dimensional(self, "max_pool1d")
-        return line(self, *line_of(kernel_size, stride, padding, dilation), ceil_mode)
+        kernel, stride, padding, dilation = line_of(kernel_size, stride, padding, dilation)
+        return line(self, kernel, stride, padding, dilation, ceil_mode)
 
     def maxima(n: int) -> Any:
         def body(self: Tensor, *windows: Any) -> Tensor:

@@ -45,7 +45,7 @@ from flambeau.transforms.meta import MetaTensor
 
 in_memory: Callable[[Tensor], np.ndarray] = slot
 _set_memory: Callable[[Tensor, np.ndarray], None]
-_set_memory = Tensor._array.__set__     # type: ignore[attr-defined]
+_set_memory = Tensor._array.__set__
 
 
 class ConjugateView(Tensor):
@@ -77,7 +77,7 @@ class ConjugateView(Tensor):
     nbytes = property(lambda self: in_memory(self).nbytes)
 
     data = property(lambda self: _seen(self, below(self).data),
-                    lambda self, value: Tensor.data.__set__(self, value))   # type: ignore[attr-defined]
+                    lambda self, value: vars(Tensor)["data"].__set__(self, value))
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         if force:
@@ -205,13 +205,13 @@ def _with_history(view: Tensor) -> Tensor:
 
 def _seen(view: Tensor, result: Tensor) -> Tensor:
     """`result`, which looks at the memory of `view`, as it does."""
-    return _as_view(result, view._conjugated, view._negated)    # type: ignore[attr-defined]
+    return _as_view(result, view._conjugated, view._negated)
 
 
 def _as_view(result: Tensor, conjugated: bool, negated: bool) -> Tensor:
     if conjugated or negated:
         result.__class__ = ConjugateView
-        result._conjugated, result._negated = conjugated, negated   # type: ignore[attr-defined]
+        result._conjugated, result._negated = conjugated, negated
     return result
 
 
@@ -230,8 +230,8 @@ _negative_view = op(
 def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bool) -> Tensor:
     source = below(input) if type(input) is ConjugateView else input
     result = view(source)
-    conjugated ^= input._conjugated         # type: ignore[attr-defined]
-    negated ^= input._negated               # type: ignore[attr-defined]
+    conjugated ^= input._conjugated
+    negated ^= input._negated
     if type(result) is MetaTensor:          # nobody reads its elements
         result._conjugated, result._negated = conjugated, negated
         return result
@@ -278,25 +278,25 @@ def neg_view(input: Tensor) -> Tensor:
 @op("is_conj(Tensor self) -> bool", out=False)
 def is_conj(input: Tensor) -> bool:
     """Is this a view that conjugates what is in memory?"""
-    return input._conjugated                # type: ignore[attr-defined]
+    return input._conjugated
 
 
 @op("is_neg(Tensor self) -> bool", out=False)
 def is_neg(input: Tensor) -> bool:
     """Is this a view that negates what is in memory?"""
-    return input._negated                   # type: ignore[attr-defined]
+    return input._negated
 
 
 @op("resolve_conj(Tensor(a) self) -> Tensor(a)")
 def resolve_conj(input: Tensor) -> Tensor:
     """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
-    return clone(input) if input._conjugated else input   # type: ignore[attr-defined]
+    return clone(input) if input._conjugated else input
 
 
 @op("resolve_neg(Tensor(a) self) -> Tensor(a)")
 def resolve_neg(input: Tensor) -> Tensor:
     """The values with no negation left to do: a copy, or a tensor that has none itself."""
-    return clone(input) if input._negated else input      # type: ignore[attr-defined]
+    return clone(input) if input._negated else input
 
 
 # ---- calls with such views -----------------------------------------------------------------------

@@ -63,7 +63,7 @@ def _clone_batched(dim: int, self: Tensor, memory_format: Any) -> Any:
     return copy_in(front, memory_format), 0
 
 
-def cast(input: Tensor, dtype: np.dtype) -> Tensor:
+def cast(input: Tensor, dtype: np.dtype | type[np.generic]) -> Tensor:
     """The values as another type of NumPy's."""
     return to_copy.op.call(input, dtype, None)
 
@@ -140,7 +140,8 @@ def to(self: Tensor, device: Any = None, dtype: Any = None, non_blocking: bool =
 
 def arguments_of_to(self: Tensor, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     """What a call of `to` asks for: `device`, `dtype` and the others, by name."""
-    overload, values = Tensor.to.twin.choose((self, *args), kwargs)
+    declared: Any = Tensor.to
+    overload, values = declared.twin.choose((self, *args), kwargs)
     names = ("self", "device", "dtype", "non_blocking", "copy", "memory_format", "tensor")
     given = dict(zip(names, overload.canonical(values)))
     if given["tensor"] is not None:

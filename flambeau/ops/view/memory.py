@@ -28,7 +28,7 @@ from flambeau.core.views import check_inplace
 from flambeau.dispatch.members import member
 from flambeau.ops.inplace import becomes_view, slot
 from flambeau.ops.pointwise.arithmetic import c_name
-from flambeau.ops.python.methods import adopt
+from flambeau.ops.python.methods import Chapter, adopt
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.strided import as_strided
@@ -220,7 +220,7 @@ def to_padded_tensor(self: Tensor, padding: float, output_size: Any) -> Tensor:
                               f"'{self.device.type.upper()}' backend.")
 
 
-class Memory:
+class Memory(Chapter):
     """What PyTorch too writes in Python."""
 
     def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from flambeau._support.settings import warn_once
 from flambeau.core import engine, late_bound
 from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, add_members, plain
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
@@ -115,8 +115,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
     return transpose(self, -2, -1)
 
 
-Tensor.T = property(_reversed_dims)
-Tensor.mT = property(_matrix_transpose)
+add_members(T=property(_reversed_dims), mT=property(_matrix_transpose))
 
 
 @compiled("moved")
