@@ -1,4 +1,5 @@
-"""Record what PyTorch gives for `tests/ops/network_cases.py`."""
+"""Record what PyTorch gives for the layers in `tests/ops/*/test_*.py`, whose test files import what
+the tests need."""
 import json
 import sys
 from pathlib import Path
@@ -9,7 +10,9 @@ import torch
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "ops"))
 
-from network_cases import CASES, Maker
+from layers import Maker, every_case
+
+CASES = every_case()
 
 
 def record(name):

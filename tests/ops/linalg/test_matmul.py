@@ -1,4 +1,6 @@
 """Samples of the ops of `flambeau/ops/linalg/matmul.py`."""
+from layer_tests import LayerTests
+from layers import Cases
 from matrices import both, products
 from sample_tests import SampleTests
 from samples import Samples, call
@@ -27,3 +29,15 @@ products(family, (2, 3), (3, 4))("linalg.matmul")
 
 class TestSamples(SampleTests):
     family = family
+
+
+# ---- layers -------------------------------------------------------------------------------------
+
+cases = Cases()
+simple = cases.simple
+simple("linear", lambda t, F, x, w, b: F.linear(x, w, b), (2, 3), (4, 3), (4,))
+simple("linear_3d", lambda t, F, x, w: F.linear(x, w), (2, 2, 3), (4, 3))
+
+
+class TestLayers(LayerTests):
+    cases = cases

@@ -1,5 +1,7 @@
 """Bags of embeddings: padding, places out of range, and bags with nothing in them."""
 import pytest
+from layer_tests import LayerTests
+from layers import Cases
 
 import flambeau
 from flambeau.nn import functional as F
@@ -30,3 +32,24 @@ def test_places_out_of_range(mode, wrong):
         with pytest.raises(RuntimeError, match=fast if plain else said):
             F.embedding_bag(flambeau.tensor([0, wrong]), flambeau.ones(4, 2, dtype=dtype),
                             flambeau.tensor([0]), mode=mode, padding_idx=padding_idx)
+
+
+# ---- layers -------------------------------------------------------------------------------------
+
+cases = Cases()
+for _mode in ("sum", "mean", "max"):
+    @cases(f"embedding_bag_{_mode}")
+    def _(torch, make, mode=_mode):
+        offsets = torch.tensor([0, 2, 2, 5])
+        return torch.nn.functional.embedding_bag(
+            make.integers(6, 7), make(6, 3, apart=True), offsets, mode=mode, padding_idx=2)
+
+
+@cases("embedding_bag_weights")
+def _(torch, make):
+    return torch.nn.functional.embedding_bag(make.integers(6, 3, 2), make(6, 3), mode="sum",
+                                             per_sample_weights=make(3, 2))
+
+
+class TestLayers(LayerTests):
+    cases = cases

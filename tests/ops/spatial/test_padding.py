@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from layer_tests import LayerTests
+from layers import Cases
 
 import flambeau
 
@@ -40,3 +42,20 @@ def test_one_side_cut_off(mode):
     assert padded.flatten().tolist() == want
     assert flambeau.autograd.grad(padded.sum(), x)[0].flatten().tolist() == [
         want.count(i) for i in range(6)]
+
+
+# ---- layers -------------------------------------------------------------------------------------
+
+cases = Cases()
+simple = cases.simple
+simple("pad_constant", lambda t, F, x: F.pad(x, (1, 2, -1, 1), value=0.5), (2, 3, 3))
+for _mode in ("reflect", "replicate", "circular"):
+    simple(f"pad_{_mode}1d", lambda t, F, x, m=_mode: F.pad(x, (2, 1), m), (2, 2, 4))
+    simple(f"pad_{_mode}2d", lambda t, F, x, m=_mode: F.pad(x, (1, 2, 2, 0), m), (1, 2, 3, 3))
+    simple(f"pad_{_mode}3d", lambda t, F, x, m=_mode: F.pad(x, (1, 1, 0, 1, 1, 0), m),
+           (1, 1, 2, 2, 2))
+simple("pad_circular_negative", lambda t, F, x: F.pad(x, (-1, 2), "circular"), (2, 2, 4))
+
+
+class TestLayers(LayerTests):
+    cases = cases

@@ -1,54 +1,22 @@
-"""Functions of neural networks: values and gradients are those that PyTorch gave."""
+"""Functions of neural networks as a whole: shapes, types and errors of single calls, half types,
+writes in place, and the names of nodes."""
 import builtins
 import json
 import re
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from layers import Maker, every_case
+from network_answers import answer, calls, names
 
 import flambeau
 import flambeau.nn
 from flambeau.core.op import public
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from network_answers import answer, calls, names
-from network_cases import CASES, Maker
-
 DATA = Path(__file__).parents[1] / "data"
-
-
-def recorded():
-    """Case by case the shape, the values, and the gradients."""
-    data = np.load(DATA / "network.npz")
-    bounds = np.concatenate([[(0, 0)], data["sizes"].cumsum(0)])
-    shapes = json.loads(str(data["shapes"]))
-    return {str(name): (shape, data["values"][a:b], data["grads"][c:d])
-            for name, shape, (a, c), (b, d) in zip(data["names"], shapes, bounds, bounds[1:])}
-
-
-RECORDED = recorded()
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_values_and_gradients(name):
-    shape, values, grads = RECORDED[name]
-    make = Maker(flambeau, name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = CASES[name](flambeau, make)
-    assert list(result.shape) == shape
-    np.testing.assert_allclose(result.detach().numpy().reshape(-1), values, rtol=2e-6, atol=1e-6)
-    weights = flambeau.cos(flambeau.arange(result.numel(), dtype=result.dtype)).reshape(shape)
-    found = flambeau.autograd.grad((result * weights).sum(), make.inputs, allow_unused=True)
-    flat = np.concatenate([np.zeros(x.numel()) if g is None else g.numpy().reshape(-1)
-                           for g, x in zip(found, make.inputs)])
-    np.testing.assert_allclose(flat, grads, rtol=2e-6, atol=1e-6)
-
-
+CASES = every_case()
 ANSWERS = json.loads((DATA / "network_calls.json").read_text())
 DIFFERENT = {
     # PyTorch makes a result without channels of an input without channels
@@ -75,8 +43,9 @@ def is_error(answer):
 
 
 def test_every_function_is_called():
-    text = "".join(Path(__file__).with_name(name).read_text()
-                   for name in ("network_cases.py", "network_calls.txt"))
+    here = Path(__file__).parent
+    text = "".join(path.read_text() for path in (*here.glob("*/test_*.py"),
+                                                 here / "network_calls.txt"))
     words = set(re.findall(r"\w+", text))
     assert not set(public["nn.functional"]) - words
 
@@ -104,16 +73,6 @@ def test_half_types_are_computed_in_float32(name, dtype):
                                rtol=8 * eps, atol=16 * eps)
     found.sum().backward()
     assert all(x.grad.dtype == dtype for x in narrow.inputs)
-
-
-def test_complex_convolution():
-    parts = [flambeau.tensor(np.random.RandomState(i).randn(*s)) for i, s in
-             enumerate([(1, 2, 5), (1, 2, 5), (3, 2, 2), (3, 2, 2)])]
-    x, w = flambeau.complex(*parts[:2]), flambeau.complex(*parts[2:])
-    conv = flambeau.conv1d
-    real = conv(parts[0], parts[2]) - conv(parts[1], parts[3])
-    imag = conv(parts[0], parts[3]) + conv(parts[1], parts[2])
-    np.testing.assert_allclose(conv(x, w).numpy(), flambeau.complex(real, imag).numpy(), rtol=1e-12)
 
 
 def test_names_of_nodes():

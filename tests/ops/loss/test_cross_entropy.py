@@ -1,0 +1,60 @@
+"""Layers that `flambeau/ops/loss/cross_entropy.py` computes."""
+import numpy as np
+import pytest
+from layer_tests import LayerTests
+from layers import REDUCTIONS, WEIGHT, Cases
+
+import flambeau
+from flambeau import func
+
+cases = Cases()
+simple = cases.simple
+cases.classes("cross_entropy", lambda t, F, x, y, r: F.cross_entropy(x, y, reduction=r))
+cases.classes("cross_entropy_smooth", lambda t, F, x, y, r: F.cross_entropy(
+    x, y, reduction=r, label_smoothing=0.2))
+cases.classes("cross_entropy_all", lambda t, F, x, y, r: F.cross_entropy(
+    x, y, t.tensor(WEIGHT, dtype=x.dtype), ignore_index=2, reduction=r, label_smoothing=0.1))
+cases.classes("cross_entropy_images", lambda t, F, x, y, r: F.cross_entropy(
+    x, y, t.tensor(WEIGHT, dtype=x.dtype), ignore_index=1, reduction=r, label_smoothing=0.1),
+    (2, 4, 2, 3))
+cases.classes("nll_loss", lambda t, F, x, y, r: F.nll_loss(
+    x, y, t.tensor(WEIGHT, dtype=x.dtype), reduction=r, ignore_index=1))
+cases.classes("nll_loss_images", lambda t, F, x, y, r: F.nll_loss(x, y, reduction=r), (2, 4, 2, 2))
+cases.pair("cross_entropy_soft", lambda t, F, x, y, r: F.cross_entropy(
+    x, y, t.tensor(WEIGHT, dtype=x.dtype), reduction=r, label_smoothing=0.1), "positive")
+simple("cross_entropy_one", lambda t, F, x: F.cross_entropy(x, t.tensor(2)), (4,))
+
+
+for _reduction in REDUCTIONS:
+    @cases(f"ctc_{_reduction}")
+    def _(torch, make, _r=_reduction):
+        F = torch.nn.functional
+        logs = F.log_softmax(make(6, 3, 4), 2)
+        targets = torch.tensor([[1, 1, 2], [3, 2, 0], [1, 0, 0]])
+        return F.ctc_loss(logs, targets, [6, 5, 4], [3, 2, 1], reduction=_r)
+
+
+class TestLayers(LayerTests):
+    cases = cases
+
+
+@pytest.mark.parametrize("kind", ["none", "mean", "sum"])
+@pytest.mark.parametrize("flat", [False, True])
+def test_ctc_loss_of_batched_lengths(kind, flat, no_loops):
+    """Each slice may have other lengths, also none at all."""
+    maker = flambeau.Generator().manual_seed(1)
+    logs = flambeau.randn(3, 5, 2, 4, dtype=flambeau.double, generator=maker).log_softmax(3)
+    targets = flambeau.randint(1, 4, (3, 4) if flat else (3, 2, 2), generator=maker)
+    steps = flambeau.tensor([[5, 4], [3, 5], [0, 5]])
+    lengths = flambeau.tensor([[2, 2], [2, 2], [2, 2]] if flat else [[2, 1], [0, 2], [0, 1]])
+
+    def loss(*given):
+        return flambeau.nn.functional.ctc_loss(*given, reduction=kind)
+
+    def slope(*given):
+        return func.grad(lambda *a: loss(*a).nan_to_num(posinf=0.0).sum())(*given)
+
+    for function in (loss, slope):
+        found = func.vmap(function)(logs, targets, steps, lengths)
+        for k, one in enumerate(zip(logs, targets, steps, lengths)):
+            np.testing.assert_allclose(found[k].numpy(), function(*one).numpy(), atol=1e-12)

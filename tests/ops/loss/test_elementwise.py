@@ -1,0 +1,42 @@
+"""Layers that `flambeau/ops/loss/elementwise.py` computes."""
+from layer_tests import LayerTests
+from layers import Cases
+
+cases = Cases()
+simple = cases.simple
+cases.pair("mse_loss", lambda t, F, x, y, r: F.mse_loss(x, y, reduction=r))
+cases.pair("mse_loss_weight", lambda t, F, x, y, r: F.mse_loss(x, y, reduction=r, weight=y.abs()))
+cases.pair("l1_loss", lambda t, F, x, y, r: F.l1_loss(x, y, reduction=r))
+cases.pair("smooth_l1_loss", lambda t, F, x, y, r: F.smooth_l1_loss(x, y, reduction=r, beta=0.7))
+cases.pair("huber_loss", lambda t, F, x, y, r: F.huber_loss(x, y, reduction=r, delta=0.7))
+cases.pair("bce", lambda t, F, x, y, r: F.binary_cross_entropy(x, y, reduction=r), "unit")
+cases.pair("bce_logits", lambda t, F, x, y, r: F.binary_cross_entropy_with_logits(
+    x, y, reduction=r), "positive")
+cases.pair("kl_div", lambda t, F, x, y, r: F.kl_div(x, y, reduction=r), "positive")
+cases.pair("kl_div_log", lambda t, F, x, y, r: F.kl_div(x, y, reduction=r, log_target=True))
+cases.pair("poisson", lambda t, F, x, y, r: F.poisson_nll_loss(x, y, reduction=r), "positive")
+cases.pair("poisson_full", lambda t, F, x, y, r: F.poisson_nll_loss(
+    x.abs(), y, False, True, reduction=r), "positive")
+cases.signed("soft_margin", lambda F, x, y, s, r: F.soft_margin_loss(
+    x, s[:, None].expand(3, 4), reduction=r))
+
+
+@cases("bce_logits_weights")
+def _(torch, make):
+    y = make(3, 4, low=0, high=1, grad=False)
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        make(3, 4), y, make(4, grad=False), pos_weight=make(4, low=0.5, high=2, grad=False))
+
+
+@cases("bce_weight")
+def _(torch, make):
+    return torch.nn.functional.binary_cross_entropy(
+        make(3, 4, low=0.05, high=0.95), make(3, 4, low=0, high=1, grad=False), make(4, grad=False))
+
+
+simple("kl_div_batchmean", lambda t, F, x, y: F.kl_div(x, y.abs(), reduction="batchmean"), (3, 4),
+       (3, 4))
+
+
+class TestLayers(LayerTests):
+    cases = cases

@@ -1,0 +1,15 @@
+"""Layers that `flambeau/ops/nn/softmax.py` computes."""
+from layer_tests import LayerTests
+from layers import Cases
+
+cases = Cases()
+simple = cases.simple
+simple("softmax", lambda t, F, x: F.softmax(x, 1), (3, 4))
+simple("softmax_first", lambda t, F, x: t.softmax(x, 0), (3, 4, 2))
+simple("softmin", lambda t, F, x: F.softmin(x, -1), (3, 4))
+simple("log_softmax", lambda t, F, x: F.log_softmax(x, 1), (3, 4))
+simple("log_softmax_middle", lambda t, F, x: x.log_softmax(1), (2, 3, 4))
+
+
+class TestLayers(LayerTests):
+    cases = cases
