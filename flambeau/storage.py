@@ -23,6 +23,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support import copy_on_write
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
 from flambeau.ops.python.methods import copied_root
@@ -149,8 +150,14 @@ class UntypedStorage(StorageBase, _InMainMemory):
         return self._bytes.__array_interface__["data"][0] if self._bytes.size else 0
 
     @property
+    def _token(self) -> Any:
+        """What this storage is known by: an object that lives as long as a tensor looks at it."""
+        token = getattr(self._root, "token", None)
+        return self._root if token is None else token
+
+    @property
     def _cdata(self) -> int:
-        return id(self._root)           # which lives as long as a tensor looks at it
+        return id(self._token)
 
     is_sparse_csr = False
 
@@ -172,6 +179,11 @@ class UntypedStorage(StorageBase, _InMainMemory):
 
     # ---- its bytes -------------------------------------------------------------------------------
 
+    def _writable(self) -> np.ndarray:
+        if self._bytes.size and not self._root.flags.writeable:
+            copy_on_write.own(self._bytes)
+        return self._readable()
+
     def _readable(self) -> np.ndarray:
         if self._device.type == "meta":
             raise NotImplementedError("Not available for 'meta' device type")
@@ -189,7 +201,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
         return self._readable()[self._checked(index)].item()
 
     def __setitem__(self, index: Any, value: int) -> None:
-        self._readable()[index if isinstance(index, slice) else self._checked(index)] = value
+        self._writable()[index if isinstance(index, slice) else self._checked(index)] = value
 
     def _checked(self, index: Any) -> int:
         if not isinstance(index, int):
@@ -207,7 +219,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
 
     def fill_(self, value: int) -> UntypedStorage:
         """Set every byte."""
-        self._readable()[...] = value
+        self._writable()[...] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
@@ -220,7 +232,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
             return self
         if source._device.type == "meta":
             raise _no_data()
-        self._bytes[...] = source._bytes
+        self._writable()[...] = source._bytes
         return self
 
     def clone(self) -> UntypedStorage:
@@ -242,7 +254,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
     def byteswap(self, dtype: Any) -> None:
         """Reverse the order of the bytes in each element of a dtype."""
         step = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
-        rows = self._readable().reshape(-1, step)
+        rows = self._writable().reshape(-1, step)
         rows[...] = rows[:, ::-1].copy()
 
     def resize_(self, size: int) -> UntypedStorage:
@@ -296,6 +308,14 @@ class UntypedStorage(StorageBase, _InMainMemory):
             if _fits(array, offset, size):
                 set_data(tensor, wrap(np.ndarray(array.shape, array.dtype, self._bytes, offset,
                                                  array.strides)))
+
+    def _arrays(self) -> list[np.ndarray]:
+        """Those of all tensors that look at this memory, and of its bytes."""
+        found: dict[int, tuple[Tensor, int]] = {}
+        for thing in gc.get_objects():
+            if isinstance(thing, Tensor):
+                self._find(thing, found)
+        return [self._bytes, *arrays_of([tensor for tensor, _ in found.values()])]
 
     def _find(self, tensor: Tensor, found: dict[int, tuple[Tensor, int]]) -> None:
         array = arrays_of([tensor])[0]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau import Size, backends, overrides
+from flambeau._support import copy_on_write
 from flambeau._support import settings as _settings
 from flambeau.core.devices import device
 from flambeau.core.dtypes import dtype  # noqa: F401
@@ -51,6 +52,16 @@ def _storage_id(tensor: Tensor) -> int:
 
 
 _storage_address = _storage_id
+
+
+def _data_address(tensor: Tensor) -> int:
+    """Where the first element of a tensor lies."""
+    return tensor._array.__array_interface__["data"][0]
+
+
+def _is_cow_tensor(tensor: Tensor) -> bool:
+    """Does a storage hold this tensor that is copied when it is written to?"""
+    return copy_on_write.is_shared(tensor._array)
 
 
 def _storage_Use_Count(cdata: int) -> int:

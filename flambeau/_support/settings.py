@@ -42,7 +42,8 @@ def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: i
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembered; every op gives the same result in every run, with any number of threads."""
+    """Refuse the few ops that PyTorch calls nondeterministic on CPUs, or with `warn_only` warn of
+    them. Here every op gives the same result in every run, with any number of threads."""
     for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not "
@@ -69,6 +70,25 @@ def filled_if_deterministic(array: np.ndarray) -> np.ndarray:
         kind = array.dtype.kind
         array[...] = kind == "b" or (np.iinfo(array.dtype).max if kind in "iu" else np.nan)
     return array
+
+
+def alert_not_deterministic(name: str) -> None:
+    """Say that an op may differ from run to run in PyTorch, if deterministic ones are wanted.
+    What computes here does not, but programs are to fail alike."""
+    if not _state["deterministic"]:
+        return
+    said = f"{name} does not have a deterministic implementation, but you set "
+    if _state["warn_only"]:
+        warnings.warn(
+            f"{said}'torch.use_deterministic_algorithms(True, warn_only=True)'. You can file an "
+            "issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "
+            "deterministic support for this operation.", stacklevel=2)
+        return
+    raise RuntimeError(
+        f"{said}'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for "
+        "this operation, or you can use the 'warn_only=True' option, if that's acceptable for your "
+        "application. You can also file an issue at https://github.com/pytorch/pytorch/issues to "
+        "help us prioritize adding deterministic support for this operation.")
 
 
 def are_deterministic_algorithms_enabled() -> bool:

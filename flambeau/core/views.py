@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.copy_on_write import own
 from flambeau.core import late_bound, overrides
 from flambeau.core.backward_errors import op_name
 from flambeau.core.devices import cpu
@@ -47,6 +48,8 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
                                "in-place operation.")
     if apart:
         check_places(tensor)
+    if not tensor._array.flags.writeable:
+        own(tensor._array)
     if tensor._inference and not is_inference_mode_enabled():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed.You can make a clone to get a normal tensor before doing "

@@ -201,6 +201,8 @@ def fractional_max_pool(x, kernel_size, output_size, samples):
     lead = x.shape[: x.ndim - dims]
     values = np.empty((*lead, *output_size), x.dtype)
     indices = np.empty(values.shape, np.int64)
+    if not values.size:
+        return values, indices
     samples = samples.reshape(*lead, dims).astype(x.dtype, copy=False)
     elements = x.astype(np.float32) if is_narrow(x.dtype) else x
     order = range(dims) if dims == 3 else range(dims - 1, -1, -1)

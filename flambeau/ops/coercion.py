@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.copy_on_write import own
 from flambeau._support.source_locations import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
@@ -230,6 +231,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         if not written_anywhere(op):
             check_places(out)
         check_overlap(op, out, read)
+    if not out._array.flags.writeable:
+        own(out._array)
     out._array[...] = convert(result._array, out._array.dtype)
     bump(out)
     return out

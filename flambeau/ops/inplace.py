@@ -120,6 +120,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
         functional.inplace_check(input)
     expanded = has_one_place(memory) and written_anywhere(functional)
     check_inplace(input, tracked, not expanded)
+    memory = slot(input)                        # a lazy clone has memory of its own from now on
     check_overlap(functional, input, args)
     source = input
     if tracked:

@@ -10,6 +10,7 @@ import inspect
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.copy_on_write import own
 from flambeau._support.own_methods import each_its_own
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
@@ -169,6 +170,9 @@ class RuleOptimizer(Optimizer):
 
     def _kernel_call(self, params, grads, group):
         states = [self._state_of(p, group) for p in params]
+        for p in params:
+            if not p._array.flags.writeable:
+                own(p._array)
         if not self.step_by_kernel(arrays_of(params), arrays_of(grads), group, states):
             return False
         mark_written(params)

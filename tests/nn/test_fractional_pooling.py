@@ -36,3 +36,35 @@ def test_windows(dims):
                                       wanted.nan_to_num(99))
                 assert x[n, c].reshape(-1)[where[n, c][tuple(place)]].nan_to_num(99) \
                     == wanted.nan_to_num(99)
+
+
+def test_wrong_numbers_of_sizes_are_refused():
+    x, samples = flambeau.rand(2, 7, 7), flambeau.rand(1, 2, 2)
+    for sizes in ((), (1,), (1, 1, 1)):
+        with pytest.raises(RuntimeError, match="kernel_size must either be a single Int or tuple"):
+            F.fractional_max_pool2d(x, sizes, (3, 3), _random_samples=samples)
+        with pytest.raises(RuntimeError, match="output_size must either be a single Int or tuple"):
+            F.fractional_max_pool2d(x, 2, sizes, _random_samples=samples)
+    with pytest.raises(RuntimeError, match=r"three elements \(depth, height, width\) in"):
+        F.max_unpool3d(flambeau.ones(1, 3, 1, 1, 1), flambeau.zeros(1, 3, 1, 1, 1).long(), [1, 1])
+
+
+def test_no_windows_and_no_images_give_nothing():
+    assert flambeau.nn.FractionalMaxPool2d([2, 2], output_size=[0, 1])(
+        flambeau.rand(2, 3, 7, 7)).shape == (2, 3, 0, 1)
+    assert flambeau.nn.FractionalMaxPool3d([3, 2, 2], output_size=[1, 1, 1])(
+        flambeau.rand(0, 3, 7, 7, 7)).shape == (0, 3, 1, 1, 1)
+
+
+@pytest.mark.parametrize("pool", [F.adaptive_avg_pool2d, F.adaptive_max_pool2d])
+def test_gradients_without_elements_are_refused(pool):
+    x = flambeau.rand(1, 2, 4, 4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="grad_output to have non-zero size for non-bat"):
+        pool(x, 0).sum().backward()
+
+
+def test_layouts_of_pooled_volumes_and_averages():
+    x = flambeau.rand(1, 6, 12, 13, 14).to(memory_format=flambeau.channels_last_3d)
+    assert F.max_pool3d(x[0], (5, 6, 7)).stride() == (1, 24, 12, 6)
+    image = flambeau.rand(2, 3, 6, 6).to(memory_format=flambeau.channels_last)
+    assert F.adaptive_avg_pool2d(image, 1).stride() == (3, 1, 3, 3)

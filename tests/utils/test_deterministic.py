@@ -43,3 +43,21 @@ def test_it_is_not_filled_if_that_is_not_wanted(maker):
     flambeau.use_deterministic_algorithms(True)
     deterministic.fill_uninitialized_memory = False
     assert not is_filled(MAKERS[maker](flambeau.float32))
+
+
+@pytest.mark.parametrize("name", ["max_unpooling2d_forward_out", "put_", "quantized_resize_cpu_"])
+def test_what_pytorch_calls_nondeterministic_alerts(name):
+    image, places = flambeau.ones(1, 1, 2, 2), flambeau.zeros(1, 1, 2, 2, dtype=flambeau.int64)
+    call = {
+        "max_unpooling2d_forward_out":
+            lambda: flambeau.nn.functional.max_unpool2d(image, places, 2),
+        "put_": lambda: flambeau.zeros(3).put_(flambeau.tensor([0]), flambeau.tensor([1.0])),
+        "quantized_resize_cpu_": lambda: flambeau.quantize_per_tensor(
+            flambeau.zeros(3), 0.1, 10, flambeau.quint8).resize_(10)}[name]
+    call()
+    flambeau.use_deterministic_algorithms(True)
+    with pytest.raises(RuntimeError, match=f"^{name} does not have a deterministic implementation"):
+        call()
+    flambeau.use_deterministic_algorithms(True, warn_only=True)
+    with pytest.warns(UserWarning, match=f"^{name} does not have a deterministic implementation"):
+        call()

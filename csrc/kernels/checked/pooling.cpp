@@ -46,6 +46,7 @@ static PyObject *max_pool(PyObject *const *args) {
     int n = dims_of(x, args[1]);
     Windows w;
     if (!n || !w.read(x, n, args + 1, args[4])) return wrong();
+    if (n == 3 && PyArray_NDIM(x) == 4 && !PyArray_IS_C_CONTIGUOUS(x)) return wrong();  // keeps its layout
     PyObject *given[] = {args[0], args[1], w.strides, w.paddings, w.dilations, args[5]};
     return max_of(given, 6);
 }

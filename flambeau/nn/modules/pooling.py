@@ -264,8 +264,8 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         as_tuple = _ntuple(self._n_dims)
         name = f"FractionalMaxPool{self._n_dims}d"
-        sizes = kernel_size if isinstance(kernel_size, tuple) else (kernel_size,)
-        if not all(isinstance(k, int) and k > 0 for k in sizes):
+        sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,)
+        if self._n_dims == 3 and not all(k > 0 for k in sizes):
             raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
         self.kernel_size = as_tuple(kernel_size)
         self.return_indices = return_indices

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import alert_not_deterministic
 from flambeau.core.dtypes import int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
@@ -72,6 +73,13 @@ def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
     return r
 
 
+def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray,
+         accumulate: bool) -> np.ndarray:
+    if not accumulate:
+        alert_not_deterministic("put_")
+    return _put_flat(self, index, source, accumulate)
+
+
 def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
                  accumulate: bool) -> Any:
     rows, places = _flat(size, dims, self, index)
@@ -99,7 +107,7 @@ def _puts(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tup
 
 put = op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    kernel=_put_flat, kind="linear", refuses=("take_put_cpu", "UW8"),
+    kernel=_put, kind="linear", refuses=("take_put_cpu", "UW8"),
     canonical=_puts, kernel_checks=True, inplace=True, out=False,
     batch=_put_batched,
     d_self=lambda grad, index, accumulate: grad if accumulate else put(

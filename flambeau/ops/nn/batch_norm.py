@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.copy_on_write import own
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes
 from flambeau.core.tensor import Tensor
@@ -67,6 +68,9 @@ def _batch_norm_checked(input: Tensor, weight: Tensor | None, bias: Tensor | Non
             raise RuntimeError(f"{name} should contain {channels} elements not {p._array.size}")
     refuse(x, "bBilUcW8", "batch_norm")
     same_types(input, mean, var, weight, bias)
+    for running in (mean, var) if training else ():
+        if running is not None and not running._array.flags.writeable:
+            own(running._array)
     return input, weight, bias, mean, var, training, momentum, eps
 
 

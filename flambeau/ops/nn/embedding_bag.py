@@ -64,7 +64,8 @@ def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
 def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Any,
                    scale_grad_by_freq: bool, mode: int, sparse: bool, include_last: bool,
                    padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    if type(offsets) in plain and (include_last or not offsets._array.size):
+    ends = (include_last and padding_idx < 0) or not offsets._array.size
+    if type(offsets) in plain and ends:
         used = int(offsets._array[-1]) if offsets._array.size else 0
         indices = indices[:used]        # none but those up to the last offset
         if per_sample_weights is not None:

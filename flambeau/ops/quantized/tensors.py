@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flambeau._support.settings import alert_not_deterministic
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
@@ -139,6 +140,7 @@ class QuantizedTensor(Tensor):
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
         if self._scheme.axis is not None:
             raise RuntimeError("Can only resize quantized tensors with per-tensor schemes!")
+        alert_not_deterministic("quantized_resize_cpu_")
         return Tensor.resize_(self, *sizes)
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -186,6 +188,8 @@ def _held(dtype: Any) -> np.dtype:
 def _check_zero_point(zero_point: int, dtype: Any, name: str) -> None:
     _held(dtype)
     low, high = limits(dtype)
+    if dtype in (narrow_dtypes.quint4x2, narrow_dtypes.quint2x4):
+        low, high = 0, 255                      # of the bytes that hold several
     if not low <= zero_point <= high:
         side = "below lower" if zero_point < low else "above upper"
         raise RuntimeError(f"{name} zero_point {zero_point} is {side} bound.")

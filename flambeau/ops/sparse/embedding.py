@@ -14,7 +14,7 @@ def rows_of_table(grad: Tensor, indices: Tensor, count: int, padding_idx: int, s
                   ) -> Tensor:
     """The gradient of a table of `count` rows of which `indices` were looked up."""
     flat = indices._array.reshape(-1).astype(np.int64)
-    rows = grad.reshape(-1, grad._array.shape[-1])
+    rows = grad.reshape(flat.size, grad._array.shape[-1])
     if scale:
         counts = np.bincount(flat, minlength=count)[flat]
         rows = rows / wrap(counts).to(rows.dtype).unsqueeze(1)

@@ -5,6 +5,7 @@ from typing import Any
 
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import channels_last, channels_last_3d
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
@@ -13,6 +14,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.spatial.pool import INNER, NETWORK, PART, add_at, flat_images, leading, taking
 from flambeau.ops.spatial.pooling_checks import (
     adaptive_sizes,
+    check_not_empty,
     check_one_dimensional,
     single,
     sizes_or_own,
@@ -30,6 +32,7 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
         return input, sizes
 
     def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
+        check_not_empty(grad_output, f"{name}_backward")
         return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
 
     transposed = op(
@@ -52,7 +55,12 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
         if output_size != single:
             return inner(self, output_size)
         adaptive_sizes(n, self, output_size, name)
-        return self.mean(tuple(range(-n, 0)), True)
+        result = self.mean(tuple(range(-n, 0)), True)
+        last = {2: channels_last, 3: channels_last_3d}[n]
+        if self.ndim == n + 2 and not self.is_contiguous() and self.is_contiguous(
+                memory_format=last):
+            return result.as_strided(result.shape, (m := result.shape[1], 1) + (m,) * n)
+        return result
 
     return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **INNER)
 
@@ -67,6 +75,7 @@ def _declare_adaptive_max_pool(n: int) -> Any:
         return input, sizes
 
     def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
+        check_not_empty(grad_output, f"{name}_backward")
         return add_at(grad_output, indices, self._array.shape, n)
 
     backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",

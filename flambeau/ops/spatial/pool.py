@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.settings import alert_not_deterministic
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
@@ -89,6 +90,15 @@ def taking(n: int) -> Any:
             3: lambda self_t, result1: (take_at(self_t, result1, 3), None)}[n]
 
 
+def _pool_volume(x: Any, *windows: Any) -> Any:
+    """Maxima over windows of volumes; one without a batch keeps its layout too."""
+    pool = keeping_layout(kernels.max_pool)
+    if x.ndim == 4 and not x.flags.c_contiguous:
+        one = np.lib.stride_tricks.as_strided(x, (1, *x.shape), (x.nbytes, *x.strides))
+        return tuple([found[0] for found in pool(one, *windows)])
+    return pool(x, *windows)
+
+
 def _declare_max_pool(n: int) -> Any:
     """`max_pool2d_with_indices` and its gradient, in `n` dimensions; gives the function."""
     name = f"max_pool{n}d"
@@ -114,7 +124,8 @@ def _declare_max_pool(n: int) -> Any:
     pool = op(
         f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
         f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-        kernel=keeping_layout(kernels.max_pool), quick=checked("max_pool"), canonical=canonical,
+        kernel=_pool_volume if n == 3 else keeping_layout(kernels.max_pool),
+        quick=checked("max_pool"), canonical=canonical,
         **INNER,
         differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=taking(n),
         batch=leading(lambda: pool.op.call),
@@ -364,6 +375,11 @@ def _declare_max_unpool(n: int) -> Any:
     geometry = ", int[3] stride, int[3] padding" * (n == 3)
 
     def canonical(input: Tensor, indices: Tensor, output_size: Any) -> tuple[Any, ...]:
+        alert_not_deterministic(f"max_unpooling{n}d_forward_out")
+        if len(output_size) != n:
+            count, axes = {2: ("two", "height, width"), 3: ("three", "depth, height, width")}[n]
+            raise RuntimeError(f"There should be exactly {count} elements ({axes}) in output_size, "
+                               f"but got {len(output_size)} elements.")
         check_unpooling(input, indices, n)
         return input, indices, tuple(output_size)
 
@@ -388,6 +404,8 @@ def _unpooler(n: int) -> None:
                    padding: Any = 0, output_size: Any = None) -> Tensor:
         kernel, padding = each(kernel_size), each(padding)
         stride = kernel if stride is None else each(stride)
+        if len(kernel) != n and n > 1:
+            return _UNPOOL[n](input, indices, kernel, *((stride, padding) if n == 3 else ()))
         size = unpooled_size(input, kernel, stride, padding, output_size)
         if n == 1:
             return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)

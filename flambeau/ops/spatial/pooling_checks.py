@@ -145,10 +145,24 @@ def sizes_or_own(output_size: Any, input: Tensor) -> Any:
             for size, own in zip(output_size, shape[-len(output_size):])]
 
 
+def check_not_empty(grad: Tensor, name: str) -> None:
+    """Refuse a gradient without elements, but for one of no images."""
+    shape = grad._array.shape
+    for dim, size in enumerate(shape[1:], 1):
+        if not size:
+            raise RuntimeError(f"{name}(): Expected grad_output to have non-zero size for "
+                               f"non-batch dimensions, but grad_output has sizes {list(shape)} "
+                               f"with dimension {dim} being empty")
+
+
 def fractional_windows(input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor,
                        n: int) -> tuple[Any, ...]:
     """The canonical arguments of fractional pooling: where the input has no batch, one sample."""
     name, x, samples = f"fractional_max_pool{n}d", input._array, random_samples
+    for given, what in ((kernel_size, "kernel_size"), (output_size, "output_size")):
+        if isinstance(given, (tuple, list)) and len(given) != n:
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of "
+                               f"{'three ' * (n == 3)}Ints")
     kernel = per_axis(kernel_size, n, name, "kernel_size")
     sizes = per_axis(output_size, n, name, "output_size")
     if samples._array.dtype != x.dtype:

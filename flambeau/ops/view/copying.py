@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import flambeau
+from flambeau._support import copy_on_write
 from flambeau._support.source_locations import bump
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
@@ -94,7 +96,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
             or (grad_enabled() and (self._edge is not None or src._edge is not None)):
         return _write(*_expandable(self, src))
     target, source = self._array, src._array
-    if share_memory(target, source) or source.ndim > target.ndim:
+    if not target.flags.writeable or source.ndim > target.ndim or share_memory(target, source):
         return _write(*_expandable(self, src))
     try:
         kernels.copy_into(target, source if source.dtype is target.dtype
@@ -140,6 +142,29 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
         else np.empty(own.shape, source.dtype)
     target[...] = source
     return wrap(target)
+
+
+# ---- copies that wait for a write ----------------------------------------------------------------
+
+_lazy_clone = op(
+    "_lazy_clone(Tensor self) -> Tensor", kernel=copy_on_write.lazy_clone, kind="linear", out=False,
+    explicit=True, d_self=lambda grad: grad,
+    doc="A clone whose memory is that of the tensor until one of the two is written to.")
+
+
+@op("_test_parallel_materialize(Tensor self, int num_parallel, bool skip_first=False) -> Tensor",
+    method=False, out=False, explicit=True)
+def _test_parallel_materialize(self: Tensor, num_parallel: int, skip_first: bool) -> Tensor:
+    """The tensor, unless writing to it in a loop over `num_parallel` steps would have to copy its
+    memory: threads that do so at once would race. With `skip_first` the thread that has no step but
+    the first does not write."""
+    step = -(-num_parallel // max(min(flambeau.get_num_threads(), num_parallel), 1))
+    writers = [first for first in range(0, num_parallel, step)
+               if not (skip_first and first == 0 and min(step, num_parallel) == 1)]
+    if writers and copy_on_write.is_shared(self._array):
+        raise RuntimeError("Materializing a storage in the loop function of at::parallel_for is "
+                           "forbidden")
+    return self
 
 
 __all__ = ["alias", "copy", "copy_"]
