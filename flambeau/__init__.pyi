@@ -740,6 +740,9 @@ def _foreach_trunc_(self: Sequence[Tensor]) -> Any:
 def _foreach_zero_(self: Sequence[Tensor]) -> Any:
     """`zero_` on each tensor, with its operands."""
 
+def _lazy_clone(input: Tensor) -> Tensor:
+    """A clone whose memory is that of the tensor until one of the two is written to."""
+
 def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 
 def _masked_softmax(
@@ -825,6 +828,15 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How gamma samples `output` move with their shapes `input`."""
+
+def _test_parallel_materialize(
+    input: Tensor,
+    num_parallel: _int,
+    skip_first: _bool = False,
+) -> Tensor:
+    """The tensor, unless writing to it in a loop over `num_parallel` steps would have to copy
+    its memory: threads that do so at once would race. With `skip_first` the thread that has
+    no step but the first does not write."""
 
 def _transform_bias_rescale_qkv(
     qkv: Tensor,

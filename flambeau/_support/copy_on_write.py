@@ -106,6 +106,8 @@ def lazy_clone(array: np.ndarray) -> np.ndarray:
 def own(array: np.ndarray) -> None:
     """Let the storage of a read-only array have its memory for itself, so that it can be written
     to. Arrays that are read-only for other reasons stay so."""
+    if not _sharings:
+        return
     root = array_root(array)
     sharing = _sharings.get(id(root))
     if sharing is None:

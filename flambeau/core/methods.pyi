@@ -164,6 +164,8 @@ class Methods:
     def _indices(self) -> Tensor:
         """The indices as they are, coalesced or not."""
     def _is_view(self) -> _bool: ...
+    def _lazy_clone(self) -> Tensor:
+        """A clone whose memory is that of the tensor until one of the two is written to."""
     def _make_subclass(self, data: Tensor, require_grad: _bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
     def _make_wrapper_subclass(self, size: Any, *args: Any, **options: Any) -> Any:
