@@ -820,7 +820,7 @@ def _segment_reduce(
 
 def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 
-def _sparse_broadcast_to(input: Tensor, size: Any) -> Tensor:
+def _sparse_broadcast_to(input: Any, size: Any) -> Tensor:
     """The entries repeated along new dimensions in front, and along those of one element."""
 
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
@@ -2439,13 +2439,13 @@ def histogramdd(
 ) -> return_types.histogramdd:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
 
-def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+def hsmm(mat1: Any, mat2: Tensor) -> Any:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
 def hsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 1."""
 
-def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+def hspmm(mat1: Any, mat2: Tensor) -> Any:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -3624,7 +3624,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
 
-def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+def resize_as_sparse_(input: Tensor, the_template: Any) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -3919,7 +3919,7 @@ def slice_scatter(
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
     """`linalg.slogdet`."""
 
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+def smm(input: Any, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
 
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -4084,7 +4084,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `squeeze` shows."""
 
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def sspaddmm(input: Tensor, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:

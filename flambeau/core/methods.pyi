@@ -1513,7 +1513,7 @@ class Methods:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, dim: Any = None) -> Tensor:
         """`squeeze` in place; returns the tensor."""
-    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def sspaddmm(self, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
     def std(
         self,

@@ -9,7 +9,7 @@ reverse rule is linear in the gradient: its own reverse rule is the forward rule
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._support.scopes import within
 from flambeau.core import engine, late_bound
@@ -34,6 +34,9 @@ from flambeau.ops.view.conversion import cast, clone, detach
 from flambeau.ops.view.copying import with_strides
 from flambeau.ops.view.shape import expand_to
 from flambeau.ops.view.strided import geometry, strided_window
+
+if TYPE_CHECKING:
+    from flambeau.ops.sparse.tensors import SparseTensor
 
 
 class ForwardLevel(Level):
@@ -309,7 +312,7 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
     return answers[0] if op.returns is None else answers
 
 
-def _zeros_of_sparse(tensor: Any) -> Tensor:
+def _zeros_of_sparse(tensor: SparseTensor) -> Tensor:
     from flambeau.ops.sparse.tensors import zero_values  # what few programs need
     return zero_values(tensor)
 

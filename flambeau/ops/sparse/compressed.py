@@ -228,10 +228,10 @@ def check_compressed(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
                            f"{type_name(from_numpy_dtype(outer.dtype))}")
     leading = outer.shape[:-1], inner.shape[:-1], data.shape[:batch], shape[:batch]
     if len(set(leading)) > 1:
-        sizes = [list(each) for each in leading]
-        raise RuntimeError(f"all batch dimensions of {first} (={sizes[0]}), {second} (={sizes[1]})"
-                           f", and values (={sizes[2]}) must be equal to tensor batch dimensions "
-                           f"(={sizes[3]})")
+        found = [list(each) for each in leading]
+        raise RuntimeError(f"all batch dimensions of {first} (={found[0]}), {second} (={found[1]})"
+                           f", and values (={found[2]}) must be equal to tensor batch dimensions "
+                           f"(={found[3]})")
     for name, part in ((first, outer), (second, inner)):
         if part.strides[-1] != part.itemsize and part.shape[-1] > 1:
             raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")

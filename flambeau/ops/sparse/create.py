@@ -172,7 +172,7 @@ sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
 
 # ---- products of other kinds --------------------------------------------------------------------
 
-def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns.
 
     >>> import flambeau
@@ -186,7 +186,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
         mat1._array.shape[0], mat2._array.shape[1]), True))
 
 
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+def smm(input: SparseTensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
     product = hspmm(input, mat)
     rows, width = product._where[0][0], mat._array.shape[1]
@@ -195,7 +195,8 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     return with_values(values, make(COO, (where,), values._array, product._array.shape, True))
 
 
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def sspaddmm(input: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1,
+             alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
     scaled = input if beta == 1 else input * beta
     product = smm(mat1, mat2)

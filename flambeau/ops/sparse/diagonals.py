@@ -15,7 +15,14 @@ from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.layouts import to_sparse
 from flambeau.ops.sparse.products import at_places, operand
-from flambeau.ops.sparse.tensors import as_form, is_sparse, make, sparse_op, with_values
+from flambeau.ops.sparse.tensors import (
+    SparseTensor,
+    as_form,
+    is_sparse,
+    make,
+    sparse_op,
+    with_values,
+)
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
@@ -67,7 +74,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
 spdiags.__module__ = "torch.sparse"
 
 
-def _solve_back(grad: Tensor, self: Tensor, result: Tensor, needs: list[bool]) -> list[Any]:
+def _solve_back(grad: Tensor, self: SparseTensor, result: Tensor, needs: list[bool]) -> list[Any]:
     by = as_form(flambeau.t(self), (forms.CSR, 2, None, 0))
     other = solve(conj(by), grad)
     return [at_places(self, neg(other).unsqueeze(1), result.conj().unsqueeze(0))
@@ -75,7 +82,7 @@ def _solve_back(grad: Tensor, self: Tensor, result: Tensor, needs: list[bool]) -
 
 
 @sparse_op("SpsolveBackward0", "self other", vjp=_solve_back)
-def _solve(self: Tensor, other: Tensor) -> Tensor:
+def _solve(self: SparseTensor, other: Tensor) -> Tensor:
     return wrap(sparse_products.solve(*operand(self), other._array).astype(self._array.dtype))
 
 

@@ -8,6 +8,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, COO, TITLES
 from flambeau.ops.sparse.tensors import (
+    SparseTensor,
     blocksize_of,
     change_form,
     form_of,
@@ -50,7 +51,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
 
 def _check_sparse_dim(self: Tensor, sparse_dim: int) -> None:
     ndim, layout = self._array.ndim, self.layout
-    if layout is not STRIDED:
+    if is_sparse(self):
         has = sparse_dim_of(self) if layout is COO else 2
         if sparse_dim != has:
             name, wanted = ("to_sparse", "self.sparse_dim()") if layout is COO \
@@ -73,13 +74,12 @@ def _changed(self: Tensor, form: Any, node: str) -> Tensor:
 def _converted(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, suffix: str,
                node: str) -> Tensor:
     """This tensor in another layout; `suffix` is that of the method that was called."""
-    source = self.layout
     blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     _check_conversion(self, layout, blocksize, dense_dim, suffix)
     if layout is STRIDED:
         return to_dense(self)
     ndim = self._array.ndim
-    dense = (dense_dim or 0) if source is STRIDED else ndim - sparse_dim_of(self)
+    dense = ndim - sparse_dim_of(self) if is_sparse(self) else dense_dim or 0
     blocks = tuple(int(n) for n in blocksize) if layout in BLOCKED else None
     return _changed(self, (layout, ndim - dense, blocks, dense), node)
 
@@ -90,9 +90,10 @@ def _check_conversion(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any,
     name = _name_of_conversion(source, layout, suffix)
     change = f"{name}: conversion from {TITLES[source]} to {TITLES[layout]}"
     ndim = self._array.ndim
-    if source is COO and layout is not COO and sparse_dim_of(self) != 2:
+    spanned = sparse_dim_of(self) if is_sparse(self) else 0
+    if source is COO and layout is not COO and spanned != 2:
         raise RuntimeError(f"{change} for input tensors with sparse_dim()!=2 is not supported")
-    if source in (forms.CSR, forms.CSC) and layout in BLOCKED and sparse_dim_of(self) != 2:
+    if source in (forms.CSR, forms.CSC) and layout in BLOCKED and spanned != 2:
         raise RuntimeError(f"{change} for batched inputs is not supported")
     if blocksize is not None:
         _check_blocksize(self, name, change, layout, blocksize, dense_dim)
@@ -179,7 +180,7 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
     return _converted(self, forms.BSC, blocksize, dense_dim, "_bsc", "ToSparseBscBackward0")
 
 
-def _sparse_broadcast_to(input: Tensor, size: Any) -> Tensor:
+def _sparse_broadcast_to(input: SparseTensor, size: Any) -> Tensor:
     """The entries repeated along new dimensions in front, and along those of one element."""
     from flambeau.ops.sparse.places import broadcast_to
     return broadcast_to(input, size)

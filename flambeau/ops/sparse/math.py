@@ -65,7 +65,7 @@ def _clone(self: SparseTensor) -> SparseTensor:
 
 
 @rule("clone")
-def clone(input: Tensor, *_: Any, memory_format: Any = None) -> Tensor:
+def clone(input: SparseTensor, *_: Any, memory_format: Any = None) -> Tensor:
     if memory_format is not None and input._layout is COO:
         words = str(memory_format).removeprefix("torch.").removesuffix("_format").split("_")
         raise RuntimeError("unsupported memory format option "
@@ -74,7 +74,7 @@ def clone(input: Tensor, *_: Any, memory_format: Any = None) -> Tensor:
 
 
 @rule("detach")
-def detach(input: Tensor) -> Tensor:
+def detach(input: SparseTensor) -> Tensor:
     result = bare(input)
     result._counter = input._counter
     return result
@@ -111,14 +111,14 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @rule("new_empty", "new_zeros")
-def new_empty(input: Tensor, *size: Any, dtype: Any = None, layout: Any = None,
+def new_empty(input: SparseTensor, *size: Any, dtype: Any = None, layout: Any = None,
               device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     return flambeau.zeros(*size, dtype=dtype or input.dtype, device=device,
                           layout=layout or input._layout, requires_grad=requires_grad)
 
 
 @rule("zeros_like", "empty_like")
-def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+def zeros_like(input: SparseTensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, **_: Any) -> Tensor:
     target = as_numpy_dtype(dtype) or input._array.dtype
     if memory_format is not None and layout is not type_info.strided:
@@ -137,7 +137,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 
 def _filled_like(name: str, values: Any) -> None:
     """Other values at the same places, which only the compressed layouts allow."""
-    def apply(input: Tensor, *given: Any, dtype: Any = None, requires_grad: bool = False,
+    def apply(input: SparseTensor, *given: Any, dtype: Any = None, requires_grad: bool = False,
               **_: Any) -> Tensor:
         if input._layout is COO:
             raise unsupported(name, input)
@@ -152,7 +152,7 @@ for _name in ("ones", "full", "randn"):
 
 
 @rule("zero_", "fill_")
-def zero(input: Tensor, value: Any = 0) -> Tensor:
+def zero(input: SparseTensor, value: Any = 0) -> Tensor:
     if value != 0:
         raise unsupported("fill_", input)
     return empty_like(input)
@@ -168,7 +168,7 @@ def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 # ---- values one by one --------------------------------------------------------------------------
 
-def _through_back(grad: Tensor, self: Tensor, function: Any) -> list[Tensor]:
+def _through_back(grad: Tensor, self: SparseTensor, function: Any) -> list[Tensor]:
     """The gradient by the values, found by differentiating `function` where it acts on them."""
     from flambeau.autograd import enable_grad
     from flambeau.autograd import grad as gradient
@@ -199,7 +199,7 @@ def through_values(node: str, self: Tensor, function: Any) -> SparseTensor:
 
 
 def _unary(name: str, linear: bool) -> None:
-    def apply(input: Tensor, **kwargs: Any) -> Tensor:
+    def apply(input: SparseTensor, **kwargs: Any) -> Tensor:
         function = getattr(flambeau, name)
         made = getattr(function.op, "Backward", None)
         node = class_name(name) if made is None else made.__name__
@@ -228,7 +228,7 @@ rules["nn.functional.relu"] = lambda input, inplace=False: (
 
 
 @rule("angle")
-def angle(input: Tensor) -> Tensor:
+def angle(input: SparseTensor) -> Tensor:
     if input._layout is COO:
         raise unsupported("angle", input)
     return through_values("AngleBackward0", input, flambeau.angle)
@@ -258,6 +258,7 @@ def _sub(self: Tensor, other: Tensor) -> Tensor:
 def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     dtype = result_type([a._array, b._array]).numpy
     if not is_sparse(a) or not is_sparse(b):
+        other: Any
         dense, other = (b, a) if is_sparse(a) else (a, b)
         shape = dense._array.shape
         if shape != other._array.shape:
@@ -290,8 +291,9 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     form = form_of(a)
     x, y = coordinates(a)[0], coordinates(b)[0]
     if a._layout is not COO or len(x) != len(y):
-        both = [to_coo(t, sparse_dim_of(a)) for t in (like(a, first), like(b, second))]
-        return as_form(_sum_of(*both, False), form)
+        n = sparse_dim_of(a)
+        both = _sum_of(to_coo(like(a, first), n), to_coo(like(b, second), n), False)
+        return as_form(both, form)
     indices, data = np.concatenate([x, y], 1), np.concatenate([first, second])
     sorted_ = a._coalesced and b._coalesced
     if sorted_:

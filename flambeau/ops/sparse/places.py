@@ -56,7 +56,7 @@ def moved(node: str, self: SparseTensor, indices: np.ndarray, shape: Any, take: 
     return op(self, take, pattern, bare(self))
 
 
-def _prepared(input: Tensor) -> Tensor:
+def _prepared(input: SparseTensor) -> SparseTensor:
     """Coordinates; coalesced where a gradient must know each place once."""
     tensor = to_coo(input)
     return coalesced(tensor) if tracked(tensor) else tensor
@@ -114,7 +114,7 @@ _transposers = {
                             vjp=lambda grad: [flambeau.t(grad)])(_transpose)}
 
 
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: SparseTensor, size: Any) -> Tensor:
     """The entries repeated along new dimensions in front, and along those of one element."""
     shape, own = tuple(size_of((size,))), input._array.shape
     sparse, extra = sparse_dim_of(input), len(shape) - input._array.ndim
@@ -143,7 +143,7 @@ rules["sparse_broadcast_to"] = broadcast_to
 
 
 @rule("permute", "permute_to")
-def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
+def permute(input: SparseTensor, *places: Any, dims: Any = None) -> Tensor:
     dims = places if dims is None else dims
     source = _prepared(input)
     given = tuple(size_of(tuple(dims)))
@@ -165,7 +165,7 @@ def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
 
 
 @rule("unsqueeze")
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
     source = _prepared(input)
     dim, shape = wrap_dim(dim, source._array.ndim + 1), [*source._array.shape]
     sparse = sparse_dim_of(source)
@@ -179,7 +179,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @rule("select")
-def select(input: Tensor, dim: int, index: int) -> Tensor:
+def select(input: SparseTensor, dim: int, index: int) -> Tensor:
     ndim = input._array.ndim
     dim, index = wrap_dim(dim, ndim), int(index)
     n = input._array.shape[dim]
@@ -215,7 +215,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 @rule("narrow_copy")
-def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tensor:
     ndim = input._array.ndim
     if not -ndim <= dim < ndim:
         raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {ndim}.")
@@ -239,7 +239,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 @rule("index_select")
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def index_select(input: SparseTensor, dim: int, index: Tensor) -> Tensor:
     source = _prepared(input)
     dim, shape = wrap_dim(dim, source._array.ndim), [*source._array.shape]
     wanted, sparse = index._array.reshape(-1), sparse_dim_of(source)

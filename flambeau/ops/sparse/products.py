@@ -18,6 +18,7 @@ from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
+    SparseTensor,
     as_form,
     bare,
     coalesced,
@@ -37,12 +38,12 @@ from flambeau.ops.sparse.tensors import (
 
 # ---- matrix products ----------------------------------------------------------------------------
 
-def operand(tensor: Tensor) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+def operand(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """A sparse matrix as its places, elements and shape."""
     return (*coordinates(tensor), tensor._array.shape)
 
 
-def _product_places(a: Tensor, b: Tensor) -> np.ndarray:
+def _product_places(a: SparseTensor, b: SparseTensor) -> np.ndarray:
     """Where the product of two sparse matrices has terms."""
     ones = [operand(like(t, np.ones(t._data.shape, np.float32))) for t in (a, b)]
     places, data = kernels.multiply_sparse(*ones[0], *ones[1])
@@ -71,8 +72,9 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     if is_sparse(a):
         r = kernels.multiply(*operand(a), b._array)
     else:
-        places, data, shape = operand(b)
-        r = kernels.multiply(places[::-1], data, shape[::-1], a._array.T).T
+        assert is_sparse(b)
+        places, data, size = operand(b)
+        r = kernels.multiply(places[::-1], data, size[::-1], a._array.T).T
     return wrap(np.ascontiguousarray(r, a._array.dtype))
 
 
@@ -150,7 +152,7 @@ def _masked_mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]
     return grads
 
 
-def at_places(like_this: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def at_places(like_this: SparseTensor, a: Tensor, b: Tensor) -> Tensor:
     """The elements of a @ b where `like_this` has entries."""
     pattern = bare(coalesced(like_this))
     if is_sparse(a) or is_sparse(b):
@@ -181,7 +183,7 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     return _masked_mm[node](mat1, mat2)
 
 
-def _plain(sparse: Tensor, *dense: Tensor) -> bool:
+def _plain(sparse: SparseTensor, *dense: Tensor) -> bool:
     """Are these a csr matrix and dense ones of its type, float32 or float64, which nobody
     differentiates by?"""
     d = sparse._data.dtype
@@ -202,7 +204,8 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
     if _plain(mat1, mat2):
-        return wrap(kernels.reduced(*mat1._where, mat1._data, mat2._array, reduce))
+        outer, inner = mat1._where
+        return wrap(kernels.reduced(outer, inner, mat1._data, mat2._array, reduce))
     (row, col), _ = coordinates(mat1)
     terms = stored_values(mat1).unsqueeze(1) * mat2.index_select(0, wrap(col))
     start = flambeau.zeros(mat1._array.shape[0], mat2._array.shape[1], dtype=mat2.dtype)
@@ -263,7 +266,8 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
                            f"{forms.TITLES[input.layout]}")
     if _plain(input, mat1, mat2) and mat1._array.shape == (
             input._array.shape[0], mat2._array.shape[0]):
-        found = alpha * kernels.sampled(*input._where, mat1._array, mat2._array)
+        outer, inner = input._where
+        found = alpha * kernels.sampled(outer, inner, mat1._array, mat2._array)
         data = found if beta == 0 else beta * input._data + found
         return with_values(wrap(data.astype(input._data.dtype, copy=False)), bare(input))
     product = at_places(input, mat1, mat2)

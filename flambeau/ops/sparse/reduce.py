@@ -90,7 +90,7 @@ _sum_dims = {node: sparse_op(node, params="dims pattern keepdim", vjp=_sum_back)
 _sum_all = sparse_op("SumBackward1", params="dims pattern keepdim", vjp=_spread_back)(_summed)
 
 
-def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tensor:
+def _sum(input: Any, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tensor:
     if dtype is not None:
         input = input.to(dtype)
     elif input._array.dtype.kind in "bui":
@@ -108,7 +108,8 @@ def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tenso
 
 
 @rule("sum")
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *,
+        dtype: Any = None) -> Tensor:
     return _sum(input, dim, keepdim, dtype, "SumBackward1")
 
 
@@ -127,7 +128,7 @@ def mean(input: Tensor, dim: Any = None, *, dtype: Any = None) -> Tensor:
 
 
 @rule("norm")
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
+def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
          dtype: Any = None) -> Tensor:
     if keepdim:
         raise RuntimeError("norm_sparse currently does not support keepdim=True")
@@ -143,8 +144,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
 
 
 @rule("any")
-def any_(input: Tensor, *_: Any) -> Tensor:
-    return flambeau.any(wrap(coalesced(input.detach())._data))
+def any_(input: SparseTensor, *_: Any) -> Tensor:
+    return flambeau.any(wrap(coalesced(bare(input))._data))
 
 
 # ---- softmax ------------------------------------------------------------------------------------
@@ -156,9 +157,9 @@ def _softmax_of(pattern: SparseTensor, dim: int, log: bool) -> Any:
         name = "log_softmax" if log else "softmax"
         return lambda v: getattr(flambeau, name)(v, dim - sparse + 1)
     others = [d for d in range(sparse) if d != dim]
-    flat = forms.flat_index(indices[others], [pattern._array.shape[d] for d in others])
-    groups, of = np.unique(flat, return_inverse=True)
-    of = wrap(of.astype(np.int64))
+    flat = forms.flat_index(indices[others], tuple([pattern._array.shape[d] for d in others]))
+    groups, place = np.unique(flat, return_inverse=True)
+    of = wrap(place.astype(np.int64))
 
     def function(v: Tensor) -> Tensor:
         top = np.full((len(groups), *v.shape[1:]), -np.inf, v._array.dtype)
@@ -174,7 +175,8 @@ def _softmax_rule(name: str, node: str, log: bool) -> Any:
     def apply(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         if not is_sparse(input) or input._layout is not COO:
             raise unsupported(f"_sparse_{name}", input)
-        source = coalesced(input if dtype is None else input.to(dtype))
+        given: Any = input if dtype is None else input.to(dtype)
+        source = coalesced(given)
         dim = wrap_dim(dim, source._array.ndim)
         return through_values(node, source, _softmax_of(bare(source), dim, log))
     return apply

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
 from flambeau.ops.view.conversion import clone, detach
 from flambeau.ops.view.shape import movedim
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _ZEROS = bytes(32)
 _NEW = """new() received an invalid combination of arguments - got ({}), but expected one of:
@@ -187,7 +190,7 @@ def bare(tensor: SparseTensor) -> SparseTensor:
     return like(tensor, tensor._data)
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: Any) -> TypeIs[SparseTensor]:
     return type(value) is SparseTensor
 
 
@@ -202,7 +205,8 @@ def coordinates(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
     """Indices and values as they come."""
     if tensor._layout is COO:
         return tensor._where[0], tensor._data
-    return forms.expand(*tensor._where, tensor._data, tensor._layout)
+    outer, inner = tensor._where
+    return forms.expand(outer, inner, tensor._data, tensor._layout)
 
 
 def entries(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
@@ -247,7 +251,8 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
 
         def call(*canonical: Any) -> Tensor:
             return intercept_canonical(op, canonical) if interceptors else direct(*canonical)
-        call.op, op.direct, op.call, op.function = op, direct, call, call
+        vars(call)["op"] = op
+        op.direct, op.call, op.function = direct, call, call
         return call
     return declare
 
@@ -266,7 +271,7 @@ def publish(function: Any, method: bool = True, torch: bool = False) -> Any:
 
 @sparse_op("ValuesBackward0", params="pattern",
            vjp=lambda grad, pattern: [with_values(grad, pattern)])
-def values_of(self: Tensor, pattern: SparseTensor) -> Tensor:
+def values_of(self: SparseTensor, pattern: SparseTensor) -> Tensor:
     result = wrap(self._data)
     result._counter = counter_of(self)
     return result
@@ -456,21 +461,21 @@ def coalesced(tensor: SparseTensor) -> SparseTensor:
 
 
 @publish
-def coalesce(self: Tensor) -> Tensor:
+def coalesce(self: SparseTensor) -> Tensor:
     """This tensor with each place once, in row-major order; itself if it is so."""
     expect_coo(self, "coalesce")
     return coalesced(self)
 
 
 @publish
-def is_coalesced(self: Tensor) -> bool:
+def is_coalesced(self: SparseTensor) -> bool:
     """Is each place here once, in row-major order?"""
     expect_coo(self, "is_coalesced")
     return self._coalesced
 
 
 @publish
-def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+def _coalesced_(self: SparseTensor, coalesced: bool) -> Tensor:
     expect_coo(self, "_coalesced_")
     self._coalesced = bool(coalesced)
     return self
@@ -518,7 +523,7 @@ def _values(self: Tensor) -> Tensor:
 
 
 @publish
-def indices(self: Tensor) -> Tensor:
+def indices(self: SparseTensor) -> Tensor:
     """The indices of a coalesced tensor, (sparse dimensions, entries)."""
     expect_coo(self, "indices")
     if not self._coalesced:
@@ -528,7 +533,7 @@ def indices(self: Tensor) -> Tensor:
 
 
 @publish
-def values(self: Tensor) -> Tensor:
+def values(self: SparseTensor) -> Tensor:
     """The values of a sparse tensor, which must be coalesced."""
     expect(self, "values", [*TITLES][1:], "sparse")
     if self._layout is COO and not self._coalesced:
@@ -538,7 +543,7 @@ def values(self: Tensor) -> Tensor:
 
 
 def _part(name: str, layouts: Any, what: str, position: int, doc: str) -> None:
-    def method(self: Tensor) -> Tensor:
+    def method(self: SparseTensor) -> Tensor:
         expect(self, name, layouts, what)
         return wrap(self._where[position])
     method.__name__, method.__doc__ = name, doc
@@ -580,7 +585,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 
 
 @publish
-def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Give this tensor another size and numbers of dimensions, in place; entries stay."""
     shape = tuple(size_of((size,)))
     data, (where,) = self._data, self._where
@@ -600,7 +605,8 @@ def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> 
 
 
 @publish
-def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int,
+                             dense_dim: int) -> Tensor:
     """Drop all entries and give this tensor another size, in place."""
     shape = tuple(size_of((size,)))
     return _become(self, make(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(
@@ -613,7 +619,7 @@ def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
     return self
 
 
-def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+def resize_as_sparse_(input: Tensor, the_template: SparseTensor) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
     for tensor in (input, the_template):
         expect_coo(tensor, "resize_as_sparse_")
@@ -705,10 +711,11 @@ def conjugate(value: Any) -> Any:
     return value.conjugate()
 
 
-def to_coo(tensor: Tensor, sparse: int | None = None) -> Tensor:
+def to_coo(tensor: SparseTensor, sparse: int | None = None) -> SparseTensor:
     """`tensor` with coordinates of so many sparse dimensions."""
     sparse = sparse_dim_of(tensor) if sparse is None else sparse
-    return as_form(tensor, (COO, sparse, None, tensor._array.ndim - sparse))
+    found: Any = as_form(tensor, (COO, sparse, None, tensor._array.ndim - sparse))
+    return found
 
 
 def unsupported(name: str, tensor: Tensor) -> NotImplementedError:
