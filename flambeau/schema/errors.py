@@ -20,13 +20,25 @@ from flambeau.schema.parser import Parameter
 from flambeau.schema.signature import Signature, title
 
 
+# PyTorch's classes that are made in C: those have the module in their names
+_MADE_IN_C = {name: f"torch.{name}" for name in
+              ("Size", "device", "dtype", "finfo", "iinfo", "layout", "memory_format", "qscheme")} \
+    | {"Generator": "torch._C.Generator", "TypedStorage": "torch.storage.TypedStorage",
+       "UntypedStorage": "torch.storage.UntypedStorage", "_TensorMeta": "torch._C._TensorMeta"}
+
+
 def type_name(value: Any) -> str:
-    """The name of a value's type as PyTorch's messages have it."""
+    """The name of a value's type as messages of C have it."""
     cls = type(value)
     if cls is Tensor:
         return "Tensor"
-    if cls.__module__.partition(".")[0] in ("flambeau", "torch") and not isinstance(value, Tensor):
-        return {"Generator": "torch._C.Generator"}.get(cls.__name__, f"torch.{cls.__name__}")
+    if cls is type(Tensor):
+        return "torch._C._TensorMeta"
+    if cls.__module__.partition(".")[0] in ("flambeau", "torch"):
+        if cls.__name__ in ("Function", "function"):
+            written = type(getattr(value, "twin", value)).__name__ == "PythonFunction"
+            return "function" if written else "builtin_function_or_method"
+        return _MADE_IN_C.get(cls.__name__, cls.__name__)
     made_in_c = not cls.__flags__ & 1 << 9                  # those have the module in their name
     return f"{cls.__module__}.{cls.__name__}" if made_in_c and cls.__module__ != "builtins" \
         else cls.__name__
@@ -81,7 +93,7 @@ def no_instance(name: str, given: Sequence[Any]) -> str:
     if not given:
         return f"unbound method TensorBase.{name}() needs an argument"
     return (f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
-            f"'{type(given[0]).__name__}' object")
+            f"'{type_name(given[0])}' object")
 
 
 def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau
 from flambeau._dispatch.schemas import recorded
+from flambeau._support.backends import could_not_run
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -153,11 +154,11 @@ def _amp_update_scale_(self: Tensor, growth_tracker: Tensor, found_inf: Tensor,
 
 
 def _elsewhere(name: str) -> Callable[..., Any]:
+    own = ("QuantizedCPU",) if "quantized" in name else ("MkldnnCPU",) if "mkldnn" in name else \
+        ("SparseCPU",) if name == "native_norm" else ()
+
     def refused(*args: Any) -> Any:
-        raise NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. This could be "
-            "because the operator doesn't exist for this backend, or was omitted during the "
-            "selective/custom build process (if using custom build).")
+        raise could_not_run(name, "CPU", "Meta", *own)
     schemas = [one.schema for one in recorded()[name].values() if "out" not in one.facts]
     return member(*schemas, body=refused, method=False,
                   doc="NotImplementedError: this op is for other devices.")
@@ -174,7 +175,10 @@ ELSEWHERE = (
     "miopen_convolution "
     "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
     "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
-    "mkldnn_max_pool2d mkldnn_max_pool3d native_norm").split()
+    "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer native_norm "
+    "choose_qparams_optimized empty_quantized quantized_batch_norm quantized_gru_cell "
+    "quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
+    "quantized_rnn_relu_cell quantized_rnn_tanh_cell").split()
 for _name in ELSEWHERE:
     globals()[_name] = _elsewhere(_name)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from flambeau._support.settings import alert_not_deterministic
 from flambeau._support.source_locations import bump, counter_of
+from flambeau._support.backends import could_not_run
 from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
@@ -135,7 +136,7 @@ class QuantizedTensor(Tensor):
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
     def set_(self, *args: Any, **kwargs: Any) -> Tensor:
-        raise _unsupported("set_", "QuantizedCPU")
+        raise could_not_run("set_", "QuantizedCPU", "CPU", "Meta")
 
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
         if self._scheme.axis is not None:
@@ -174,7 +175,7 @@ def make(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
 
 def _expect_float(input: Tensor, name: str) -> None:
     if type(input) is QuantizedTensor:
-        raise _unsupported(name, "QuantizedCPU")
+        raise could_not_run(name, "QuantizedCPU", "CPU", "Meta")
     if input._array.dtype != np.float32:
         raise RuntimeError(f"Quantize only works on Float Tensor, got {type_name(input.dtype)}")
 
@@ -341,18 +342,13 @@ def int_repr(input: Tensor) -> Tensor:
 
 def _scheme_of(input: Tensor, name: str, per_channel: bool | None = None) -> Scheme:
     if type(input) is not QuantizedTensor:
-        raise _unsupported(name, "CPU")
+        raise could_not_run(name, "CPU", "Meta", "QuantizedCPU")
     scheme = input._scheme
     if per_channel is not None and per_channel is (scheme.axis is None):
         wanted = "kPerTensorAffine" if not per_channel else \
             "kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams"
         raise RuntimeError(f"Expected quantizer->qscheme() == {wanted} to be true, but got false.")
     return scheme
-
-
-def _unsupported(name: str, backend: str) -> NotImplementedError:
-    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' "
-                               "backend: there is no rule for it.")
 
 
 def qscheme(self: Tensor) -> type_info.qscheme:
@@ -564,7 +560,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if name in MOVE:
         return _move(name, function, args, kwargs)
     if name not in AGAIN and name not in _RANGES:
-        raise _unsupported(name, "QuantizedCPU")
+        raise could_not_run(name, "QuantizedCPU", "CPU", "Meta")
     result = _again(name, function, args, kwargs)
     return _copy(args[0], result) if inplace else result
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._support.backends import could_not_run
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import overrides, type_info
@@ -26,6 +27,7 @@ from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, publi
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
+from flambeau.dispatch.function import Function
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -723,8 +725,7 @@ def unsupported(name: str, tensor: Tensor) -> NotImplementedError:
     layout = tensor.layout
     where = TITLES[layout] + "CPU" if layout is COO else "CPU" if layout is type_info.strided \
         else "SparseCsrCPU"
-    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{where}' "
-                               f"backend: there is no rule for it on layout {layout}.")
+    return could_not_run(name.rpartition(".")[2], where, "CPU", "Meta")
 
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -733,6 +734,9 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         for family in ("math", "products", "reduce", "places"):     # these fill the table
             importlib.import_module(f"flambeau.ops.sparse.{family}")
     op = getattr(function, "op", None) or (function if isinstance(function, Op) else None)
+    binder = getattr(op, "binder", None) or getattr(function, "twin", None)
+    if isinstance(binder, Function):
+        binder.choose(args, kwargs)             # a wrong call is that first of all
     name = (op.name if op is not None else function.__name__).lstrip("_")
     if op is not None and op.namespace not in (None, "torch") and "torch" not in op.namespace:
         name = f"{op.namespace}.{name}"

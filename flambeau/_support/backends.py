@@ -1,0 +1,29 @@
+"""What PyTorch says where an op has no kernel for a tensor's backend.
+
+It lists the backends that have one; the transforms that follow them are the same for all ops.
+"""
+from __future__ import annotations
+
+_TRANSFORMS = (
+    "BackendSelect, Python, FuncTorchDynamicLayerBackMode, Functionalize, Conjugate, Negative, "
+    "ZeroTensor, ADInplaceOrView, AutogradOther, AutogradCPU, AutogradCUDA, AutogradHIP, "
+    "AutogradXLA, AutogradMPS, AutogradIPU, AutogradXPU, AutogradHPU, AutogradVE, AutogradLazy, "
+    "AutogradMTIA, AutogradMAIA, AutogradPrivateUse1, AutogradPrivateUse2, AutogradPrivateUse3, "
+    "AutogradMeta, AutogradNestedTensor, Tracer, AutocastCPU, AutocastMTIA, AutocastMAIA, "
+    "AutocastXPU, AutocastMPS, AutocastCUDA, FuncTorchBatched, BatchedNestedTensor, "
+    "FuncTorchVmapMode, Batched, VmapMode, FuncTorchGradWrapper, PythonTLSSnapshot, "
+    "FuncTorchDynamicLayerFrontMode, PreDispatch, PythonDispatcher")
+
+
+def could_not_run(name: str, backend: str, *kernels: str) -> NotImplementedError:
+    """The error of an op that has `kernels` for other backends only."""
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be "
+        "because the operator doesn't exist for this backend, or was omitted during the selective/"
+        "custom build process (if using custom build). If you are a Facebook employee using "
+        "PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
+        f"'aten::{name}' is only available for these backends: "
+        f"[{', '.join([*kernels, _TRANSFORMS])}].")
+
+
+__all__ = ["could_not_run"]
