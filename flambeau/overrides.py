@@ -22,14 +22,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
+from flambeau._support.c_functions import takes_one, takes_positions
 from flambeau._support.scopes import within
 from flambeau.core.modes import function_modes
 from flambeau.core.overrides import (
     handle_torch_function,
-    has_torch_function,
     overriding,
     subclasses_enabled,
 )
+from flambeau.core.overrides import has_torch_function as overrides_any
 from flambeau.core.tensor import Tensor
 from flambeau.transforms.function_modes import TorchFunctionMode, is_tensor_like
 
@@ -39,14 +40,19 @@ def _get_overloaded_args(relevant_args: Any, get_type_fn: Any = None) -> list[An
     return overriding(relevant_args)
 
 
-def has_torch_function_unary(tensor: Any) -> bool:
+def _has_torch_function_unary(tensor: Any) -> bool:
     """`has_torch_function` for one argument."""
-    return has_torch_function((tensor,))
+    return overrides_any((tensor,))
 
 
-def has_torch_function_variadic(*relevant: Any) -> bool:
+def _has_torch_function_variadic(*relevant: Any) -> bool:
     """`has_torch_function` for arguments that are given one by one."""
-    return has_torch_function(relevant)
+    return overrides_any(relevant)
+
+
+has_torch_function = takes_one(overrides_any, name="_has_torch_function", home="torch._C")
+has_torch_function_unary = takes_one(_has_torch_function_unary, home="torch._C")
+has_torch_function_variadic = takes_positions(_has_torch_function_variadic, home="torch._C")
 
 
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,7 +62,7 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             relevant = dispatcher(*args, **kwargs)
-            if has_torch_function(relevant):
+            if overrides_any(relevant):
                 return handle_torch_function(wrapped, relevant, *args, **kwargs)
             return function(*args, **kwargs)
         return wrapped

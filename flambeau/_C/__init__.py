@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.keys import DispatchKey, DispatchKeySet
+from flambeau._support.c_functions import matched
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
@@ -232,7 +233,8 @@ _autograd = _namespace("_autograd", SavedTensor=SavedTensor,
                        _unsafe_set_version_counter=_unsafe_set_version_counter)
 
 
-def parse_schema(schema: str) -> FunctionSchema:
+@matched("(schema: str, allow_typevars: bool = True) -> c10::FunctionSchema")
+def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
     """A schema, read: `parse_schema("aten::sin(Tensor self) -> Tensor")`."""
     return FunctionSchema(schema, "")
 

@@ -1,38 +1,118 @@
-"""Functions that PyTorch has in C, and that count their arguments in C's words.
+"""Functions that PyTorch has in C: these count and check their arguments in C's words.
 
 >>> import flambeau
 >>> flambeau.is_grad_enabled(1)
 Traceback (most recent call last):
 TypeError: torch.is_grad_enabled() takes no arguments (1 given)
+>>> flambeau.get_autocast_dtype(1)
+Traceback (most recent call last):
+TypeError: get_autocast_dtype(): argument 'device_type' (position 1) must be str, not int
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 
 def _refuse(name: str, takes: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if kwargs:
-        raise TypeError(f"torch.{name}() takes no keyword arguments")
-    raise TypeError(f"torch.{name}() takes {takes} ({len(args)} given)")
+        raise TypeError(f"{name}() takes no keyword arguments")
+    raise TypeError(f"{name}() takes {takes} ({len(args)} given)")
 
 
-def takes_nothing(function: Callable[[], Any]) -> Any:
-    """That function, which has no arguments."""
+def takes_nothing(function: Callable[[], Any], *, name: str = "", home: str = "torch") -> Any:
+    """That function, which has no arguments, and is called `name` in C."""
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         if args or kwargs:
-            _refuse(called.__name__, "no arguments", args, kwargs)
+            _refuse(f"{home}.{name or called.__name__}", "no arguments", args, kwargs)
         return function()
     return called
 
 
-def takes_one(function: Callable[[Any], Any]) -> Any:
+def takes_one(function: Callable[[Any], Any], *, name: str = "", home: str = "torch") -> Any:
     """That function, which has one argument, without a name."""
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs:
-            _refuse(called.__name__, "exactly one argument", args, kwargs)
+            _refuse(f"{home}.{name or called.__name__}", "exactly one argument", args, kwargs)
         return function(args[0])
     return called
+
+
+def takes_positions(function: Callable[..., Any], *, name: str = "", home: str = "torch") -> Any:
+    """That function, whose arguments have no names."""
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            _refuse(f"{home}.{name or called.__name__}", "", args, kwargs)
+        return function(*args)
+    return called
+
+
+def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorates a function whose arguments are bound by schemas. It takes the values of the
+    parameters of the one that a call fits; several are told apart by how many those are."""
+    @cache
+    def signatures() -> list[Any]:
+        from flambeau.schema.parser import parse
+        from flambeau.schema.signature import function_signature
+        return [function_signature(parse(text)) for text in schemas]
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        name = schemas[0].partition("(")[0]
+
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            from flambeau.schema import errors
+            from flambeau.schema.arguments import bind
+            said = []
+            for signature in signatures():
+                values = bind(signature, name, args, kwargs)
+                if not isinstance(values, str):
+                    return function(*values)
+                said.append(values)
+            raise TypeError(errors.fits_none(name, signatures(), said, args, kwargs))
+        return called
+    return decorate
+
+
+_TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "dict": dict, "object": object}
+
+
+def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES) -> Any:
+    """Decorates a function that PyTorch has by pybind11, whose message lists the `signature`;
+    `isinstance_of` says which classes its types stand for."""
+    inside = signature[1:].rpartition(") -> ")[0]
+    parameters = [part.partition(": ") for part in inside.split(", ") if part]
+
+    def fits(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        given = dict(zip([name for name, _, _ in parameters], args))
+        if len(args) > len(parameters) or given.keys() & kwargs.keys():
+            return False
+        given.update(kwargs)
+        for name, _, declared in parameters:
+            kind, _, default = declared.partition(" = ")
+            if name not in given:
+                if not default:
+                    return False
+            elif not isinstance(given.pop(name), isinstance_of.get(kind, object)):
+                return False
+        return not given
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if not fits(args, kwargs):
+                shown = ", ".join([*map(repr, args), *(["kwargs: " + ", ".join(
+                    f"{key}={value!r}" for key, value in kwargs.items())] if kwargs else [])])
+                raise TypeError(f"{called.__name__}(): incompatible function arguments. The "
+                                "following argument types are supported:\n    1. "
+                                f"{signature}\n\nInvoked with: {shown}")
+            return function(*args, **kwargs)
+        return called
+    return decorate
+
+
+__all__ = ["matched", "parsed", "takes_nothing", "takes_one", "takes_positions"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import takes_one
 from flambeau._support.source_locations import native
 
 _state: dict[str, Any] = {"warn_always": False, "deterministic": False, "warn_only": False,
@@ -137,6 +138,7 @@ def get_float32_matmul_precision() -> str:
     return _state["precision"]
 
 
+@takes_one
 def set_flush_denormal(mode: bool) -> bool:
     """Let arithmetic of this thread take denormal numbers, such as 1e-310, as zero, or not.
 

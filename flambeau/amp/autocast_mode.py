@@ -12,7 +12,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.c_functions import takes_nothing, takes_one
+from flambeau._support.c_functions import parsed, takes_nothing, takes_one
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
@@ -57,6 +57,7 @@ def is_autocast_available(device_type: str) -> bool:
     return _device_type(device_type) in _state.get().dtypes
 
 
+@parsed("get_autocast_dtype(str device_type) -> ScalarType")
 def get_autocast_dtype(device_type: str) -> flambeau.dtype:
     """The type that ops of the lower-precision list run in, on this type of device.
 
@@ -75,25 +76,25 @@ def _check_dtype(dtype: Any) -> None:
                         f"not {type(dtype).__name__}")
 
 
+@parsed("set_autocast_dtype(str device_type, ScalarType dtype) -> ()")
 def set_autocast_dtype(device_type: str, dtype: flambeau.dtype) -> None:
     """Set what `get_autocast_dtype` gives."""
-    _check_dtype(dtype)
     _switch(_state.get().with_device(_device_type(device_type), is_autocast_enabled(device_type),
                                      dtype))
 
 
+@parsed("is_autocast_enabled(str device_type) -> bool", "is_autocast_enabled() -> bool")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Is autocast on, on this thread, for this type of device?"""
     return _state.get().enabled.get(_device_type(device_type), False)
 
 
+@parsed("set_autocast_enabled(str device_type, bool enabled) -> ()",
+        "set_autocast_enabled(bool enabled) -> ()")
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off; with one argument, for `cuda`."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    if not isinstance(enabled, bool):
-        raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
-                        f"{type(enabled).__name__}")
     name = _device_type(device_type)
     dtype = _state.get().dtypes.get(name, flambeau.float16)
     _switch(_state.get().with_device(name, enabled, dtype))
@@ -167,6 +168,10 @@ def _deprecated(name: str, device_type: str, function: Any) -> Any:
     instead = f"torch.{name}('{device_type}'{', ' + takes if takes else ''})"
 
     def call(*args: Any) -> Any:
+        for value in args:
+            if not isinstance(value, flambeau.dtype if rest == "dtype" else bool):
+                kind = "torch.dtype" if rest == "dtype" else "bool"
+                raise TypeError(f"{rest} must be a {kind} (got {type(value).__name__})")
         warnings.warn(f"torch.{old}({takes}) is deprecated. Please use {instead} instead.",
                       DeprecationWarning, stacklevel=3)
         return function(device_type, *args)

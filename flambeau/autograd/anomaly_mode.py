@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import takes_nothing
+from flambeau._support.c_functions import parsed, takes_nothing
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import running_node
@@ -51,12 +51,10 @@ def _switched(mode: bool, check_nan: bool) -> Any:
     return *changes, (node_watchers, _remember, *(() if mode else (absent,)))
 
 
-def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+@parsed("set_anomaly_enabled(bool enabled, bool check_nan=True) -> ()")
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off."""
-    if not isinstance(mode, bool):
-        raise TypeError(f"set_anomaly_enabled(): argument 'mode' (position 1) must be bool, not "
-                        f"{type(mode).__name__}")
-    set_detect_anomaly(mode, check_nan)
+    set_detect_anomaly(enabled, check_nan)
 
 
 def run_watched(node: Node, grad: Any) -> Any:

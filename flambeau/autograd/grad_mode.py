@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.c_functions import takes_nothing
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.core.modes import (
     Level,
@@ -220,9 +221,12 @@ class _ViewTracking(Level):
         return run(*args, **kwargs)
 
 
-def is_view_replay_enabled() -> bool:
+def _is_view_replay_enabled() -> bool:
     """Are views made again by the ops that made them, on this thread?"""
     return any(type(level) is _ViewTracking for level in levels.get())
+
+
+is_view_replay_enabled = takes_nothing(_is_view_replay_enabled, home="torch._C")
 
 
 def _without(kind: type) -> tuple[Level, ...]:

@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any, Literal
 
+from flambeau._support.c_functions import matched
 from flambeau._support.scopes import Scope
 from flambeau.autograd._profiler_trace import count_flops, write_trace
 from flambeau.autograd.profiler_util import (
@@ -460,6 +461,7 @@ def _disable_profiler() -> list[FunctionEvent]:
 _disable_profiler_legacy = _disable_profiler
 
 
+@matched("() -> bool")
 def kineto_available() -> bool:
     """True: a profile has all that PyTorch's newer profiler records on a CPU."""
     return True

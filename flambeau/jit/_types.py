@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flambeau._support.c_functions import matched
+
 
 class Type:
     """A type of TorchScript. Types are equal if they say the same."""
@@ -453,6 +455,8 @@ class EnumType(Type):
     """The type of a scripted enumeration. There are none."""
 
 
+@matched("(arg0: collections.abc.Sequence[c10::Type]) -> c10::Type", isinstance_of={
+    "collections.abc.Sequence[c10::Type]": (list, tuple)})
 def unify_type_list(types: Sequence[Type]) -> Type:
     """The type that all of these are."""
     if not types:

@@ -8,6 +8,8 @@ same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the ex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from flambeau._support.c_functions import takes_nothing, takes_one
+
 from . import reductions, reference, statistics
 from ._extension import native as _native
 from ._extension import why_not as _why_not
@@ -42,6 +44,7 @@ if _native is not None:
         quiet = _native.quiet
 
 
+@takes_one
 def set_num_threads(n):
     """Let native kernels use at most `n` threads."""
     if isinstance(n, bool) or not hasattr(n, "__index__"):
@@ -54,6 +57,7 @@ def set_num_threads(n):
     blas.set_num_threads(n)
 
 
+@takes_nothing
 def get_num_threads():
     """How many threads native kernels may use; 1 without them."""
     return _native.get_num_threads() if _native is not None else 1

@@ -19,7 +19,6 @@ from flambeau.core.tensor import Tensor
 from flambeau.schema.parser import Parameter
 from flambeau.schema.signature import Signature, title
 
-
 # PyTorch's classes that are made in C: those have the module in their names
 _MADE_IN_C = {name: f"torch.{name}" for name in
               ("Size", "device", "dtype", "finfo", "iinfo", "layout", "memory_format", "qscheme")} \

@@ -5,6 +5,7 @@ import enum
 from typing import Any
 
 import flambeau
+from flambeau._support.c_functions import parsed
 
 
 class DLDeviceType(enum.IntEnum):
@@ -26,6 +27,7 @@ class DLDeviceType(enum.IntEnum):
     kDLMAIA = 17
 
 
+@parsed("_to_dlpack(Tensor data) -> object")
 def to_dlpack(tensor: flambeau.Tensor) -> Any:
     """A capsule that looks at the memory of `tensor`; it can be taken once.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 from math import trunc
 from typing import Any
 
-from flambeau._support.c_functions import takes_nothing
+from flambeau._support.c_functions import matched, takes_nothing, takes_one
 from flambeau.core.op import public
 from flambeau.core.type_info import contiguous_format
+from flambeau.schema.errors import type_name
 
 has_lapack = has_openmp = has_spectral = True
 has_mkl = False
@@ -19,12 +20,16 @@ def get_num_interop_threads() -> int:
     return 1
 
 
-def set_num_interop_threads(int: int, /) -> None:
+@takes_one
+def set_num_interop_threads(int: int) -> None:
     """Accepted, and without effect: ops run one after the other."""
+    if isinstance(int, bool) or not hasattr(int, "__index__"):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type_name(int)}")
     if int <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
 
 
+@matched("() -> None")
 def init_num_threads() -> None:
     """Accepted, and without effect."""
 

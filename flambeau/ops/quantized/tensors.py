@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flambeau._support.backends import could_not_run
 from flambeau._support.settings import alert_not_deterministic
 from flambeau._support.source_locations import bump, counter_of
-from flambeau._support.backends import could_not_run
 from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
