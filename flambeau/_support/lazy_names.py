@@ -64,7 +64,10 @@ _NAMES = {
         "miopen_batch_norm miopen_convolution miopen_convolution_add_relu "
         "miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss "
         "miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_max_pool2d "
-        "mkldnn_max_pool3d native_norm"),
+        "mkldnn_max_pool3d mkldnn_linear_backward_weights mkldnn_rnn_layer native_norm "
+        "batch_norm_update_stats choose_qparams_optimized empty_quantized quantized_batch_norm "
+        "quantized_gru_cell quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d "
+        "quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell"),
     "_support.printing": "set_printoptions",
     "random": ("Generator default_generator get_rng_state initial_seed manual_seed seed "
                "set_rng_state thread_safe_generator"),

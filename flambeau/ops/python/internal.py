@@ -204,6 +204,26 @@ def mkldnn_convolution(self: Tensor, weight: Tensor, bias: Tensor | None, paddin
                                 [0] * len(padding), groups)
 
 
+@op("batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, "
+    "float momentum) -> (Tensor, Tensor)", method=False, out=False)
+def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None,
+                            running_var: Tensor | None, momentum: float) -> Any:
+    """The mean and the variance of each channel; the running ones move towards them.
+
+    >>> import flambeau
+    >>> flambeau.batch_norm_update_stats(flambeau.tensor([[1.0], [3.0]]), None, None, 0.1)
+    (tensor([2.]), tensor([1.]))
+    """
+    dims = [d for d in range(input.dim()) if d != 1]
+    variance, mean = flambeau.var_mean(input, dims, correction=0)
+    count = input.numel() // input.shape[1]
+    if running_mean is not None:
+        running_mean.lerp_(mean.detach(), momentum)
+    if running_var is not None:
+        running_var.lerp_(variance.detach() * (count / (count - 1)), momentum)
+    return mean, variance
+
+
 # ---- numbers that may be symbols -----------------------------------------------------------------
 
 
