@@ -43,7 +43,7 @@ LATE = [
     "linalg.matrix_functions", "linalg.lowrank", "special.polynomials", "nn.recurrent",
     "spatial.resample", "spatial.grid_sampler", "view.scatter_views", "reduction.segments",
     "sparse.tensors", "special.functions", "fft.spectrogram", "factory.windows",
-    "quantized.tensors", "quantized.fake_quantize", "quantized.mkldnn",
+    "python.written", "quantized.tensors", "quantized.fake_quantize", "quantized.mkldnn",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

@@ -259,22 +259,23 @@ def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 # ---- the older function -------------------------------------------------------------------------
 
 
-@python_function
+_Factors: Any = return_types.declare("_lu_with_info", "LU pivots info")
+
+
+@op("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> "
+    "(Tensor LU, Tensor pivots, Tensor info)", method=False, out=False)
+def _lu_with_info(self: Tensor, pivot: bool, check_errors: bool) -> Any:
+    """`linalg.lu_factor_ex`, by its older name; errors are not looked for."""
+    return _Factors(lu_factor_ex(self, pivot=pivot))
+
+
+@python_function(private="_lu_no_infos")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor` as a tuple, with `info` if asked for."""
-    LU, pivots, info = lu_factor_ex(A, pivot=pivot)
+    LU, pivots, info = _lu_with_info(A, pivot=pivot, check_errors=not get_infos)
     found = (LU, pivots, info) if get_infos else (LU, pivots)
     if out is None:
         return found
     for to, value in zip(out, found):
         to.resize_as_(value).copy_(value)
     return out
-
-
-def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """`flambeau.lu` of this tensor."""
-    return lu(self, pivot, get_infos)
-
-
-_method.__name__, _method.__qualname__ = "lu", "Tensor.lu"
-add_members(lu=_method)

@@ -36,6 +36,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
+from flambeau.schema.errors import type_name as type_name_of
 from flambeau.transforms.watched_members import watch_class
 
 if TYPE_CHECKING:
@@ -311,6 +312,8 @@ class Copying(Chapter):
 
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type_name_of(cls)})")
         result = copying.alias(self)
         if type(result) is cls:
             return result
@@ -522,3 +525,10 @@ def _rebuild_meta(array_type: np.dtype, shape: tuple[int, ...], requires_grad: b
                   state: dict[str, Any]) -> Tensor:
     from flambeau.transforms.meta import MetaTensor, hollow
     return _rebuild(MetaTensor, hollow(shape, array_type), requires_grad, state)
+
+
+
+for _text in ("retain_grad(Tensor self) -> ()", "untyped_storage(Tensor self) -> Storage",
+              "as_subclass(Tensor self, object cls) -> Tensor"):
+    _body = vars(Tensor)[_text.partition("(")[0]]
+    member(_text, body=_body, function=False, doc=_body.__doc__)

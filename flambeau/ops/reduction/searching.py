@@ -191,11 +191,10 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
     return _wanted(parts, return_inverse, return_counts)
 
 
-unique.__qualname__ = "Tensor.unique"       # as which PyTorch speaks of wrong calls
-unique = python_function(unique, method=True)
+unique = python_function(unique, private="_return_output")
 
 
-@python_function(method=True)
+@python_function(private="_consecutive_return_output")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""

@@ -32,7 +32,7 @@ from flambeau.ops.view.strided import as_strided
 
 slice_inverse = op(
     "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
-    "SymInt step=1) -> Tensor(a)", method=False,
+    "SymInt step=1) -> Tensor(a)",
     body=lambda input, src, *_: as_strided(input, src.shape, src.stride(),
                                                  src.storage_offset()),
     doc="The whole of which `input` is a slice: its memory, seen with the form of `src`.")
