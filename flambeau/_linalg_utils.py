@@ -65,8 +65,9 @@ def solve(input: Tensor, A: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]
     """Gone: `torch.linalg.solve`, with the arguments the other way round."""
     raise RuntimeError(f"{_GONE} `torch.solve` is deprecated in favor of `torch.linalg.solve`. "
                        "`torch.linalg.solve` has its arguments reversed and does not return the LU "
-                       "factorization.\ntorch.solve(B, A).solution is torch.linalg.solve(A, B) now. "
-                       "For the LU factorization see `torch.lu`, and `torch.lu_solve` and `torch.lu_unpack`.")
+                       "factorization.\ntorch.solve(B, A).solution is torch.linalg.solve(A, B) "
+                       "now. For the LU factorization see `torch.lu`, and `torch.lu_solve` and "
+                       "`torch.lu_unpack`.")
 
 
 def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -83,8 +84,7 @@ def _symeig(input: Tensor, eigenvectors: bool = False, upper: bool = True, *, ou
                        "triangular portion of the matrix by default to using the lower triangular "
                        "portion.\ntorch.symeig(A, upper=upper) is torch.linalg.eigvalsh(A, "
                        "UPLO='U' if upper else 'L') now, and with eigenvectors=True "
-                       "torch.linalg.eigh(A, "
-                       "UPLO='U' if upper else 'L').")
+                       "torch.linalg.eigh(A, UPLO='U' if upper else 'L').")
 
 
 def eig(self: Tensor, eigenvectors: bool = False, *, e: Any = None, v: Any = None

@@ -12,6 +12,8 @@ REASONS = {
         "repeat_interleave.Tensor",
     "x[..., None]: see view/test_strided.py":
         "basic_unsqueeze",
+    "`linalg.lu_factor_ex` by an older name":
+        "_lu_with_info",
     "the name of x[a:b] for the dispatcher; slice_copy has samples":
         "slice",
     "the derivative is a convention: see quantized/test_tensors.py": """
