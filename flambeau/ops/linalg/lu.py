@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.tensor import Tensor, add_members
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import lapack
