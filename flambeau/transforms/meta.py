@@ -17,7 +17,7 @@ from flambeau.core import devices, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.op import edges_of, record
-from flambeau.core.shapes import broadcast_shapes
+from flambeau.core.shapes import Size, broadcast_shapes
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, plain, tensor_types, wrap
 
 
@@ -92,8 +92,32 @@ def emptied(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def check_together(tensors: Any) -> None:
+    """Do the shapes of these broadcast, and are they on one device? Single numbers may be on the
+    CPU."""
+    found = [t for t in tensors if type(t) in tensor_types]
+    common = [1] * max([t._array.ndim for t in found])
+    for place, tensor in enumerate(found):
+        shape = tensor._array.shape
+        for d in range(-1, -1 - len(shape), -1):
+            if common[d] == 1:
+                common[d] = shape[d]
+            elif shape[d] not in (1, common[d]):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching "
+                    f"argument at index {place} had {Size(shape)}; but expected shape should be "
+                    f"broadcastable to {common}")
+    placed = [t._device for t in found if t._array.ndim or t._device is not devices.cpu]
+    for device in placed:
+        if device is not placed[0]:
+            raise RuntimeError(f"Tensor on device {device} is not on the expected device "
+                               f"{placed[0]}!")
+
+
 def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     """Run `op` for the geometry and the types of its results."""
+    if op.kind == "pointwise":
+        check_together(op.inputs(canonical))
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
         raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
                                   "its arguments, and tensors on meta have none")
