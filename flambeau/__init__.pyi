@@ -233,6 +233,8 @@ from flambeau.ops.python.internal import batch_norm_elemt as batch_norm_elemt
 from flambeau.ops.python.internal import batch_norm_gather_stats as batch_norm_gather_stats
 from flambeau.ops.python.internal import batch_norm_gather_stats_with_counts as batch_norm_gather_stats_with_counts
 from flambeau.ops.python.internal import batch_norm_stats as batch_norm_stats
+from flambeau.ops.python.internal import batch_norm_update_stats as batch_norm_update_stats
+from flambeau.ops.python.internal import choose_qparams_optimized as choose_qparams_optimized
 from flambeau.ops.python.internal import cudnn_affine_grid_generator as cudnn_affine_grid_generator
 from flambeau.ops.python.internal import cudnn_batch_norm as cudnn_batch_norm
 from flambeau.ops.python.internal import cudnn_convolution as cudnn_convolution
@@ -241,6 +243,7 @@ from flambeau.ops.python.internal import cudnn_convolution_relu as cudnn_convolu
 from flambeau.ops.python.internal import cudnn_convolution_transpose as cudnn_convolution_transpose
 from flambeau.ops.python.internal import cudnn_grid_sampler as cudnn_grid_sampler
 from flambeau.ops.python.internal import cudnn_is_acceptable as cudnn_is_acceptable
+from flambeau.ops.python.internal import empty_quantized as empty_quantized
 from flambeau.ops.python.internal import fbgemm_linear_fp16_weight as fbgemm_linear_fp16_weight
 from flambeau.ops.python.internal import fbgemm_linear_fp16_weight_fp32_activation as fbgemm_linear_fp16_weight_fp32_activation
 from flambeau.ops.python.internal import fbgemm_linear_int8_weight as fbgemm_linear_int8_weight
@@ -259,9 +262,19 @@ from flambeau.ops.python.internal import miopen_depthwise_convolution as miopen_
 from flambeau.ops.python.internal import miopen_rnn as miopen_rnn
 from flambeau.ops.python.internal import mkldnn_adaptive_avg_pool2d as mkldnn_adaptive_avg_pool2d
 from flambeau.ops.python.internal import mkldnn_convolution as mkldnn_convolution
+from flambeau.ops.python.internal import mkldnn_linear_backward_weights as mkldnn_linear_backward_weights
 from flambeau.ops.python.internal import mkldnn_max_pool2d as mkldnn_max_pool2d
 from flambeau.ops.python.internal import mkldnn_max_pool3d as mkldnn_max_pool3d
+from flambeau.ops.python.internal import mkldnn_rnn_layer as mkldnn_rnn_layer
 from flambeau.ops.python.internal import native_norm as native_norm
+from flambeau.ops.python.internal import quantized_batch_norm as quantized_batch_norm
+from flambeau.ops.python.internal import quantized_gru_cell as quantized_gru_cell
+from flambeau.ops.python.internal import quantized_lstm_cell as quantized_lstm_cell
+from flambeau.ops.python.internal import quantized_max_pool1d as quantized_max_pool1d
+from flambeau.ops.python.internal import quantized_max_pool2d as quantized_max_pool2d
+from flambeau.ops.python.internal import quantized_max_pool3d as quantized_max_pool3d
+from flambeau.ops.python.internal import quantized_rnn_relu_cell as quantized_rnn_relu_cell
+from flambeau.ops.python.internal import quantized_rnn_tanh_cell as quantized_rnn_tanh_cell
 from flambeau.ops.python.internal import sym_constrain_range as sym_constrain_range
 from flambeau.ops.python.internal import sym_constrain_range_for_size as sym_constrain_range_for_size
 from flambeau.ops.python.internal import sym_sqrt as sym_sqrt
@@ -744,6 +757,13 @@ def _lazy_clone(input: Tensor) -> Tensor:
     """A clone whose memory is that of the tensor until one of the two is written to."""
 
 def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
+
+def _lu_with_info(
+    input: Tensor,
+    pivot: _bool = True,
+    check_errors: _bool = True,
+) -> tuple[Tensor, ...]:
+    """`linalg.lu_factor_ex`, by its older name; errors are not looked for."""
 
 def _masked_softmax(
     input: Tensor,
@@ -3841,7 +3861,7 @@ def selu_(input: Tensor) -> Tensor:
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a historical type (`flambeau.DoubleTensor`, or its name) the default."""
 
-def set_num_interop_threads(int: _int, /) -> None:
+def set_num_interop_threads(int: _int) -> None:
     """Accepted, and without effect: ops run one after the other."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:

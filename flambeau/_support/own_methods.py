@@ -59,6 +59,14 @@ def its_own(*names: str) -> Callable[[C], C]:
     return decorate
 
 
+def shown_as(name: str) -> Callable[[Any], Any]:
+    """Decorates a method, which errors are to cite by that name."""
+    def decorate(method: Any) -> Any:
+        method.__qualname__ = name
+        return method
+    return decorate
+
+
 def of_class(name: str, *parts: type) -> None:
     """Methods of the classes that another is put together of seem to be those of that class."""
     for part in parts:
@@ -67,4 +75,4 @@ def of_class(name: str, *parts: type) -> None:
                 value.__qualname__ = f"{name}.{key}"
 
 
-__all__ = ["each_its_own", "its_own", "of_class"]
+__all__ = ["each_its_own", "its_own", "of_class", "shown_as"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import parsed, takes_nothing
+from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import running_node
@@ -17,6 +18,7 @@ from flambeau.core.backward_errors import described
 from flambeau.core.graph import Node
 from flambeau.core.op import node_watchers
 from flambeau.core.tensor import plain
+from flambeau.schema.errors import type_name
 
 
 def _remember(node: Node) -> None:
@@ -132,7 +134,12 @@ class set_detect_anomaly(Scope):
 
     _early, _gives = True, None
 
+    @shown_as("set_detect_anomaly.__init__")
     def __new__(cls, mode: bool, check_nan: bool = True) -> Any:
+        for place, (name, value) in enumerate({"enabled": mode, "check_nan": check_nan}.items()):
+            if not isinstance(value, bool):
+                raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {place + 1}) "
+                                f"must be bool, not {type_name(value)}")
         self = super().__new__(cls)
         self.mode, self.check_nan = mode, check_nan
         self.prev = engine.anomaly.enabled, engine.anomaly.check_nan

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau._support.c_functions import takes_nothing
+from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.core.modes import (
     Level,
@@ -21,6 +22,7 @@ from flambeau.core.modes import (
 )
 from flambeau.core.op import replay_of
 from flambeau.core.tensor import LOOKUP
+from flambeau.schema.errors import type_name
 
 
 class ContextDecorator(Scope):
@@ -93,6 +95,7 @@ def _decorate_generator(
 class BareContextDecorator(ContextDecorator):
     """A context decorator without parameters, which decorates with and without parentheses."""
 
+    @shown_as("_NoParamDecoratorContextManager.__new__")
     def __new__(cls, function: Any = None) -> Any:
         self = Scope.__new__(cls)
         if function is None:
@@ -126,9 +129,13 @@ class _Switch(ContextDecorator):
 
     _early = True
     _variable: Any
+    _setter: str                # PyTorch's name of what sets it
     mode: bool
 
     def __new__(cls, mode: bool) -> Any:
+        if not isinstance(mode, bool):
+            raise TypeError(f"{cls._setter}(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type_name(mode)}")
         self = super().__new__(cls)
         self.mode, self.prev = mode, self._variable.get()
         return self
@@ -147,12 +154,10 @@ class _Switch(ContextDecorator):
 class set_grad_enabled(_Switch):
     """Switch recording on or off at once; as a context manager, until the block ends."""
 
-    _variable = grad_mode
+    _variable, _setter = grad_mode, "set_grad_enabled"
 
+    @shown_as("set_grad_enabled.__init__")
     def __new__(cls, mode: bool) -> Any:
-        if not isinstance(mode, bool):
-            raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
-                            f"{type(mode).__name__}")
         return super().__new__(cls, mode)
 
     def __str__(self) -> str:
@@ -240,7 +245,13 @@ class _force_original_view_tracking(_Switch):
 
     _tracking = _ViewTracking()
 
+    _setter = "set_view_replay_enabled"
+
+    @shown_as("_force_original_view_tracking.__init__")
     def __new__(cls, mode: bool) -> Any:
+        if not isinstance(mode, bool):
+            raise TypeError(f"{cls._setter}(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type_name(mode)}")
         self = ContextDecorator.__new__(cls)
         self.mode, self.prev = mode, is_view_replay_enabled()
         return self
@@ -257,7 +268,11 @@ multithreading: ContextVar[bool] = ContextVar("multithreading", default=True)
 class set_multithreading_enabled(_Switch):
     """Remembered for those who ask: a backward pass always runs on the thread that began it."""
 
-    _variable = multithreading
+    _variable, _setter = multithreading, "set_multithreading_enabled"
+
+    @shown_as("set_multithreading_enabled.__init__")
+    def __new__(cls, mode: bool) -> Any:
+        return super().__new__(cls, mode)
 
 
 class enforce_grad_layout_policy(_Switch):
@@ -272,8 +287,9 @@ class enforce_grad_layout_policy(_Switch):
     ((1, 2), (3, 1))
     """
 
-    _variable = grad_layouts
+    _variable, _setter = grad_layouts, "set_grad_layout_enforcement_enabled"
 
+    @shown_as("enforce_grad_layout_policy.__init__")
     def __new__(cls, enable: bool = True) -> Any:
         return super().__new__(cls, enable)
 

@@ -167,7 +167,11 @@ class SavedTensor:
     _index: int | None              # None stands for an absent tensor
     _part: int | None               # of a list of tensors: which
 
-    def __new__(cls, *args: Any) -> SavedTensor:
+    def __new__(cls, *args: Any, **kwargs: Any) -> SavedTensor:
+        if args or kwargs:
+            raise TypeError("__init__(): incompatible constructor arguments. The following "
+                            "argument types are supported:\n    1. torch._C._autograd."
+                            "SavedTensor()")
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod

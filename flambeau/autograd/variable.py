@@ -5,6 +5,7 @@ from typing import Any
 
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.core.tensor import Tensor
+from flambeau.schema.errors import type_name
 
 
 class _VariableMeta(type):
@@ -17,7 +18,13 @@ class Variable(metaclass=_VariableMeta):
 
     _execution_engine: Any
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Any:
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None,
+                **wrong: Any) -> Any:
+        if wrong:
+            raise TypeError(f"'{next(iter(wrong))}' is an invalid keyword argument for this "
+                            "function")
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
         result = data.detach()
         if requires_grad:
             result.requires_grad_()

@@ -313,7 +313,7 @@ class Methods:
     ) -> Tensor:
         """A copy of `input` in which the elements that `as_strided` would show are those of
         `src`."""
-    def as_subclass(self, cls: type) -> Any:
+    def as_subclass(self, cls: Any) -> Tensor:
         """The same values, memory and history as an instance of `cls`."""
     def asin(self) -> Tensor:
         """The inverse sine."""
@@ -570,6 +570,8 @@ class Methods:
         """This tensor as float64; itself if it is."""
     def dsplit(self, *indices: Any, sections: _int | None = None) -> Any:
         """`tensor_split` along dimension 2."""
+    def eig(self, eigenvectors: _bool = False) -> Any:
+        """Gone: `torch.linalg.eig`."""
     def element_size(self) -> _int:
         """Bytes per element."""
     def eq(self, other: Any) -> Tensor:
@@ -964,12 +966,14 @@ class Methods:
         """log(Σ exp(input)) along `dim`, computed without overflow."""
     def long(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int64; itself if it is."""
+    def lstsq(self, other: Tensor) -> Any:
+        """Gone: `torch.linalg.lstsq`."""
     def lt(self, other: Any) -> Tensor:
         """input < other."""
     def lt_(self, other: Any) -> Tensor:
         """Write the result of `lt` into this tensor; returns the tensor."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
-        """`flambeau.lu` of this tensor."""
+        """See `flambeau.lu`."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """`linalg.lu_solve`, by its older name."""
     @property
@@ -1321,6 +1325,8 @@ class Methods:
         if anything, replaces the gradient. Returns a handle with `remove()`."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(self)` after a backward pass has added to the `grad` of this leaf."""
+    def reinforce(self, reward: Any) -> Any:
+        """Gone: a sample's `log_prob`, of `torch.distributions`, times the reward."""
     def relu(self) -> Tensor:
         """max(0, input)."""
     def relu_(self) -> Tensor:
@@ -1351,16 +1357,20 @@ class Methods:
         """The elements in the same order with another shape: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """`reshape` with the shape of `other`."""
+    def resize(self, *sizes: Any) -> Any:
+        """The same elements in another shape; older than `reshape`."""
     def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
         """Another shape on the same memory, in its order, with more memory if that is too small;
         new elements are zero."""
+    def resize_as(self, tensor: Tensor) -> Any:
+        """The same elements in the shape of another tensor; older than `reshape`."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """`resize_` to the shape of another tensor."""
     def resolve_conj(self) -> Tensor:
         """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
     def resolve_neg(self) -> Tensor:
         """The values with no negation left to do: a copy, or a tensor that has none itself."""
-    def retain_grad(self) -> None:
+    def retain_grad(self) -> Any:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""
     @property
     def retains_grad(self) -> _bool: ...
@@ -1466,6 +1476,15 @@ class Methods:
         """Write the result of `sinh` into this tensor; returns the tensor."""
     def size(self, dim: _int | None = None) -> Any:
         """The shape, or the extent of one dimension."""
+    def slice_inverse(
+        self,
+        src: Tensor,
+        dim: _int = 0,
+        start: _int | None = None,
+        end: _int | None = None,
+        step: _int = 1,
+    ) -> Tensor:
+        """The whole of which `input` is a slice: its memory, seen with the form of `src`."""
     def slice_scatter(
         self,
         src: Tensor,
@@ -1481,6 +1500,8 @@ class Methods:
         """The product of a sparse and a dense matrix, as a sparse one."""
     def softmax(self, dim: _int, dtype: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
+    def solve(self, other: Tensor) -> Any:
+        """Gone: `torch.linalg.solve`."""
     def sort(
         self,
         dim: _int = -1,
@@ -1570,6 +1591,8 @@ class Methods:
         """Two dimensions exchanged, as a view."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """`swapdims` in place; returns the tensor."""
+    def symeig(self, eigenvectors: _bool = False) -> Any:
+        """Gone: `torch.linalg.eigh`."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; vectors and numbers as they are."""
     def t_(self) -> Tensor:
@@ -1693,15 +1716,14 @@ class Methods:
         return_counts: _bool = False,
         dim: _int | None = None,
     ) -> Any:
-        """The distinct elements in ascending order (or distinct slices along `dim`); on request
-        the place of each element among them, and how often each occurs."""
+        """See `flambeau.unique`."""
     def unique_consecutive(
         self,
         return_inverse: _bool = False,
         return_counts: _bool = False,
         dim: _int | None = None,
     ) -> Any:
-        """The elements (or slices along `dim`) without those that equal the one before."""
+        """See `flambeau.unique_consecutive`."""
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> Any:
         """Parts on the same memory that don't count as views, so that they may be written to."""
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:

@@ -69,6 +69,9 @@ class TorchFunctionMode(Scope):
 
     sees_members = True                 # also properties and methods that are no ops
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 

@@ -19,6 +19,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._C import _current_graph_task_id
+from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, restoring, within
 from flambeau.autograd import Function
 from flambeau.autograd.saved_hooks import saved_tensors_hooks
@@ -89,6 +90,7 @@ class set_checkpoint_early_stop(Scope):
     """Whether running again stops as soon as everything that is needed has been computed: by
     default it does. Goes before the argument of `checkpoint`."""
 
+    @shown_as("set_checkpoint_early_stop")
     def __init__(self, enable: bool):
         self.enable = enable
 
@@ -101,6 +103,7 @@ class set_checkpoint_early_stop(Scope):
 class set_checkpoint_debug_enabled(Scope):
     """Whether checkpoints log their ops for error messages; None leaves it to their argument."""
 
+    @shown_as("set_checkpoint_debug_enabled")
     def __init__(self, enabled: bool | None):
         self.enabled = enabled
 
@@ -113,6 +116,11 @@ class set_checkpoint_debug_enabled(Scope):
 class GraphExecGroup(Scope):
     """Inside, several backward passes over disjoint parts of a graph run checkpoints again only
     once, as if they were one pass."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            raise TypeError("GraphExecGroup() takes no arguments")
+        return super().__new__(cls)
 
     def _changes(self) -> Any:
         if _group.get() is not None:
