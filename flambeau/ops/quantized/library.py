@@ -46,6 +46,11 @@ def _expect_quantized(name: str, *tensors: Any) -> None:
                                       "'CPU' backend: it takes quantised tensors.")
 
 
+def _checked(name: str, tensor: Any) -> QuantizedTensor:
+    _expect_quantized(name, tensor)
+    return tensor
+
+
 def _numbers(x: QuantizedTensor) -> Tensor:
     return wrap(x._scheme.dequantize_fused(x._array))
 
@@ -119,8 +124,7 @@ class PackedHalfWeight:
 
 def linear_prepack(weight: Tensor, bias: Tensor | None = None) -> PackedWeight:
     """What `linear` takes: a weight (out, in), quantised, and a bias."""
-    _expect_quantized("linear_prepack", weight)
-    return PackedWeight(weight, bias if bias is None else bias.detach())
+    return PackedWeight(_checked("linear_prepack", weight), bias if bias is None else bias.detach())
 
 
 def linear_prepack_fp16(weight: Tensor, bias: Tensor | None = None) -> PackedHalfWeight:
@@ -138,10 +142,10 @@ def _prepack(n: int, transposed: bool) -> Any:
 
     def prepack(weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, *rest: Any
                 ) -> PackedWeight:
-        _expect_quantized(name, weight)
+        checked = _checked(name, weight)
         output_padding, dilation, groups = rest if transposed else ((0,) * n, *rest)
         each = [numbers(v, n, "geometry") for v in (stride, padding, dilation)]
-        return PackedWeight(weight, bias if bias is None else bias.detach(),
+        return PackedWeight(checked, bias if bias is None else bias.detach(),
                             (*each, transposed, numbers(output_padding, n, "geometry"), groups))
     return _named(prepack, name, "What the convolution takes: a weight, a bias and the geometry.")
 
@@ -157,8 +161,8 @@ def _named(function: Any, name: str, doc: str) -> Any:
 
 
 def _static(name: str, then: Callable[..., Tensor] | None) -> Any:
-    def product(x: Tensor, packed: PackedWeight, scale: float, zero_point: int, *more: Any
-                ) -> Tensor:
+    def product(x: QuantizedTensor, packed: PackedWeight, scale: float, zero_point: int,
+                *more: Any) -> Tensor:
         _expect_quantized(name, x)
         result = packed.products(x)
         return _requantized(then(result, *more) if then else result, x, scale, zero_point)
@@ -198,21 +202,21 @@ for _n in (1, 2, 3):
         _named(lambda packed: packed.unpack(), _call + "_unpack", "The weight and the bias.")
 
 
-def conv2d_add(x: Tensor, other: Tensor, packed: PackedWeight, scale: float,
+def conv2d_add(x: QuantizedTensor, other: Tensor, packed: PackedWeight, scale: float,
                zero_point: int) -> Tensor:
     """`conv2d` plus another quantised tensor."""
     _expect_quantized("conv2d_add", x, other)
     return _requantized(packed.products(x) + dequantize(other), x, scale, zero_point)
 
 
-def conv2d_add_relu(x: Tensor, other: Tensor, packed: PackedWeight, scale: float,
+def conv2d_add_relu(x: QuantizedTensor, other: Tensor, packed: PackedWeight, scale: float,
                     zero_point: int) -> Tensor:
     """The positive part of `conv2d` plus another quantised tensor."""
     _expect_quantized("conv2d_add_relu", x, other)
     return _requantized((packed.products(x) + dequantize(other)).relu(), x, scale, zero_point)
 
 
-def matmul(a: Tensor, b: Tensor, scale: float, zero_point: int) -> Tensor:
+def matmul(a: QuantizedTensor, b: QuantizedTensor, scale: float, zero_point: int) -> Tensor:
     """The matrix product of two quantised tensors."""
     _expect_quantized("matmul", a, b)
     steps = [wrap(t._array.astype(np.float64) - t._scheme.zero_point) for t in (a, b)]
@@ -313,7 +317,7 @@ def _batch_norm(x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, ep
 
 def _again(name: str, function: Callable[..., Tensor], doc: str, at: int | None = None) -> Any:
     """A float op on quantised numbers; scale and zero point come last, or at place `at`."""
-    def call(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def call(x: QuantizedTensor, *args: Any, **kwargs: Any) -> Tensor:
         _expect_quantized(name, x)
         scale, zero = kwargs.pop("output_scale", None), kwargs.pop("output_zero_point", None)
         rest = list(args)
@@ -391,11 +395,11 @@ class PackedEmbedding:
 
 def embedding_bag_prepack(weight: Tensor) -> PackedEmbedding:
     """What the embeddings take: a table, quantised row by row."""
-    _expect_quantized("embedding_bag_prepack", weight)
+    checked = _checked("embedding_bag_prepack", weight)
     if weight.qscheme() is not flambeau.per_channel_affine_float_qparams:
         raise RuntimeError("Expect embedding_bag weights to be quantized using "
                            "kPerChannelAffineFloatQParams")
-    return PackedEmbedding(weight)
+    return PackedEmbedding(checked)
 
 
 def embedding_bag_unpack(packed: PackedEmbedding) -> Tensor:

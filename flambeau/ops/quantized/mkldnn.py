@@ -42,6 +42,13 @@ class OpaqueTensor(Tensor):
     def data(self) -> OpaqueTensor:
         return alias(self._array, OpaqueTensor)
 
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if type(value) is not OpaqueTensor:
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                               "`tensor` have incompatible tensor type.")
+        self._array = value._array
+
     def stride(self, dim: int | None = None) -> Any:
         """What PyTorch answers: the numbers mean nothing."""
         strides = (1,) + (0,) * (self._array.ndim - 1)
@@ -61,9 +68,6 @@ class OpaqueTensor(Tensor):
 
     def untyped_storage(self) -> Any:
         raise NotImplementedError("Cannot access storage of OpaqueTensorImpl")
-
-    storage = _typed_storage = is_shared = share_memory_ = is_pinned = pin_memory = storage_type \
-        = untyped_storage
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         raise TypeError("can't convert Mkldnn layout tensor to numpy. Use Tensor.to_dense() first.")
@@ -98,12 +102,8 @@ class OpaqueTensor(Tensor):
         return public["torch"]["zeros"](*size, dtype=dtype or self.dtype, layout=self.layout,
                                         requires_grad=requires_grad)
 
-    new_empty = new_zeros
-
     def transpose_(self, *dims: Any) -> Tensor:
         raise RuntimeError("mkldnn_transpose_: in-place mkldnn operations are not supported yet")
-
-    t_ = swapaxes_ = swapdims_ = transpose_
 
     def __getitem__(self, index: Any) -> Tensor:
         raise _could_not_run("as_strided")
@@ -129,6 +129,14 @@ class OpaqueTensor(Tensor):
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         return self.untyped_storage()
+
+
+for _member, _names in (
+        ("untyped_storage", "storage _typed_storage is_shared share_memory_ is_pinned pin_memory "
+                            "storage_type"),
+        ("new_zeros", "new_empty"), ("transpose_", "t_ swapaxes_ swapdims_")):
+    for _name in _names.split():
+        setattr(OpaqueTensor, _name, vars(OpaqueTensor)[_member])
 
 
 OpaqueTensor.__module__ = "torch"

@@ -19,14 +19,15 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
+from flambeau.core.tensor import Tensor, add_members, alias, tensor_types, wrap
 from flambeau.dispatch.members import member
 from flambeau.ops.coercion import each_result
 from flambeau.ops.view.conversion import detach
 
-HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
-        narrow_dtypes.qint32: np.dtype(np.int32), narrow_dtypes.quint4x2: np.dtype(np.uint8),
-        narrow_dtypes.quint2x4: np.dtype(np.uint8)}
+HELD: dict[Any, np.dtype] = {
+    narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
+    narrow_dtypes.qint32: np.dtype(np.int32), narrow_dtypes.quint4x2: np.dtype(np.uint8),
+    narrow_dtypes.quint2x4: np.dtype(np.uint8)}
 _TITLES = {narrow_dtypes.quint8: "QUInt8", narrow_dtypes.qint8: "QInt8",
            narrow_dtypes.qint32: "QInt32", narrow_dtypes.quint4x2: "QUInt4x2",
            narrow_dtypes.quint2x4: "QUInt2x4"}
@@ -109,6 +110,13 @@ class QuantizedTensor(Tensor):
     @property
     def data(self) -> Tensor:
         return make(self._array, self._scheme)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if type(value) is not QuantizedTensor:
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                               "`tensor` have incompatible tensor type.")
+        self._array, self._scheme = value._array, value._scheme
 
     def is_signed(self) -> bool:
         raise RuntimeError("isSignedType not supported for quantized types")
@@ -356,7 +364,7 @@ def qscheme(self: Tensor) -> type_info.qscheme:
     return _scheme_of(self, "qscheme").name
 
 
-Tensor.qscheme = qscheme
+add_members(qscheme=qscheme)
 
 
 @member("q_scale(Tensor self) -> float")
@@ -497,7 +505,7 @@ def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     return each_result(computed, lambda r: make(scheme.quantize(r._array, fused), scheme))
 
 
-def _equal(a: Tensor, b: Tensor) -> bool:
+def _equal(a: QuantizedTensor, b: QuantizedTensor) -> bool:
     if type(a) is not type(b):
         raise RuntimeError("Cannot compare a quantised tensor with another sort")
     return a._scheme.same(b._scheme) and np.array_equal(a._array, b._array)
@@ -531,7 +539,7 @@ def _to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return tensor
 
 
-def _empty_like(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _empty_like(tensor: QuantizedTensor, *args: Any, **kwargs: Any) -> Tensor:
     return make(np.empty_like(tensor._array), tensor._scheme)
 
 

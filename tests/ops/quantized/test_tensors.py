@@ -204,3 +204,11 @@ def test_names_of_types_without_arrays():
     for dtype in (torch.int4, torch.bits8, torch.qint8, torch.float4_e2m1fn_x2):
         with pytest.raises(NotImplementedError, match=dtype.name):
             torch.zeros(2, dtype=dtype)
+
+
+def test_data_is_replaced_by_that_of_another_quantised_tensor():
+    x = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
+    x.data = torch.quantize_per_tensor(torch.zeros(2), 0.2, 1, torch.qint8)
+    assert x.dtype is torch.qint8 and x.shape == (2,) and x.q_scale() == 0.2
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        x.data = torch.ones(2)
