@@ -76,13 +76,19 @@ inline bool is_plain_tensor(PyObject *object) {
     return type == core.tensor || PySet_Contains(core.plain, (PyObject *)type) == 1;
 }
 
-// Are these plain tensors, values of types that override no function, or lists of such?
-bool are_passive(PyObject *const *values, Py_ssize_t n, int depth = 2);
+// Are these plain tensors, values of types that override no function, or lists of such? Are slices that
+// `vmap` gives taken too?
+bool are_passive(PyObject *const *values, Py_ssize_t n, bool slices = false, int depth = 2);
 
-// Does a level, a mode or a watcher of nodes want to see calls?
+// Some thread has a level or a mode: has this one? See `calling/levels.h`.
+bool sees_calls();
+
+// Does a level or a mode of this thread want to see calls?
+inline bool intercepted() { return PyList_GET_SIZE(core.interceptors) && sees_calls(); }
+
+// Does a level, a mode or a watcher of nodes?
 inline bool watched() {
-    return PyList_GET_SIZE(core.interceptors) || PyList_GET_SIZE(core.packers) ||
-           PyList_GET_SIZE(core.node_watchers);
+    return PyList_GET_SIZE(core.packers) || PyList_GET_SIZE(core.node_watchers) || intercepted();
 }
 
 // One saved value of a node: how it is taken from a call.
@@ -127,6 +133,7 @@ struct Callable {
     bool pointwise, floating, wide, raw, fixed;
     int apart, checked;
     bool operates;     // as an operator, it says NotImplemented for a TypeError
+    struct Batching *batching;  // how it is batched, once that has been asked for
 };
 extern PyTypeObject CallableType, PlaceType;
 
@@ -177,6 +184,10 @@ int bump(PyObject *tensor);
 void stamp(PyObject *place);                                 // note where in the user's code we are
 int register_places(PyObject *module);
 int register_scopes(PyObject *module);
+int set_variable(PyObject *variable, PyObject *value);       // of a context
+bool is_scope(PyObject *object);
+size_t entered_scopes();                                     // how many this thread is in
+void leave_down_to(size_t height);                           // after an error
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
 
 // Of several results, of which only some may be floating: `Output`s of one node.

@@ -1,8 +1,18 @@
 #include "binding/binder.h"
 
+#include "calling/levels.h"
+
 namespace binding {
 
 Known known;
+static thread_local bool slices = false;
+
+TakesSlices::TakesSlices() : before(slices) { slices = true; }
+TakesSlices::~TakesSlices() { slices = before; }
+
+static bool is_tensor(PyObject *value) {
+    return fast::is_plain_tensor(value) || (slices && fast::is_slice(value));
+}
 
 // Is it of a type that no override, no number of NumPy's and no tensor has?
 static bool is_builtin(PyTypeObject *type) {
@@ -32,12 +42,12 @@ static bool all_numbers(PyObject *list, bool bools) {
 static bool all_tensors(PyObject *list) {
     PyObject **items = PySequence_Fast_ITEMS(list);
     for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(list); i < n; i++)
-        if (!fast::is_plain_tensor(items[i])) return false;
+        if (!is_tensor(items[i])) return false;
     return true;
 }
 
 static bool holds_tensor(PyObject *list) {
-    return PySequence_Fast_GET_SIZE(list) && fast::is_plain_tensor(PySequence_Fast_GET_ITEM(list, 0));
+    return PySequence_Fast_GET_SIZE(list) && is_tensor(PySequence_Fast_GET_ITEM(list, 0));
 }
 
 static bool holds_number(PyObject *list) {
@@ -49,7 +59,7 @@ static Answer fits_list(const Parameter &p, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type != &PyTuple_Type && type != &PyList_Type && type != known.size) {
         if (p.kind == INTS && p.size > 0 && type == &PyLong_Type) return Answer::YES;
-        return no_if(is_builtin(type) || fast::is_plain_tensor(value));
+        return no_if(is_builtin(type) || is_tensor(value));
     }
     if (p.kind == TENSORS) return all_tensors(value) ? Answer::YES : no_if(holds_number(value));
     if (p.kind == SCALARS) return all_numbers(value, false) ? Answer::YES : no_if(holds_tensor(value));
@@ -62,10 +72,10 @@ static Answer fits(const Parameter &p, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     switch (p.kind) {
         case TENSOR:
-            return fast::is_plain_tensor(value) ? Answer::YES : no_if(is_builtin(type));
+            return is_tensor(value) ? Answer::YES : no_if(is_builtin(type));
         case TENSOR_OR_NUMBER:
             if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
-                type == &PyComplex_Type || fast::is_plain_tensor(value))
+                type == &PyComplex_Type || is_tensor(value))
                 return Answer::YES;
             break;
         case TENSORS:

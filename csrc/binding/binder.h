@@ -43,6 +43,16 @@ void release(Signature &signature);
 Answer bind(const Signature &signature, PyObject *const *args, Py_ssize_t n, PyObject *names,
             Bound &bound);
 
+// While it lives, what `vmap` gives for one slice is a tensor too.
+class TakesSlices {
+    bool before;
+
+  public:
+    TakesSlices();
+    TakesSlices(const TakesSlices &) = delete;
+    ~TakesSlices();
+};
+
 // What only Python knows; told once.
 struct Known {
     PyTypeObject *dtype, *device, *layout, *memory_format, *generator, *size;

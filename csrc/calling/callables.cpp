@@ -1,5 +1,5 @@
 // The type of the callables, and what Python calls: bind once, then a make_… for each op.
-#include "tensors.h"
+#include "calling/levels.h"
 
 #include <structmember.h>
 
@@ -41,6 +41,7 @@ static void dealloc(PyObject *self) {
     clear(self);
     for (int i = 0; f->seen && i < 2; i++) Py_XDECREF(f->seen[i].names);
     PyMem_Free(f->seen);
+    free_batching(f->batching);
     Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->arguments), Py_XDECREF(f->op);
     Py_XDECREF(f->returns), Py_XDECREF(f->plain_kernel), Py_XDECREF(f->defaults);
     Py_XDECREF((PyObject *)f->node);
@@ -151,7 +152,7 @@ static PyObject *make(PyObject *, PyObject *args) {
     if (!f) return nullptr;
     f->call = call, f->unguarded = unguarded;
     f->dict = f->weakrefs = f->function = f->fitting = nullptr;
-    f->seen = nullptr, f->fits = 0;
+    f->seen = nullptr, f->fits = 0, f->batching = nullptr;
     f->pointwise = call == call_elementwise, f->floating = floating, f->wide = wide;
     f->checked = checked, f->apart = apart, f->raw = raw, f->fixed = fixed;
     f->plain_kernel = plain_kernel == Py_None ? nullptr : incref(plain_kernel);
@@ -180,7 +181,7 @@ static PyObject *method(PyObject *, PyObject *args) {
     size_t start = offsetof(Callable, call);
     std::memcpy((char *)m + start, (char *)f + start, sizeof(Callable) - start);
     m->function = incref(function), m->operates = operates;
-    m->weakrefs = m->fitting = nullptr, m->seen = nullptr, m->fits = 0;
+    m->weakrefs = m->fitting = nullptr, m->seen = nullptr, m->fits = 0, m->batching = nullptr;
     Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
     Py_XINCREF(m->plain_kernel), Py_XINCREF(m->defaults);
     Py_XINCREF(m->arguments), Py_XINCREF(m->returns), Py_XINCREF((PyObject *)m->node);
@@ -357,7 +358,7 @@ int register_fast(PyObject *module) {
     t.tp_getset = getset;
     t.tp_methods = callable_methods;
     if (!zero || !one || PyType_Ready(&t) < 0 || register_places(module) < 0 ||
-        register_scopes(module) < 0)
+        register_scopes(module) < 0 || register_levels(module) < 0)
         return -1;
     return PyModule_AddFunctions(module, module_methods);
 }

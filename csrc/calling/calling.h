@@ -38,6 +38,7 @@ struct Overload {
     int out;           // the parameter `out`; -1: there is none
     int straight;      // so many arguments by position are a pointwise op's operands; -1: none are
     bool writes;       // is the result written to the first tensor?
+    PyObject *prepare; // in levels: what makes the canonical arguments; None: their roles; null: not asked
     bool counts_dims;  // does an argument depend on how many dimensions the first tensor has?
 };
 

@@ -2,7 +2,10 @@
 // signatures, made canonical, and handed to the op of that signature. `flambeau/dispatch/function.py`
 // is its twin, which does everything: C hands it what is not the common case, before any effect.
 #include "calling/calling.h"
+#include "calling/levels.h"
 #include "calling/pointwise.h"
+
+#include <algorithm>
 
 #include <structmember.h>
 
@@ -81,7 +84,7 @@ static void release(Overload &o) {
     binding::release(o.signature);
     for (int i = 0; i < o.count; i++) Py_XDECREF(o.arguments[i].constant);
     PyMem_Free(o.arguments);
-    Py_XDECREF(o.target), Py_XDECREF(o.facts);
+    Py_XDECREF(o.target), Py_XDECREF(o.facts), Py_XDECREF(o.prepare);
 }
 
 // At the first call. None: all calls are the twin's.
@@ -225,12 +228,33 @@ static int ndim_of(const Overload &o, PyObject *const *values) {
     PyObject *first = o.count && o.arguments[0].parameter >= 0 ? values[o.arguments[0].parameter] : nullptr;
     if (first && o.arguments[0].role == TENSORS)
         first = PySequence_Fast_GET_SIZE(first) ? PySequence_Fast_GET_ITEM(first, 0) : nullptr;
-    if (!first || !is_plain_tensor(first) || !slot(first, core.array)) return -1;
+    if (!first || !is_known_tensor(first) || !slot(first, core.array)) return -1;
     PyObject *array = slot(first, core.array);
     return PyArray_Check(array) ? PyArray_NDIM((PyArrayObject *)array) : -1;
 }
 
 // ---- calls --------------------------------------------------------------------------------------
+
+// Canonical arguments, by their roles; false without an error: the twin says what is wrong.
+struct Canonical {
+    PyObject *items[MAX_ARGS];
+    Ref held[MAX_ARGS];
+
+    bool make(const Overload &o, PyObject *const *values, int ndim) {
+        for (int i = 0; i < o.count; i++) {
+            const Argument &a = o.arguments[i];
+            PyObject *value = a.parameter < 0 ? a.constant : values[a.parameter];
+            if (a.role != AS_IS && a.parameter >= 0) {
+                int size = o.signature.parameters[a.parameter].size;
+                held[i].take(canonical_value(a.role, value, ndim, size));
+                value = held[i].get();
+                if (!value) return false;
+            }
+            items[i] = value;
+        }
+        return true;
+    }
+};
 
 // An op with a kernel, or one that is made of others.
 PyObject *run_op(const Overload &o, PyObject *const *values) {
@@ -238,20 +262,9 @@ PyObject *run_op(const Overload &o, PyObject *const *values) {
     if (composite && (out || o.writes)) return nullptr;
     bool counts = composite ? o.counts_dims : !((Callable *)o.target)->pointwise;
     int ndim = counts ? ndim_of(o, values) : 0;
-    if (ndim < 0) return nullptr;
-    PyObject *canonical[MAX_ARGS];
-    Ref held[MAX_ARGS];
-    for (int i = 0; i < o.count; i++) {
-        const Argument &a = o.arguments[i];
-        PyObject *value = a.parameter < 0 ? a.constant : values[a.parameter];
-        if (a.role != AS_IS && a.parameter >= 0) {
-            int size = o.signature.parameters[a.parameter].size;
-            held[i].take(canonical_value(a.role, value, ndim, size));
-            value = held[i].get();
-            if (!value) return nullptr;
-        }
-        canonical[i] = value;
-    }
+    Canonical made;
+    if (ndim < 0 || !made.make(o, values, ndim)) return nullptr;
+    PyObject *const *canonical = made.items;
     if (composite && o.facts != Py_None) {  // the common case in C
         PyObject *result = PyObject_Vectorcall(o.facts, canonical, o.count, nullptr);
         if (result != Py_NotImplemented) return result;
@@ -312,6 +325,76 @@ static PyObject *run_straight(const Overload &o, PyObject *const *args) {
     return o.writes ? write_inplace(op, canonical, o.count) : run_pointwise(op, canonical, o.count);
 }
 
+// ---- calls in levels that derive ----------------------------------------------------------------
+
+// What makes the canonical arguments of an op, if not their roles alone.
+static PyObject *preparing(Overload &o) {
+    if (o.prepare) return o.prepare;
+    if (o.run == run_prepared) return o.prepare = incref(o.facts);
+    if (Py_TYPE(o.target) != &CallableType) return o.prepare = incref(Py_None);
+    Ref declaration(PyObject_GetAttrString(((Callable *)o.target)->op, "declaration"));
+    return declaration ? o.prepare = PyObject_GetAttrString(declaration.get(), "canonical") : nullptr;
+}
+
+// A new tensor, perhaps like a slice: then like the whole, and one slice of that.
+static PyObject *make_in_levels(const Overload &o, PyObject *const *values) {
+    if (!PyCFunction_CheckExact(o.target)) return nullptr;  // random: a level may refuse that
+    int own = o.options.self;
+    for (int i = 0; i < o.signature.count; i++)
+        if (is_slice(values[i]) && (i != own || !o.options.like)) return nullptr;
+    if (own < 0 || !is_slice(values[own])) return run_factory(o, values);
+    PyObject *whole[binding::MAX_PARAMETERS];
+    std::copy(values, values + o.signature.count, whole);
+    Ref value(whole_of(values[own]));
+    if (!value) return nullptr;
+    whole[own] = value.get();
+    Ref made(make_in_levels(o, whole));
+    return made ? slice_like(values[own], made.get()) : nullptr;
+}
+
+// A call of that overload, for a `vmap` or in forward mode; null without an error: it is the twin's.
+static PyObject *run_in_levels(Overload &o, PyObject *const *values) {
+    if (o.writes || (o.out >= 0 && values[o.out] != Py_None)) return nullptr;
+    if (o.run == run_factory) return make_in_levels(o, values);
+    bool composite = Py_TYPE(o.target) != &CallableType;
+    if (composite && o.run != run_op) return nullptr;
+    PyObject *prepare = preparing(o);
+    if (!prepare) return nullptr;
+    if (prepare != Py_None) {
+        PyObject *given[MAX_ARGS];
+        for (int i = 0; i < o.count; i++)
+            given[i] = o.arguments[i].parameter < 0 ? o.arguments[i].constant
+                                                    : values[o.arguments[i].parameter];
+        Ref made(PyObject_Vectorcall(prepare, given, o.count, nullptr));
+        Ref all(made ? PySequence_Tuple(made.get()) : nullptr);
+        if (!all) PyErr_Clear();  // the twin says what is wrong
+        return all ? PyObject_Vectorcall(o.target, &PyTuple_GET_ITEM(all.get(), 0),
+                                         PyTuple_GET_SIZE(all.get()), nullptr)
+                   : nullptr;
+    }
+    Callable *f = composite ? nullptr : (Callable *)o.target;
+    int ndim = o.counts_dims || (f && !f->pointwise) ? ndim_of(o, values) : 0;
+    Canonical made;
+    if (ndim < 0 || !made.make(o, values, ndim)) return nullptr;
+    return PyObject_Vectorcall(o.target, made.items, o.count, nullptr);
+}
+
+static PyObject *call_watched(Function *f, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (!Ref(only_deriving())) return nullptr;
+    if (f->describe && prepare(f) < 0) return nullptr;
+    for (int i = 0; i < f->count; i++) {
+        Bound bound;
+        Answer answer;
+        {
+            binding::TakesSlices slices;
+            answer = binding::bind(f->overloads[i].signature, args, n, names, bound);
+        }
+        if (answer == Answer::NO) continue;
+        return answer == Answer::YES ? run_in_levels(f->overloads[i], bound.values) : nullptr;
+    }
+    return nullptr;
+}
+
 // Is the op made of others, by a body that may have had effects?
 static bool is_composite(const Overload &o) {
     return (o.run == run_op || o.run == run_prepared) && Py_TYPE(o.target) != &CallableType;
@@ -361,6 +444,14 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
             }
             break;
         }
+    } else {
+        PyObject *result = call_watched(f, args, n, names);
+        if (result) return result;
+        if (PyErr_Occurred()) {
+            if (!f->operates || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
+            PyErr_Clear();
+            return incref(Py_NotImplemented);
+        }
     }
     PyObject *result = PyObject_Vectorcall(f->twin, args, nargsf, names);
     if (result || !f->operates || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
@@ -372,7 +463,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
 static PyObject *call_body(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Function *f = (Function *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
-    bool plain = !PyList_GET_SIZE(core.interceptors) && are_passive(args, n);
+    bool plain = all_passive(args, n);
     return PyObject_Vectorcall(plain ? f->body : f->twin, args, nargsf, names);
 }
 

@@ -1,4 +1,5 @@
 // All other ops with a kernel, and composites: `make_general` and `composite` of core/op.py.
+#include "calling/levels.h"
 #include "calling/pointwise.h"
 #include "kernels/moving/strided.h"
 
@@ -180,7 +181,10 @@ static PyObject *coerce(Callable *f, PyObject *const *args, Py_ssize_t n, PyObje
 PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (watched() || (names && f->arguments == Py_None)) return fall_back(f, args, nargsf, names);
+    if (watched() || (names && f->arguments == Py_None)) {
+        PyObject *result = names || f->arguments != Py_None ? nullptr : call_in_levels(f, args, n);
+        return result || PyErr_Occurred() ? result : fall_back(f, args, nargsf, names);
+    }
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "out"))
             return fall_back(f, args, nargsf, names);
@@ -212,16 +216,19 @@ PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyO
 
 PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
-    bool plain = !PyList_GET_SIZE(core.interceptors);
+    bool plain = !intercepted();
     return PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
 }
 
-bool are_passive(PyObject *const *values, Py_ssize_t n, int depth) {
+bool are_passive(PyObject *const *values, Py_ssize_t n, bool slices, int depth) {
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *x = values[i];
-        if (Py_TYPE(x) == core.tensor || PySet_Contains(core.passive, (PyObject *)Py_TYPE(x)) == 1) continue;
+        if (Py_TYPE(x) == core.tensor || PySet_Contains(core.passive, (PyObject *)Py_TYPE(x)) == 1 ||
+            (slices && is_slice(x)))
+            continue;
         bool listed = PyList_CheckExact(x) || PyTuple_CheckExact(x);
-        if (listed ? !depth || !are_passive(PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x), depth - 1)
+        if (listed ? !depth || !are_passive(PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x), slices,
+                                          depth - 1)
                    : PySet_Contains(core.plain, (PyObject *)Py_TYPE(x)) != 1)
             return false;
     }
@@ -231,7 +238,7 @@ bool are_passive(PyObject *const *values, Py_ssize_t n, int depth) {
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
-    bool plain = !PyList_GET_SIZE(core.interceptors) && are_passive(args, n);
+    bool plain = all_passive(args, n);
     PyObject *result = PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
     if (result || !plain) return result;
     bool respelled = names && PyErr_ExceptionMatches(PyExc_TypeError);

@@ -2,6 +2,8 @@
 // `flambeau/dispatch/pointwise.py`.
 #include "calling/pointwise.h"
 
+#include "calling/levels.h"
+
 #include <utility>
 
 #include "kernels/pointwise/kernel.h"
@@ -294,8 +296,9 @@ PyObject *run_pointwise(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
 
 PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
-    if (!names && !watched()) {
-        PyObject *result = run_pointwise(f, args, PyVectorcall_NARGS(nargsf));
+    if (!names) {
+        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+        PyObject *result = watched() ? call_in_levels(f, args, n) : run_pointwise(f, args, n);
         if (result || PyErr_Occurred()) return result;
     }
     return fall_back(f, args, nargsf, names);

@@ -15,7 +15,7 @@ namespace fast {
 // `absent`, removes it. A record holds the changes that take them back.
 static PyObject *absent;
 
-static int set_variable(PyObject *variable, PyObject *value) {
+int set_variable(PyObject *variable, PyObject *value) {
     PyObject *token = PyContextVar_Set(variable, value);
     Py_XDECREF(token);
     return token ? 0 : -1;
@@ -167,7 +167,11 @@ static int has_left(PyObject *self) {
     return done ? 0 : -1;
 }
 
-static void leave_down_to(size_t height) {
+bool is_scope(PyObject *object) { return PyObject_TypeCheck(object, &ScopeType); }
+
+size_t entered_scopes() { return entered.size(); }
+
+void leave_down_to(size_t height) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     while (entered.size() > height) {

@@ -44,6 +44,10 @@ class Level(Scope):
     def _changes(self) -> Any:
         return (levels, (*levels.get(), self)), (interceptors, self)
 
+    def has_rule(self, op: Any) -> bool:
+        """Does it know better than to derive the parts that an op is made of?"""
+        return False
+
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         raise NotImplementedError
 
@@ -94,7 +98,7 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
     stack = levels.get()
     if not stack:
         return op.plain(canonical)
-    if op.parts is not None and stack[-1].derives:
+    if op.parts is not None and stack[-1].derives and not stack[-1].has_rule(op):
         return op.parts(*canonical)
     return within(levels, stack[:-1], stack[-1], op, canonical)
 

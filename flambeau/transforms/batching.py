@@ -22,9 +22,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau._support.source_locations import bump, counter_of
+from flambeau._support.source_locations import bump, counter_of, native
 from flambeau.core import overrides
-from flambeau.core.modes import Level, grad_enabled, levels
+from flambeau.core.modes import Level, autocast, function_modes, grad_enabled, levels
 from flambeau.core.op import Op, parameters, record
 from flambeau.core.promotion import result_type
 from flambeau.core.shapes import contiguous_strides, wrap_dim
@@ -43,7 +43,7 @@ from flambeau.ops.view.join import stack
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, expand_to, movedim, permute, select
 from flambeau.ops.view.strided import strided_window
-from flambeau.transforms.forward import keep_state, named_values
+from flambeau.transforms.forward import ForwardLevel, keep_state, named_values
 from flambeau.transforms.meta import hollow
 
 
@@ -133,6 +133,9 @@ class BatchLevel(Level):
             return tensor._value, tensor._bdim
         return tensor, None
 
+    def has_rule(self, op: Op) -> bool:
+        return op.batch_rule is not None
+
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
         functional = op.functional if op.inplace else op
         inputs = functional.inputs(canonical)
@@ -154,7 +157,10 @@ class BatchLevel(Level):
             found = op.call(*op.with_inputs(canonical, values))
             where: Any = None if op.returns is None else [None] * len(found)
         else:
-            found, where = batch(op, self.size, canonical, inputs, values, dims)
+            answer = batch(op, self.size, canonical, inputs, values, dims)
+            if answer is NotImplemented:
+                return within(levels, (*levels.get(), self), op.parts, *canonical)
+            found, where = answer
         if op.returns is None:
             result: Any = self.wrap(found, where)
             wrapped = [result]
@@ -237,6 +243,7 @@ class BatchLevel(Level):
         """
         old, target._edge = target._edge, written._edge
         target._history = object()
+        self.rewritten = True
         if target._made_from is None:
             return
         base, op, canonical, index = target._made_from
@@ -291,10 +298,11 @@ class BatchLevel(Level):
 
 def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
           dims: list[int | None]) -> tuple[Any, Any]:
-    """Run `op` on whole tensors; gives the results and where their slices are."""
+    """Run `op` on whole tensors; gives the results and where their slices are. NotImplemented if
+    that is left to its parts."""
     if op.batch_rule is not None:
         answer = op.batch_rule(size, dims, *op.with_inputs(canonical, values))
-        if answer is not NotImplemented:
+        if answer is not NotImplemented or op.parts is not None:
             return answer
     if op.kind == "pointwise" or op.core:
         found = _broadcast(op, canonical, inputs, values, dims)
@@ -461,3 +469,6 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     return results
 
 
+if native is not None:
+    native.know_levels(BatchedTensor, BatchLevel, ForwardLevel, levels, function_modes, autocast,
+                       batch, _core_ranks, hollow, movedim, reshape, expand_to)
