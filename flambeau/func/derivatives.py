@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -91,10 +91,10 @@ def _numbers(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
-               retain: bool = False) -> list[Tensor]:
-    """Gradients at the points; zeros where nothing depends on them."""
-    outer = any(p._edge is not LEAF for p in points) or bool(levels.get()) or retain \
-        or _depth.get() > 1
+               recorded: bool, retain: bool = False) -> list[Tensor]:
+    """Gradients at the points; zeros where nothing depends on them. Is the pass `recorded`, so that
+    it has derivatives itself?"""
+    recorded = recorded or any(p._edge is not LEAF for p in points) or _depth.get() > 1
     roots = []
     for output, weight in zip(outputs, weights):
         edge = None if output._edge is None else gradient_edge(output)
@@ -102,7 +102,8 @@ def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
             roots.append((edge, weight))
     if not roots:
         return [zeros_like(p.detach()) for p in points]
-    found = engine.run(roots, outer, outer, [gradient_edge(p) for p in points], accumulate=False)
+    found = engine.run(roots, retain or recorded, recorded, [gradient_edge(p) for p in points],
+                       accumulate=False)
     return [zeros_like(p.detach()) if f is None else f for p, f in zip(points, found)]
 
 
@@ -122,9 +123,16 @@ class _Outside:
 
     def __init__(self, arguments: Any):
         around, self.records = levels.get(), grad_enabled()
-        self.differentiates = any(type(level) is not BatchLevel for level in around) or (
-            self.records and (bool(around) or _depth.get() > 0 or any(
-                isinstance(x, Tensor) and x.requires_grad for x in tree_flatten(arguments)[0])))
+        self.in_graph = self.records and (
+            _depth.get() > 0 or any(_in_graph(x) for x in tree_flatten(arguments)[0]))
+        self.differentiates = self.in_graph or (self.records and bool(around)) or any(
+            type(level) is not BatchLevel for level in around)
+
+    def records_passes(self, outputs: list[Any]) -> bool:
+        """Does anything there go through the graph of a backward pass from these outputs? Levels do
+        not: forward mode derives each call as it is made."""
+        return self.in_graph or (self.records and any(
+            reaches_leaves([layer]) for x in outputs for layer in _layers(x)))
 
     def needs(self, tensors: list[Any]) -> bool:
         """Are the graphs of these tensors needed when the call has ended?"""
@@ -141,13 +149,19 @@ def _as_given(tree: Any, stand_ins: list[Tensor], leaves: list[Any]) -> Any:
     return tree_map(lambda x: given.get(id(x), x), tree)
 
 
+def _layers(x: Any) -> Iterator[Tensor]:
+    """A tensor, that of which it is a slice, and their tangents."""
+    while isinstance(x, Tensor):
+        yield x
+        for tangent in (x._tangents or {}).values():
+            if tangent is not None:
+                yield from _layers(tangent)
+        x = getattr(x, "_value", None)
+
+
 def _in_graph(x: Any) -> bool:
     """Does a tensor, or that of which it is a slice, require gradients?"""
-    while isinstance(x, Tensor):
-        if x.requires_grad:
-            return True
-        x = getattr(x, "_value", None)
-    return False
+    return any(layer.requires_grad for layer in _layers(x))
 
 
 def reaches_leaves(tensors: list[Any]) -> bool:
@@ -204,7 +218,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
             output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
             aux = _as_given(aux, points, leaves)
             found = _gradients([output], points, [ones_like(output.detach())],
-                               outside.needs([output]))
+                               outside.records_passes([output]), outside.needs([output]))
             return tree_unflatten(found, spec), output, aux
         gradients, output, aux = inside(_Reverse(), derive)
         gradients = gradients[0] if isinstance(argnums, int) else gradients
@@ -270,9 +284,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if weight.shape != one.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of "
                                    f"{weight.shape} and output[{i}] has a shape of {one.shape}.")
-        found = within(grad_mode, True, _gradients, outputs, points, weights, retain=True)
-        result = tree_unflatten(found, spec)
         now = _Outside(weights)
+        recorded = now.in_graph or outside.records_passes(outputs)
+        found = within(grad_mode, True, _gradients, outputs, points, weights, recorded, True)
+        result = tree_unflatten(found, spec)
         return result if now.records and outside.differentiates else now.free(result)
 
     value = outside.free(_as_given(output, points, leaves))

@@ -292,7 +292,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if m == 2 and n == 1:
         return mv(input, other)
     if m == 1 and n == 2:
-        return mm(unsqueeze(input, 0), other).squeeze_(0)
+        row = mm(unsqueeze(input, 0), other)
+        return row.squeeze_(0) if type(row) is Tensor else row.squeeze(0)
     return _batched_matmul(input, other)
 
 
