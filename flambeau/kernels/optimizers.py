@@ -2,14 +2,16 @@
 
 Each function updates lists of arrays in place: entry *i* of every list belongs to parameter *i*.
 All arrays of a call share one floating dtype, except `steps`: one 0-d array for each parameter,
-which counts its steps and is advanced here. Native twins take the same arguments, and may ask in
-addition that every array is C-contiguous.
+which counts its steps and is advanced here. The native twins take the same arguments; they are
+asked first, and do nothing unless every array is C-contiguous.
 
 Small parameters are common, and then the calls cost more than the arithmetic: so numbers are made
 0-d arrays once, and `out` is given by position (both save a third of a small ufunc call).
 """
 
 import numpy as np
+
+from flambeau.kernels._extension import native
 
 
 def sgd_step(params, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize):
@@ -18,7 +20,8 @@ def sgd_step(params, grads, buffers, lr, momentum, dampening, weight_decay, nest
     `buffers` is empty if `momentum` is 0. A parameter's first step, which makes its buffer, is
     not done here.
     """
-    if not params:
+    if not params or (native is not None and native.sgd_step(
+            params, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize)):
         return
     dtype = params[0].dtype
     rate, inertia, fresh, decay = (
@@ -45,7 +48,9 @@ def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, 
 
     `max_exp_avg_sqs` is empty unless the AMSGrad variant is asked for.
     """
-    if not params:
+    if not params or (native is not None and native.adam_step(
+            params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps,
+            weight_decay, decoupled, maximize)):
         return
     dtype = params[0].dtype
     rest1, keep2, rest2, small, decay, shrink = (np.array(x, dtype) for x in (
