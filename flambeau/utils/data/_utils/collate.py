@@ -84,6 +84,11 @@ def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Stack arrays as tensors."""
     if np_str_obj_array_pattern.search(batch[0].dtype.str):
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
+    first = batch[0]
+    if (collate_fn_map or {}).get(Tensor) is collate_tensor_fn and all(
+            type(array) is np.ndarray and array.dtype is first.dtype and array.flags.writeable
+            and array.shape == first.shape for array in batch):
+        return flambeau.from_numpy(np.stack(batch))         # one tensor, not one for each
     return collate([flambeau.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
