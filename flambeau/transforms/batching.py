@@ -41,7 +41,14 @@ from flambeau.ops.reduction.sums import sum_over
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.join import stack
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import batch_first, expand_to, movedim, permute, select
+from flambeau.ops.view.shape import (
+    batch_first,
+    expand_to,
+    movedim,
+    permute,
+    select,
+    unsqueeze,
+)
 from flambeau.ops.view.strided import strided_window
 from flambeau.transforms.forward import ForwardLevel, keep_state, named_values
 from flambeau.transforms.meta import hollow
@@ -312,17 +319,17 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         shifted = _shift(op, size, canonical, inputs)
         found = op.call(*op.with_inputs(shifted, fronted))
         return found, _zeros(op, found)
-    if op.dims and not op.shapes and size and not op.variadic and all(
-            t is None or not t._array.ndim for t in inputs):
+    if op.dims and not op.shapes and size and not op.variadic:
         return _raised(op, size, canonical, inputs, values, dims)
     return _loop(op, size, canonical, values, dims)
 
 
 def _raised(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
             dims: list[Any]) -> Any:
-    """Slices without dimensions have one of extent 1 instead; the shapes are those of one slice."""
-    rows = [v if v is None else reshape(batch_first(v, d, size), (size, 1))
-            for v, d in zip(values, dims)]
+    """Slices without dimensions have one of extent 1 instead; the shapes are those of the op's
+    results for one slice."""
+    fronted = [v if v is None else batch_first(v, d, size) for v, d in zip(values, dims)]
+    rows = [v if v is None or v._array.ndim > 1 else unsqueeze(v, 1) for v in fronted]
     found = op.call(*op.with_inputs(_shift(op, size, canonical, inputs, 1), rows))
     one = op.call(*op.with_inputs(canonical, [
         v if d is None else select(v, d, 0) for v, d in zip(values, dims)]))

@@ -28,6 +28,7 @@ from flambeau.ops.indexing.basic import (
     basic_view,
     take_first,
 )
+from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import warn_of_expanded
@@ -197,9 +198,9 @@ def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: Exception)
 def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...]) -> Any:
     """Slices in front of the tensor; if an index differs between slices, one more index counts
     them."""
+    if any(i._array.dtype.kind == "b" for i in tensors[1:]):
+        dims, tensors, where = without_masks(size, dims, tensors, where, 1)
     self, *indices = tensors
-    if any(i._array.dtype.kind == "b" for i in indices):
-        return NotImplemented
     bself = dims[0]
     if bself is not None:
         self = movedim(self, bself, 0)
@@ -306,9 +307,9 @@ def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
 def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...],
                  accumulate: bool) -> Any:
     """One more index, that counts the examples, in front."""
+    if any(i._array.dtype.kind == "b" for i in tensors[2:]):
+        dims, tensors, where = without_masks(size, dims, tensors, where, 2)
     self, values, *indices = tensors
-    if any(i._array.dtype.kind == "b" for i in indices):
-        return NotImplemented
     self = expand_to(self, (size, *self._array.shape)) if dims[0] is None \
         else movedim(self, dims[0], 0)
     rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[2:]))

@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
+from flambeau.ops.indexing.counted_slices import masked_select_batched
 from flambeau.ops.indexing.gather import (
     gather,
     scatter_add,
@@ -165,6 +166,7 @@ masked_select = op(
     refuses=("masked_select", "U"), overlap="index",
     out_type="masked_select(): self and result must have the same scalar type",
     d_self=lambda grad, self_shape, mask: _selected_back(grad, self_shape, mask),
+    batch=masked_select_batched,
     doc="The elements of `input` where `mask` is True, as a vector; the two broadcast.")
 
 

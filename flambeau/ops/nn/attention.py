@@ -22,6 +22,8 @@ from flambeau.ops.nn.softmax import softmax
 from flambeau.ops.node_names import one_node, times
 from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.view.conversion import cast
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import batch_first
 
 NETWORK = "nn.functional"
 _INNER: dict[str, Any] = {"function": False, "method": False, "out": False}
@@ -120,6 +122,15 @@ def _flash_gradients_parts(grad: Tensor, query: Tensor, key: Tensor, value: Tens
 _FLASH = "_scaled_dot_product_flash_attention_for_cpu"
 _CHOICES = "*, Tensor? attn_mask=None, float? scale=None"
 
+def _flash_gradients_batched(size: int, dims: Any, *given: Any) -> Any:
+    *tensors, mask, dropout, is_causal, scale = given
+    if dropout or dims[6] is not None or (mask is not None and mask._array.ndim > 2):
+        return NotImplemented
+    folded = [_folded(t, d, size) for t, d in zip(tensors, dims)]
+    found = _flash_backward(*folded, 0.0, is_causal, attn_mask=mask, scale=scale)
+    return [_unfolded(f, size) for f in found], [0, 0, 0]
+
+
 _flash_backward = op(
     f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
     f"Tensor logsumexp, float dropout_p, bool is_causal, {_CHOICES}) -> "
@@ -127,7 +138,8 @@ _flash_backward = op(
     kernel=lambda grad, query, key, value, out, total, mask, dropout, is_causal, scale:
     kernels.scaled_dot_product_attention_backward(
         grad, query, key, value, out, total, mask, is_causal, scale),
-    parts=_flash_gradients_parts, nondiff="out logsumexp attn_mask", returns=tuple, **_INNER)
+    parts=_flash_gradients_parts, batch=_flash_gradients_batched, returns=tuple,
+    nondiff="out logsumexp attn_mask", **_INNER)
 
 
 def _flash_vjp(grad: Any, needs: Any, query: Tensor, key: Tensor, value: Tensor, attn_mask: Any,
@@ -139,12 +151,34 @@ def _flash_vjp(grad: Any, needs: Any, query: Tensor, key: Tensor, value: Tensor,
                                 if given is not None}), None)
 
 
+def _flash_batched(size: int, dims: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any,
+                   dropout: float, is_causal: bool, scale: float | None) -> Any:
+    """Slices and batch as one."""
+    if dropout or dims[3] is not None or (mask is not None and mask._array.ndim > 2):
+        return NotImplemented
+    folded = [_folded(t, d, size) for t, d in zip((query, key, value), dims)]
+    found = _flash(*folded, 0.0, is_causal, attn_mask=mask, scale=scale)
+    return [_unfolded(f, size) for f in found], [0, 0]
+
+
+def _folded(tensor: Tensor, dim: int | None, size: int) -> Tensor:
+    front = batch_first(tensor, dim, size)
+    shape = front._array.shape
+    return reshape(front, (size * shape[1], *shape[2:]))
+
+
+def _unfolded(tensor: Tensor, size: int) -> Tensor:
+    shape = tensor._array.shape
+    return reshape(tensor, (size, shape[0] // max(size, 1), *shape[1:]))
+
+
 _flash = op(
     f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, "
     f"{_CHOICES}) -> (Tensor output, Tensor logsumexp)",
     kernel=lambda query, key, value, mask, dropout, is_causal, scale: _attend_kernel(
         query, key, value, mask, is_causal, scale),
     parts=_flash_parts, vjp=_flash_vjp, nondiff="attn_mask", differentiable=(True, False),
+    batch=_flash_batched,
     returns=tuple, out=False, method=False)
 
 

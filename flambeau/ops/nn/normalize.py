@@ -19,6 +19,7 @@ from flambeau.kernels.network import checked, is_narrow
 from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
 from flambeau.ops.node_names import plus
+from flambeau.ops.view.shape import movedim
 
 NETWORK = "nn.functional"
 THREE = "-> (Tensor, Tensor, Tensor)"
@@ -154,12 +155,21 @@ def native_layer_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape
                    output_mask)
 
 
+def _layer_norm_batched(size: int, dims: Any, input: Tensor, weight: Any, bias: Any, shape: Any,
+                        eps: float) -> Any:
+    """One more of the dimensions that are not normalised, where all slices are scaled alike."""
+    if any(d is not None for d in dims[1:]):
+        return NotImplemented
+    return native_layer_norm(movedim(input, dims[0], 0), shape, weight, bias, eps), [0, 0, 0]
+
+
 native_layer_norm = op(
     "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
     f"float eps) {THREE}",
     kernel=lambda input, weight, bias, shape, eps: kernels.layer_norm(
         input, len(shape), weight, bias, eps),
     quick=checked("layer_norm"), canonical=_layer_norm_checked, parts=_layer_norm_parts,
+    batch=_layer_norm_batched,
     vjp=lambda grad, needs, input, weight, bias, normalized_shape, result1, result2:
     native_layer_norm_backward(grad[0], input, normalized_shape, result1, result2, weight, bias,
                                wanted_gradients(needs, input, weight, bias)),

@@ -17,11 +17,17 @@ from flambeau.kernels import indexing, sorting
 from flambeau.kernels import searching as kernels
 from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.ops.indexing.counted_slices import (
+    bincount_batched,
+    distinct_batched,
+    nonzero_batched,
+)
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import batch_as_rows, batch_first, movedim
 from flambeau.ops.view.splitting import unbind
 
 # ---- nonzero ------------------------------------------------------------------------------------
@@ -29,7 +35,7 @@ from flambeau.ops.view.splitting import unbind
 
 nonzero_rows = op(
     "nonzero(Tensor self) -> Tensor", kernel=indexing.nonzero, unsized=True, method=False,
-    function=False,
+    function=False, batch=nonzero_batched,
     refuses=("nonzero_count_cpu", "U8"),
     out_type="nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}",
     doc="The positions of the elements that are not zero, one a row.")
@@ -134,16 +140,36 @@ def _unique_of_all(self: np.ndarray, sorted: bool, return_inverse: bool, return_
     return kernels.distinct(self, return_inverse, return_counts)
 
 
+def _distinct_batched(size: int, dims: Any, self: Tensor, sorted: bool, inverse: bool,
+                      counts: bool = False) -> Any:
+    rows = batch_first(self, dims[0], size)
+    found = distinct_batched(size, batch_as_rows(self, dims[0], size), rows._array.shape[1:], False,
+                             inverse, counts)
+    return found, [0, 0, 0]
+
+
+def _runs_batched(size: int, dims: Any, self: Tensor, inverse: bool, counts: bool,
+                  dim: int | None) -> Any:
+    if dim is not None:
+        return NotImplemented
+    rows = batch_first(self, dims[0], size)
+    found = distinct_batched(size, batch_as_rows(self, dims[0], size), rows._array.shape[1:], True,
+                             inverse, counts)
+    return found, [0, 0, 0]
+
+
 _PARTS = {"method": False, "unsized": True, "out": False, "refuses": ("unique", "cW8")}
 _unique = op(
     "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
     kernel=lambda self, sorted, inverse: kernels.distinct(self, inverse, False)[:2],
     node="UniqueBackward0", vjp=_underived("_unique"), differentiable=(True, False),
+    batch=lambda *given: tuple([each[:2] for each in _distinct_batched(*given)]),
     doc="`unique` as it was before there were counts: always a pair.", **_PARTS)
 _unique2 = op(
     "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     kernel=_unique_of_all, node="Unique2Backward0", vjp=_underived("_unique2"),
+    batch=_distinct_batched,
     differentiable=(True, False, False),
     doc="`unique` of all elements, always with three results.", **_PARTS)
 unique_dim = op(
@@ -165,7 +191,7 @@ def _runs(self: np.ndarray, return_inverse: bool, return_counts: bool, dim: int 
 _unique_consecutive = op(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
     "int? dim=None) -> (Tensor, Tensor, Tensor)",
-    kernel=_runs, vjp=_underived("unique_consecutive"),
+    kernel=_runs, vjp=_underived("unique_consecutive"), batch=_runs_batched,
     differentiable=(True, False, False), function=False,
     doc="Runs of equal elements, always with three results.", **_PARTS)
 
@@ -223,9 +249,31 @@ def _searchsorted(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any, *r
     return kernels.searchsorted(sorted_sequence, self, sorter, *rest)
 
 
+def _searched_batched(size: int, dims: Any, sorted_sequence: Tensor, self: Tensor, sorter: Any,
+                      *rest: Any) -> Any:
+    """Values as rows, for a sequence in each slice."""
+    if dims[0] is None and dims[2] is None and sorted_sequence._array.ndim == 1:
+        return searchsorted.op.call(sorted_sequence, movedim(self, dims[1], 0), sorter,
+                                          *rest), 0
+    rows = [t if t is None else batch_first(t, d, size) for t, d in zip(
+        (sorted_sequence, self, sorter), dims)]
+    shape = rows[1]._array.shape
+    if rows[0]._array.ndim == 2:
+        rows[1] = reshape(rows[1], (size, prod(shape[1:])))
+    found = searchsorted.op.call(*rows, *rest)
+    return reshape(found, shape), 0
+
+
+def _bucketized_batched(size: int, dims: Any, self: Tensor, boundaries: Tensor, int32: bool,
+                        right: bool) -> Any:
+    return _searched_batched(size, (dims[1], dims[0], None), boundaries, self, None, int32, right,
+                             None)
+
+
 searchsorted = op(
     f"searchsorted.Tensor(Tensor sorted_sequence, Tensor self, {_SEARCH}) -> Tensor",
     kernel=_searchsorted, method=False, refuses=(_search_name, "bUcW8"),
+    batch=_searched_batched,
     out_type=_WRONG_OUT,
     doc="""The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`.
@@ -258,6 +306,7 @@ bucketize = op(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
     "-> Tensor",
     kernel=_bucketize, method=False, refuses=(_search_name, "bUcW8"),
+    batch=_bucketized_batched,
     out_type=_WRONG_OUT,
     doc="Which of the buckets between the sorted `boundaries` each value falls into.")
 op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
@@ -299,8 +348,17 @@ op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", joins=i
    method=False, out_type=OUT_TYPE)
 
 
+def _members_batched(size: int, dims: Any, self: Tensor, test: Tensor) -> Any:
+    if dims[1] is None:
+        return _is_member.op.call(self, test), dims[0]
+    rows, tests = (batch_as_rows(t, d, size) for t, d in zip((self, test), dims))
+    found = (rows.unsqueeze(2) == tests.unsqueeze(1)).any(2)
+    return reshape(found, batch_first(self, dims[0], size)._array.shape), 0
+
+
 _is_member = op("_is_member(Tensor self, Tensor test) -> Tensor", out=False, function=False,
-                method=False, kernel=lambda self, test: np.isin(*promote(self, test)))
+                method=False, batch=_members_batched,
+                kernel=lambda self, test: np.isin(*promote(self, test)))
 
 # ---- counting -----------------------------------------------------------------------------------
 
@@ -323,6 +381,7 @@ def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> n
 bincount = op(
     "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
     kernel=_bincount, unsized=True, out=False, refuses=("bincount_cpu", "U"),
+    batch=bincount_batched,
     d_weights=lambda grad, self: take(grad, cast(self, np.dtype(np.int64))),
     doc="""How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
 

@@ -148,7 +148,8 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
 
 _lazy_clone = op(
     "_lazy_clone(Tensor self) -> Tensor", kernel=copy_on_write.lazy_clone, kind="linear", out=False,
-    explicit=True, d_self=lambda grad: grad,
+    explicit=True, d_self=lambda grad: grad, batch=lambda size, dims, self: (
+        _lazy_clone.op.call(self), dims[0]),
     doc="A clone whose memory is that of the tensor until one of the two is written to.")
 
 

@@ -89,6 +89,11 @@ def _counted(repeats: Tensor, output_size: int | None) -> tuple[Tensor, int | No
     return repeats, output_size
 
 
+def _counted_batched(size: int, dims: Any, repeats: Tensor, output_size: int | None) -> Any:
+    from flambeau.ops.indexing.counted_slices import repeated_places_batched
+    return repeated_places_batched(size, dims, repeats, output_size)
+
+
 def _counted_places(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
     places = repeated_places(repeats)
     if output_size not in (None, len(places)):
@@ -145,6 +150,7 @@ repeat_interleave = op(
     doc="Each slice along `dim` repeated; of the flattened tensor without `dim`.")
 op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
    joins=repeat_interleave, kernel=_counted_places, canonical=_counted, method=False, out=False,
+   batch=_counted_batched,
    differentiable=False, unsized=lambda repeats, output_size: output_size is None,
    shape=lambda repeats, output_size: (output_size,))
 

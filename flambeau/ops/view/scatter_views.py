@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.core.op import table
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -19,7 +20,7 @@ from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.copies import copies, copying_kernel, exact_copies
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reinterpretable, view
-from flambeau.ops.view.shape import select
+from flambeau.ops.view.shape import movedim, select
 from flambeau.ops.view.splitting import (
     cut,
     extent_of_chunks,
@@ -51,7 +52,8 @@ view_copy = exact_copies(
     view, kernel=lambda self, size: views.view(views.contiguous(self), size), batch=None)
 op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", joins=view_copy,
    kernel=copying_kernel(reinterpreted), canonical=reinterpretable, differentiable=False,
-   method=False, out_type=OUT_TYPE)
+   method=False, out_type=OUT_TYPE, batch=lambda size, dims, self, dtype: (
+       table["view_copy.dtype"].call(movedim(self, dims[0], 0), dtype), 0))
 op("detach_copy(Tensor self) -> Tensor", kernel=views.contiguous, differentiable=False,
    method=False, shape="self", batch=lambda size, dims, self: (clone(self), dims[0]),
    doc="A copy of what `detach` shows.")
