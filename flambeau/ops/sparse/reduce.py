@@ -117,6 +117,9 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *,
 def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if not is_sparse(input):
         raise unsupported("_sparse_sum", input)
+    if dim is None and input._layout is COO:
+        values = input.coalesce().values()
+        return values.sum() if dtype is None else values.sum(dtype=dtype)
     return _sum(input, dim, False, dtype, "SparseSumBackward0")
 
 

@@ -1,0 +1,30 @@
+"""Sparse tensors from their parts: sizes that follow, and what is checked."""
+import pytest
+
+import flambeau as torch
+
+
+def test_the_size_follows_from_the_indices():
+    s = torch.sparse_coo_tensor([[0, 2], [1, 0]], [1.0, 2.0])
+    assert s.shape == (3, 2) and s.dtype is torch.float32 and s._nnz() == 2
+    hybrid = torch.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]])
+    assert hybrid.shape == (3, 2) and (hybrid.sparse_dim(), hybrid.dense_dim()) == (1, 1)
+    assert torch.sparse_csr_tensor([0, 1, 2], [0, 3], [1, 2]).shape == (2, 4)
+
+
+@pytest.mark.parametrize("make,said", [
+    (lambda: torch.sparse_coo_tensor([[0, 5]], [1.0, 2.0], (3,), check_invariants=True), "size is"),
+    (lambda: torch.sparse_coo_tensor([[-1]], [1.0], (3,), check_invariants=True), "negative"),
+    (lambda: torch.sparse_csr_tensor([0, 2], [0], [1.0], check_invariants=True), "nnz|crow"),
+    (lambda: torch.sparse_csr_tensor([0, 1], [5], [1.0], (1, 3), check_invariants=True),
+     "col_indices")])
+def test_invariants(make, said):
+    with pytest.raises(RuntimeError, match=said):
+        make()
+
+
+def test_gradients_reach_the_values():
+    values = torch.tensor([1.0, 2.0], requires_grad=True)
+    s = torch.sparse_coo_tensor([[0, 1]], values, (3,))
+    (s.to_dense() * torch.tensor([3.0, 4.0, 5.0])).sum().backward()
+    assert values.grad.tolist() == [3.0, 4.0]
