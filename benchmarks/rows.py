@@ -100,6 +100,18 @@ for _code in (
     "torch.zeros_like(a.t())",
 ):
     expression("kernels", _code, **LARGE)
+for _code in ("x.sum(0)", "x.sum(1)", "x.sum(2)", "x.mean((0, 2))", "x.flip(2)"):
+    expression("kernels", _code, x="torch.rand(64, 128, 96)")
+expression("kernels", "a + b.t()", a="torch.rand(1448, 1448)", b="torch.rand(1448, 1448)")
+expression("kernels", "x.index_select(1, i)",
+           x="torch.rand(512, 600)", i="torch.randint(600, (300,))")  # fmt: skip
+expression("kernels", "F.binary_cross_entropy_with_logits(x, y)",
+           x="torch.rand(512, 200)", y="torch.rand(512, 200)")  # fmt: skip
+expression("kernels", "F.linear(x, w, v)", x="torch.rand(256, 512)", w="torch.rand(512, 512)",
+           v="torch.rand(512)")  # fmt: skip
+expression("kernels", "torch.bmm(x, x)", x="torch.rand(64, 64, 64)")
+expression("kernels", "x @ v", x="torch.rand(1000, 1000)", v="torch.rand(1000)")
+expression("kernels", "torch.linalg.lu(a)", a="torch.rand(128, 128)")
 expression("kernels", "F.conv2d(x, w, padding=1)",
            x="torch.rand(8, 16, 32, 32)", w="torch.rand(32, 16, 3, 3)")  # fmt: skip
 expression("kernels", "F.max_pool2d(x, 2)", x="torch.rand(8, 16, 64, 64)")

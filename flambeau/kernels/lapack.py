@@ -259,6 +259,13 @@ def permutation_of(pivots: np.ndarray, m: int) -> np.ndarray:
     k = pivots.shape[-1]
     lead = pivots.shape[:-1]
     places = np.broadcast_to(np.arange(m), (*lead, m)).copy().reshape(int(np.prod(lead)), m)
+    if len(places) < 8:             # an exchange of two numbers costs NumPy as much as of many
+        for row, targets in zip(places, pivots.reshape(len(places), k)):
+            order = row.tolist()
+            for i, target in enumerate(targets.tolist()):
+                order[i], order[target - 1] = order[target - 1], order[i]
+            row[:] = order
+        return places.reshape(*lead, m)
     rows = np.arange(len(places))
     for i, target in enumerate(pivots.reshape(len(places), k).T.astype(np.int64) - 1):
         places[rows, i], places[rows, target] = places[rows, target], places[rows, i].copy()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import flambeau as torch
 from flambeau.kernels import indexing as ix
 
 
@@ -168,3 +169,17 @@ def test_scatter_of_whole_slices(reduce, included, dtype):
             np.testing.assert_allclose(found, want, rtol=1e-3 if dtype == "f2" else 1e-6)
         with pytest.raises(RuntimeError, match="out of bounds"):
             ix.scatter(x, axis, np.broadcast_to(column + 99, src.shape), src, reduce)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(60, 50, 20), (3, 200, 70)])
+def test_slices_of_large_arrays(shape, axis, dtype):
+    x = torch.from_numpy(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
+    at = torch.randint(0, shape[axis], (77,))
+    np.testing.assert_array_equal(x.index_select(axis, at).numpy(),
+                                  np.take(x.numpy(), at.numpy(), axis))
+    np.testing.assert_array_equal(x.flip(axis).numpy(), np.flip(x.numpy(), axis))
+    np.testing.assert_array_equal(x.roll(3, axis).numpy(), np.roll(x.numpy(), 3, axis))
+    with pytest.raises((IndexError, RuntimeError)):
+        x.index_select(axis, at + shape[axis])

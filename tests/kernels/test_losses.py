@@ -32,6 +32,25 @@ def gradient_of(loss, reduction):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_many_logits_and_extreme_ones(reduction, dtype):
+    x = (random.randn(70_000) * 20).astype(dtype)
+    x[:6] = 0, -0.0, 200, -200, np.inf, -np.inf
+    y = random.rand(x.size).astype(dtype)
+    y[4], y[5] = 1, 0               # of infinite logits other losses are infinite
+    kernel = losses.binary_cross_entropy_with_logits
+    found, expected = (f(x[6:], y[6:], None, None, reduction) for f in (kernel, kernel.reference))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(np.isnan(kernel(x[:6], y[:6], None, None, losses.NONE)),
+                                  np.isnan(kernel.reference(x[:6], y[:6], None, None, losses.NONE)))
+    p = random.rand(70_000).astype(dtype)
+    p[:4] = 0, 1, 1e-30, 0.5
+    kernel = losses.binary_cross_entropy
+    found, expected = (f(p, y, None, reduction) for f in (kernel, kernel.reference))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
 class TestLosses:
     def test_negative_log_likelihood(self, reduction, dtype):
         x, target = random.randn(3, 4, 2).astype(dtype), np.array([[0, 3], [2, -100], [1, 1]])

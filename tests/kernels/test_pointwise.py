@@ -556,3 +556,15 @@ def test_fork_after_threads_ran():
     if child == 0:
         os._exit(0 if kernels.add(x, x)[-1] == 2 and kernels.get_num_threads() == 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(40, 33), (3, 50, 70), (16, 129), (800, 700)])
+def test_operands_that_lie_by_columns(shape, dtype):
+    x, y = (np.random.RandomState(i).randint(0, 99, shape).astype(dtype) for i in (0, 1))
+    across = np.swapaxes(np.swapaxes(y, -1, -2).copy(), -1, -2)
+    np.testing.assert_array_equal(kernels.add(x, across), x + y)
+    np.testing.assert_array_equal(kernels.add(across, x), x + y)
+    out = np.empty_like(x)
+    kernels.subtract(x, across, out)
+    np.testing.assert_array_equal(out, x - y)

@@ -139,6 +139,20 @@ def test_long_sums_are_accurate():
     np.testing.assert_allclose(kernels.sum(tall, 0), float(np.float32(0.1)) * len(tall), rtol=4e-7)
 
 
+@pytest.mark.parametrize("columns", [3, 64, 100, 1500])
+@pytest.mark.parametrize("rows", [1, 5, 16, 39, 3000])
+def test_sums_of_columns_and_rows(rows, columns):
+    x = np.random.RandomState(0).randn(rows, columns)
+    for dtype in ("f4", "f8"):
+        y = x.astype(dtype)
+        for axis in (0, 1):
+            np.testing.assert_allclose(kernels.sum(y, axis), y.sum(axis, dtype="f8"), rtol=1e-5,
+                                       atol=1e-4)
+    whole = np.arange(rows * columns).reshape(rows, columns)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(kernels.sum(whole, axis), whole.sum(axis))
+
+
 def test_bits_do_not_depend_on_threads():
     before, x = kernels.get_num_threads(), np.random.RandomState(0).randn(3, 100003).astype("f4")
     results = []

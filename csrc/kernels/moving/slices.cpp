@@ -5,6 +5,7 @@
 
 #include "tensors.h"
 #include "kernels/pointwise/kernel.h"
+#include "parallel.h"
 
 #include <algorithm>
 #include <limits>
@@ -164,6 +165,45 @@ static PyObject *index_copy(PyObject *const *args, Py_ssize_t n, PyObject *names
     return declined();
 }
 
+template <class T>
+CLONES void pick(const T *from, const int64_t *at, npy_intp n, T *to) {
+    for (npy_intp i = 0; i < n; i++) to[i] = from[at[i]];
+}
+
+// The slices of a large array that lies row by row; the index is within bounds.
+static PyArrayObject *select_slices(PyArrayObject *x, PyArrayObject *index, int dim) {
+    npy_intp shape[NPY_MAXDIMS], outer = 1, inner = PyArray_ITEMSIZE(x), n = PyArray_SIZE(index);
+    npy_intp size = PyArray_DIM(x, dim);
+    for (int d = 0; d < PyArray_NDIM(x); d++) {
+        shape[d] = d == dim ? n : PyArray_DIM(x, d);
+        if (d != dim) (d < dim ? outer : inner) *= shape[d];
+    }
+    PyArrayObject *r = empty(x, PyArray_NDIM(x), shape);
+    if (!r || !PyArray_SIZE(r)) return r;
+    const char *from = PyArray_BYTES(x);
+    char *to = PyArray_BYTES(r);
+    const int64_t *at = (const int64_t *)PyArray_DATA(index);
+    bool single = inner == PyArray_ITEMSIZE(x);
+    Py_BEGIN_ALLOW_THREADS;
+    if (single && outer > 1) {
+        single = with_size(inner, [&](auto type) {
+            using T = decltype(type);
+            parallel_for(outer, PARALLEL_FROM / n + 1, [&](int64_t begin, int64_t end) {
+                for (int64_t o = begin; o < end; o++) pick((const T *)from + o * size, at, n, (T *)to + o * n);
+            }, 1);
+        });
+    } else {
+        single = false;
+    }
+    if (!single)
+        parallel_for(outer * n, 4 * PARALLEL_FROM / inner + 1, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++)
+                std::memcpy(to + i * inner, from + (i / n * size + at[i % n]) * inner, inner);
+        });
+    Py_END_ALLOW_THREADS;
+    return r;
+}
+
 // index_select(x, index, dim)
 static PyObject *index_select(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp dim;
@@ -171,8 +211,11 @@ static PyObject *index_select(PyObject *const *args, Py_ssize_t n, PyObject *nam
     if (names || n != 3 || !read_int(args[2], dim) || !is_movable(args[0])) return declined();
     PyArrayObject *x = array(args[0]), *index = array(args[1]);
     if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || dim < 0 || dim >= rank(x)) return misfit();
-    if (PyArray_SIZE(x) > SMALL || PyArray_SIZE(index) > SMALL || !within(index, extent(x, int(dim))))
-        return declined();
+    if (!within(index, extent(x, int(dim)))) return declined();
+    if (PyArray_SIZE(x) > SMALL || PyArray_SIZE(index) > SMALL) {
+        bool fits = PyArray_NDIM(x) && wide && PyArray_IS_C_CONTIGUOUS(x) && PyArray_IS_C_CONTIGUOUS(index);
+        return fits ? as_object(select_slices(x, index, int(dim))) : declined();
+    }
     if (!PyArray_NDIM(x)) return PyArray_SIZE(index) == 1 ? as_object(copied(x)) : declined();
     Slices slices;
     PyArrayObject *r = slices.read(x, index, dim) ? take(slices.target, slices.places, x) : nullptr;

@@ -1,5 +1,7 @@
 #include "kernels/moving/strided.h"
 
+#include "parallel.h"
+
 namespace moving {
 
 void Range::simplify() {
@@ -33,13 +35,16 @@ static INLINE void for_rows(const Range &r, char *to, const char *from, Body bod
     }
 }
 
-void copy(Range r, char *to, const char *from, npy_intp item) {
-    r.simplify();
-    if (!r.size()) return;
-    if (!r.nd) {
-        std::memcpy(to, from, item);
-        return;
-    }
+// The row that ends at `from`, backwards.
+template <class T>
+CLONES void copy_backwards(char *to, const char *from, npy_intp n) {
+    T *p = (T *)to;
+    const T *q = (const T *)from - (n - 1);
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) p[i] = q[n - 1 - i];
+}
+
+static void copy_part(const Range &r, char *to, const char *from, npy_intp item) {
     npy_intp n = r.shape[r.nd - 1], step = r.to[r.nd - 1], other = r.from[r.nd - 1];
     if (step == item && other == item) {
         for_rows(r, to, from, [=](char *p, const char *q) { std::memcpy(p, q, n * item); });
@@ -47,6 +52,8 @@ void copy(Range r, char *to, const char *from, npy_intp item) {
     }
     bool known = with_size(item, [&](auto type) {
         using T = decltype(type);
+        if (step == item && other == -item)
+            return for_rows(r, to, from, [=](char *p, const char *q) { copy_backwards<T>(p, q, n); });
         for_rows(r, to, from, [=](char *p, const char *q) {
             for (npy_intp i = 0; i < n; i++)
                 std::memcpy(p + i * step, q + i * other, sizeof(T));
@@ -56,6 +63,22 @@ void copy(Range r, char *to, const char *from, npy_intp item) {
         for_rows(r, to, from, [=](char *p, const char *q) {
             for (npy_intp i = 0; i < n; i++) std::memcpy(p + i * step, q + i * other, item);
         });
+}
+
+void copy(Range r, char *to, const char *from, npy_intp item) {
+    r.simplify();
+    npy_intp size = r.size();
+    if (!size) return;
+    if (!r.nd) {
+        std::memcpy(to, from, item);
+        return;
+    }
+    if (size < PARALLEL_FROM) return copy_part(r, to, from, item);
+    parallel_for(r.shape[0], PARALLEL_FROM / 2 / (size / r.shape[0]) + 1, [&](int64_t begin, int64_t end) {
+        Range part = r;
+        part.shape[0] = end - begin;
+        copy_part(part, to + begin * r.to[0], from + begin * r.from[0], item);
+    }, 1);
 }
 
 void fill(Range r, char *to, const char *value, npy_intp item) {

@@ -321,15 +321,20 @@ struct SoftMargin {  // infinite, as in PyTorch, where the exponential is
 struct BinaryCrossEntropy {
     template <class T>
     static INLINE T value(T x, T y, T) {
-        T one = std::max(std::log(x), T(-100)), two = std::max(std::log1p(-x), T(-100));
+        T one = vec::log(x), two = vec::log1p(-x);
+        one = one < T(-100) ? T(-100) : one, two = two < T(-100) ? T(-100) : two;
         return (y - 1) * two - y * one;
     }
     template <class T>
-    static INLINE T slope(T x, T y, T) { return (x - y) / std::max((1 - x) * x, T(1e-12)); }
+    static INLINE T slope(T x, T y, T) {
+        T spread = (1 - x) * x;
+        return (x - y) / (spread < T(1e-12) ? T(1e-12) : spread);
+    }
 };
 template <class T>
 INLINE T softened(T x) {  // -log sigmoid(x)
-    return std::max(-x, T(0)) + std::log1p(std::exp(-std::abs(x)));
+    T below = x < T(0) ? -x : T(0);
+    return below + vec::log1p(vec::exp(-std::abs(x)));
 }
 struct WithLogits {
     template <class T>
@@ -339,7 +344,7 @@ struct WithLogits {
     template <class T>
     static INLINE T slope(T x, T y, T factor) {
         T scaled = factor * y;
-        return (scaled + 1 - y) / (1 + std::exp(-x)) - scaled;
+        return (scaled + 1 - y) * vec::sigmoid(x) - scaled;
     }
 };
 
@@ -412,9 +417,24 @@ PyObject *pair_loss(PyObject *const *args) {
         for (npy_intp i = 0; i < p.size; i++)
             results.set(i, F::value(x[i], y[i], factor ? factor[i] : T(p.number)) * (weight ? weight[i] : T(1)));
     } else if (p.reduction == NOT) {
-        each_loss<F>(p.size, x, y, T(p.number), results.array.template data<T>());
-    } else {
-        results.total = total_loss<F>(p.size, x, y, T(p.number));
+        T *to = results.array.template data<T>();
+        Unlocked unlocked(p.size >= PARALLEL_FROM);
+        parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
+            each_loss<F>(end - begin, x + begin, y + begin, T(p.number), to + begin);
+        });
+    } else {  // in pieces that do not depend on the number of threads
+        constexpr npy_intp piece = PARALLEL_FROM / 2;
+        std::vector<double> totals((p.size + piece - 1) / piece);
+        Unlocked unlocked(p.size >= PARALLEL_FROM);
+        parallel_for(
+            npy_intp(totals.size()), 1,
+            [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; i++)
+                    totals[i] = total_loss<F>(std::min(piece, p.size - i * piece), x + i * piece, y + i * piece,
+                                              T(p.number));
+            },
+            1);
+        for (double total : totals) results.total += total;
     }
     return results.finish(double(p.size));
 }
@@ -435,7 +455,11 @@ PyObject *pair_loss_backward(PyObject *const *args) {
         for (npy_intp i = 0; i < p.size; i++)
             to[i] = g[i] * (weight ? weight[i] : T(1)) * F::slope(x[i], y[i], factor ? factor[i] : T(p.number));
     } else {
-        each_slope<F>(p.size, g.g, g.step, g.divisor, x, y, T(p.number), to);
+        Unlocked unlocked(p.size >= PARALLEL_FROM);
+        parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
+            each_slope<F>(end - begin, g.g + begin * g.step, g.step, g.divisor, x + begin, y + begin, T(p.number),
+                          to + begin);
+        });
     }
     return found.release();
 }

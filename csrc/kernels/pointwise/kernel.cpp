@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "kernels/moving/copying.h"
 #include "parallel.h"
 
 // ---- iteration ----------------------------------------------------------------------------------
@@ -19,7 +20,7 @@ namespace {
 
 constexpr npy_intp BLOCK = 512;
 
-enum class Way { FLAT, ROWS, PARTS, BLOCKS };
+enum class Way { FLAT, ROWS, PARTS, TILES, BLOCKS };
 
 struct Plan {
     Loop loop;
@@ -235,9 +236,85 @@ int run_parts(const Plan &plan, npy_intp begin, npy_intp end) {
     return bad;
 }
 
+constexpr npy_intp TILE = 16;  // rows: as many elements of four bytes lie in a line of the cache
+
+// A tile of rows of `n` elements each, gathered along the columns, in which they lie: of whole tiles
+// four columns at once.
+template <class T>
+CLONES void gather_tile(const char *from, npy_intp step, npy_intp rows, npy_intp n, T *to) {
+    npy_intp j = 0;
+    for (; rows == TILE && j + 4 <= n; j += 4, from += 4 * step) {
+        T columns[4][TILE];
+        for (int k = 0; k < 4; k++) std::memcpy(columns[k], from + k * step, sizeof columns[k]);
+        for (npy_intp r = 0; r < TILE; r++)
+            for (int k = 0; k < 4; k++) to[r * n + j + k] = columns[k][r];
+    }
+    for (; j < n; j++, from += step)
+        for (npy_intp r = 0; r < rows; r++) to[r * n + j] = ((const T *)from)[r];
+}
+
+// Rows several at a time, where an operand lies by columns.
+int run_tiles(const Plan &plan, npy_intp begin, npy_intp end) {
+    char *p[MAX_OPERANDS], *here[MAX_OPERANDS];
+    alignas(64) char buffers[MAX_OPERANDS][BLOCK * 16];
+    int last = plan.ndim - 1, bad = 0;
+    npy_intp row = plan.shape[last], wide = BLOCK;
+    for (int k = 0; k < plan.count; k++) wide = std::min(wide, BLOCK * 16 / TILE / plan.operands[k].size);
+    Place place;
+    locate(plan, begin, place);
+    for (npy_intp i = begin; i < end;) {
+        npy_intp rows = std::min({(end - i) / row, plan.shape[last - 1] - place.at[last - 1], TILE});
+        if (place.at[last] || !rows) {  // to the end of the row
+            npy_intp n = std::min(end - i, row - place.at[last]);
+            bad |= run_parts(plan, i, i + n);
+            i += n;
+            if (i < end) advance(plan, place, n);
+            continue;
+        }
+        for (int k = 0; k < plan.count; k++) here[k] = address(plan, plan.operands[k], place);
+        for (npy_intp c = 0; c < row; c += wide) {
+            npy_intp n = std::min(wide, row - c);
+            for (int k = 0; k < plan.count; k++) {
+                const Operand &o = plan.operands[k];
+                if (o.strides[last] == o.size) continue;
+                const char *from = here[k] + c * o.strides[last];
+                for_size(o.size, [&](auto t) {
+                    gather_tile(from, o.strides[last], rows, n, (decltype(t) *)buffers[k]);
+                });
+            }
+            for (npy_intp r = 0; r < rows; r++) {
+                for (int k = 0; k < plan.count; k++) {
+                    const Operand &o = plan.operands[k];
+                    p[k] = o.strides[last] == o.size ? here[k] + r * o.strides[last - 1] + c * o.size
+                                                     : buffers[k] + r * n * o.size;
+                }
+                bad |= plan.loop(n, p);
+            }
+        }
+        i += rows * row;
+        if (i < end) advance(plan, place, rows * row);
+    }
+    return bad;
+}
+
+// Do all operands lie by rows, or else, read only, by columns?
+bool fits_tiles(const Plan &plan) {
+    int last = plan.ndim - 1;
+    if (last < 1 || plan.shape[last] < BLOCK / TILE || plan.shape[last - 1] < TILE) return false;
+    bool by_columns = false;
+    for (int k = 0; k < plan.count; k++) {
+        const Operand &o = plan.operands[k];
+        if (o.strides[last] == o.size) continue;
+        if (k == plan.count - 1 || o.strides[last - 1] != o.size || o.size > 8) return false;
+        by_columns = true;
+    }
+    return by_columns;
+}
+
 int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
     if (plan.way != Way::FLAT) {
         auto run = plan.way == Way::ROWS    ? run_rows
+                   : plan.way == Way::TILES ? run_tiles
                    : plan.way == Way::PARTS ? run_parts
                                             : run_blocks;
         return run(plan, begin, end);
@@ -276,6 +353,7 @@ Way choose_way(const Plan &plan) {
         even &= o.strides[last] == o.size;
     }
     if (flat) return Way::FLAT;
+    if (fits_tiles(plan)) return Way::TILES;
     if (plan.shape[last] < (!gathers ? BLOCK : even ? 64 : 128)) return Way::BLOCKS;
     return even ? Way::ROWS : Way::PARTS;
 }
@@ -516,8 +594,7 @@ PyObject *call_twin(Kernel *k, PyObject *const *args, size_t nargsf, PyObject *n
     return k->twin ? PyObject_Vectorcall(k->twin, args, nargsf, names) : no_twin(k);
 }
 
-// Any shapes and strides. `x[i]` null: operand i is the number in `numbers[i]`.
-PyArrayObject *run_general(const Entry &e, int nin, PyArrayObject **x, char (*numbers)[16],
+PyArrayObject *run_strided(const Entry &e, int nin, PyArrayObject **x, char (*numbers)[16],
                            PyArrayObject *out) {
     int ndim = out ? PyArray_NDIM(out) : 0;
     for (int i = 0; i < nin; i++)
@@ -599,6 +676,33 @@ PyArrayObject *run_general(const Entry &e, int nin, PyArrayObject **x, char (*nu
 mismatch:
     PyErr_SetString(PyExc_ValueError, "the result does not fit the shape of out");
     return nullptr;
+}
+
+// From here on an operand that lies by columns where the first lies by rows is copied in tiles first.
+constexpr npy_intp FAR = 1 << 19;
+
+bool lies_across(PyArrayObject *x, PyArrayObject *first) {
+    int nd = PyArray_NDIM(x);
+    return nd == PyArray_NDIM(first) && PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(first), nd) &&
+           PyArray_DIM(x, nd - 1) > 1 && PyArray_STRIDE(x, nd - 1) > PyArray_STRIDE(x, nd - 2) &&
+           PyArray_STRIDE(x, nd - 2) > 0;
+}
+
+// Any shapes and strides. `x[i]` null: operand i is the number in `numbers[i]`.
+PyArrayObject *run_general(const Entry &e, int nin, PyArrayObject **x, char (*numbers)[16],
+                           PyArrayObject *out) {
+    PyArrayObject *first = x[0], *given[MAX_IN], *copies[MAX_IN] = {};
+    bool far = first && PyArray_NDIM(first) > 1 && PyArray_SIZE(first) >= FAR && PyArray_IS_C_CONTIGUOUS(first) &&
+               (!out || PyArray_IS_C_CONTIGUOUS(out));
+    if (!far) return run_strided(e, nin, x, numbers, out);
+    bool good = true;
+    for (int i = 0; i < nin; i++) {
+        given[i] = x[i];
+        if (i && x[i] && lies_across(x[i], first)) good &= (given[i] = copies[i] = row_major(x[i])) != nullptr;
+    }
+    PyArrayObject *found = good ? run_strided(e, nin, given, numbers, out) : nullptr;
+    for (PyArrayObject *copy : copies) Py_XDECREF((PyObject *)copy);
+    return found;
 }
 
 // One shape, C-contiguous: no iteration is needed. Null without an error: not this case.

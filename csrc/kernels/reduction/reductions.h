@@ -52,24 +52,29 @@ CLONES void long_row_sum(const T *x, npy_intp n, double &total) {
 
 template <class T>
 CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
-    // four partial sums of a chunk in the elements' precision, chunks joined in double
+    // partial sums side by side in the elements' precision, which after a chunk are joined in double
     using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
-    constexpr npy_intp chunk = 2048;
+    constexpr npy_intp chunk = 2048, wide = 16;
     if constexpr (std::is_same_v<T, float>)
         if (n >= chunk) return long_row_sum(x, n, total);
-    for (npy_intp begin = 0; begin < n; begin += chunk) {
-        npy_intp quarter = std::min(chunk, n - begin) / 4;
-        const T *a = x + begin, *b = a + quarter, *c = b + quarter, *d = c + quarter;
-        P s = 0, t = 0, u = 0, v = 0;
-        REDUCE(+ : s, t, u, v)
-        for (npy_intp i = 0; i < quarter; i++) {
-            s += P(widen(a[i])), t += P(widen(b[i]));
-            u += P(widen(c[i])), v += P(widen(d[i]));
-        }
-        SumType<T> part = (SumType<T>(s) + SumType<T>(t)) + (SumType<T>(u) + SumType<T>(v));
-        for (npy_intp i = begin + 4 * quarter; i < std::min(n, begin + chunk); i++)
-            part += SumType<T>(widen(x[i]));
-        total += part;
+    if (std::is_floating_point_v<P> && n <= 512) {
+        P sum = 0;
+        REDUCE(+ : sum)
+        for (npy_intp i = 0; i < n; i++) sum += P(widen(x[i]));
+        total += SumType<T>(sum);
+        return;
+    }
+    for (; n > 0; x += chunk, n -= chunk) {
+        npy_intp m = n < chunk ? n : chunk, i = 0;
+        P part[wide] = {};
+        for (; i + wide <= m; i += wide)
+            for (npy_intp k = 0; k < wide; k++) part[k] += P(widen(x[i + k]));
+        for (npy_intp k = 0; i + k < m; k++) part[k] += P(widen(x[i + k]));
+        SumType<T> sums[wide];
+        for (npy_intp k = 0; k < wide; k++) sums[k] = SumType<T>(part[k]);
+        for (npy_intp half = wide / 2; half; half /= 2)
+            for (npy_intp k = 0; k < half; k++) sums[k] += sums[k + half];
+        total += sums[0];
     }
 }
 template <class T>
@@ -78,6 +83,16 @@ template <class T>
 CLONES void column_sum(const T *x, npy_intp n, PartType<T> *total) {
     INDEPENDENT
     for (npy_intp i = 0; i < n; i++) total[i] += PartType<T>(widen(x[i]));
+}
+// Of four rows, `step` bytes apart.
+template <class T>
+CLONES void column_sums(const T *x, npy_intp step, npy_intp n, PartType<T> *total) {
+    using P = PartType<T>;
+    auto row = [=](int i) { return (const T *)((const char *)x + i * step); };
+    const T *a = x, *b = row(1), *c = row(2), *d = row(3);
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++)
+        total[i] += (P(widen(a[i])) + P(widen(b[i]))) + (P(widen(c[i])) + P(widen(d[i])));
 }
 
 template <class T>
@@ -88,6 +103,8 @@ struct Sum {
     static Acc identity() { return 0; }
     static void row(const T *x, npy_intp n, Acc &a) { row_sum(x, n, a); }
     static void column(const T *x, npy_intp n, Part *a) { column_sum(x, n, a); }
+    using Four = T;
+    static void four(const T *x, npy_intp step, npy_intp n, Part *a) { column_sums(x, step, n, a); }
     static void combine(Acc &a, Acc b) { a += b; }
     using Result = std::conditional_t<std::is_floating_point_v<Compute<T>>, T, int64_t>;
     static auto finish(Acc a, npy_intp) {
@@ -113,6 +130,7 @@ CLONES void column_product(const T *x, npy_intp n, SumType<T> *total) {
 }
 template <class T>
 struct Product : Sum<T> {
+    using Four = void;
     using Acc = SumType<T>;
     using Part = Acc;
     static Acc identity() { return 1; }
@@ -195,6 +213,7 @@ struct Dims {
     }
     npy_intp offset(npy_intp index, int dims) const {
         npy_intp sum = 0;
+        if (dims == 1) return index * strides[0];
         for (int d = dims - 1; d >= 0; d--) {
             sum += index % shape[d] * strides[d];
             index /= shape[d];
@@ -304,6 +323,12 @@ inline PyArrayObject *rows_of(const Request &r) {
 
 constexpr npy_intp PIECE = 1 << 15;
 
+// Has the op a loop over four rows at once?
+template <class Op, class = void>
+struct takes_four : std::false_type {};
+template <class Op>
+struct takes_four<Op, std::enable_if_t<std::is_same_v<typename Op::Four, typename Op::Element>>> : std::true_type {};
+
 template <class Op>
 void reduce_rows(const Request &r, typename Op::Result *out) {
     using T = typename Op::Element;
@@ -355,17 +380,17 @@ template <class Op>
 void reduce_columns(const Request &r, typename Op::Result *out) {
     using T = typename Op::Element;
     using Acc = typename Op::Acc;
-    constexpr npy_intp WIDTH = 512;
+    constexpr npy_intp WIDTH = 1024;
     const Dims &kept = r.kept, &gone = r.gone;
     npy_intp columns = kept.shape[kept.n - 1], outer = kept.size / columns, rows = gone.size;
     npy_intp blocks = (columns + WIDTH - 1) / WIDTH;
     // narrow rows that follow each other are taken several at a time
     npy_intp joined = 1;
-    if (gone.n == 1 && gone.strides[0] == columns * npy_intp(sizeof(T)))
+    if (gone.n == 1 && gone.strides[0] == columns * npy_intp(sizeof(T)) && (columns < 64 || !takes_four<Op>::value))
         joined = std::max<npy_intp>(1, std::min(WIDTH / columns, rows));
     npy_intp pieces = 1, rows_each = rows;
     if (outer * blocks < 64 && rows * std::min(columns, WIDTH) > 2 * PIECE) {
-        rows_each = std::max<npy_intp>(1, PIECE / std::min(columns, WIDTH));
+        rows_each = std::max<npy_intp>({1, PIECE / std::min(columns, WIDTH), rows / 16});
         rows_each = (rows_each + joined - 1) / joined * joined;
         pieces = (rows + rows_each - 1) / rows_each;
     }
@@ -385,6 +410,12 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
             while (row < to) {
                 std::fill(part, part + used, typename Op::Part(Op::identity()));
                 for (int few = 0; few < 16 && row < to; few++) {
+                    if constexpr (takes_four<Op>::value)
+                        if (joined == 1 && gone.n == 1 && row + 4 <= to) {
+                            Op::four((const T *)(base + row * gone.strides[0]), gone.strides[0], width, part);
+                            row += 4, few += 3;
+                            continue;
+                        }
                     bool several = joined > 1 && row + joined <= to;
                     Op::column((const T *)(base + gone.offset(row, gone.n)), several ? used : width, part);
                     row += several ? joined : 1;
