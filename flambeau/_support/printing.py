@@ -252,8 +252,9 @@ def _sparse_contents(tensor, indent):
     for part in _SPARSE_PARTS[str(tensor.layout)]:
         start = part.lstrip("_") + "=tensor("
         values = getattr(tensor, part)()
-        text = format_array(arrays_of([values])[0], indent + len(start))
-        if values.numel() == 0:
+        meta = values.device.type == "meta"
+        text = "..." if meta else format_array(arrays_of([values])[0], indent + len(start))
+        if meta or values.numel() == 0:
             text += f", size={tuple(values.shape)}"
         lines.append(f"{start}{text})")
     return (",\n" + " " * indent).join(lines)
@@ -332,7 +333,7 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     if (sparse or meta or quantized or (empty and tensor.dim() != 1)
             or not (empty or _options.edgeitems)):
         suffixes.append(f"size={tuple(tensor.shape)}")
-    if sparse:
+    if sparse and not meta:
         suffixes.append(f"nnz={tensor._nnz()}")
     if tensor.dtype not in _unmarked_dtypes(meta or (empty and not sparse)):
         suffixes.append(f"dtype={tensor.dtype}")
@@ -342,10 +343,10 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes += _scheme_suffix(tensor)
     suffixes += _grad_suffix(tensor) + _tangent_suffix(tensor)
     if tensor_contents is None:
-        if meta:
-            tensor_contents = "..."
-        elif sparse:
+        if sparse:
             tensor_contents = _sparse_contents(tensor.detach(), indent)
+        elif meta:
+            tensor_contents = "..."
         elif quantized:
             tensor_contents = format_array(arrays_of([tensor.dequantize()])[0], indent)
         else:

@@ -180,7 +180,7 @@ class Factory:
         if options.get("layout") not in (None, type_info.strided):
             from flambeau.ops.sparse.tensors import without_entries
             return without_entries(self.name, canonical[0], array_type, options["layout"],
-                                   bool(options.get("requires_grad")))
+                                   bool(options.get("requires_grad")), where)
         if options.get("pin_memory"):
             raise RuntimeError("Cannot access accelerator device when none is available.")
         memory_format, wanted = options.get("memory_format"), bool(options.get("requires_grad"))

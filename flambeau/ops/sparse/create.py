@@ -23,6 +23,7 @@ from flambeau.ops.sparse.tensors import (
     SparseTensor,
     expect_coo,
     make,
+    on_meta,
     publish,
     stored_values,
     with_values,
@@ -36,6 +37,17 @@ def _value_tensor(data: Any, dtype: Any) -> Tensor:
     if isinstance(data, Tensor):
         return data if target is None or target == data._array.dtype else cast(data, target)
     return wrap(array_of(data, dtype))
+
+
+def _wants_meta(device: Any, *parts: Any) -> bool:
+    """Is a tensor to be made on device meta, where its parts are?"""
+    return devices.checked(device) is devices.meta or (device is None and any(
+        isinstance(part, Tensor) and part._device is devices.meta for part in parts))
+
+
+def _off_meta(part: Any) -> Any:
+    """A part as one of ordinary memory, whose values nobody looks at."""
+    return wrap(part._array) if isinstance(part, Tensor) else part
 
 
 def _finish(values: Tensor, pattern: SparseTensor, requires_grad: bool) -> SparseTensor:
@@ -62,7 +74,11 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
-    devices.checked(device)
+    if _wants_meta(device, indices, values):
+        made = sparse_coo_tensor(_off_meta(indices), _off_meta(values), size, dtype=dtype,
+                                 requires_grad=requires_grad, is_coalesced=is_coalesced,
+                                 check_invariants=False)
+        return on_meta(made)
     if values is None:
         shape = tuple(size_of((indices if size is None else size,)))
         pattern = make(COO, (np.zeros((len(shape), 0), np.int64),),
@@ -112,7 +128,10 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     tensor([[0., 3.],
             [4., 0.]])
     """
-    devices.checked(device)
+    if _wants_meta(device, compressed_indices, values):
+        return on_meta(sparse_compressed_tensor(
+            _off_meta(compressed_indices), _off_meta(plain_indices), _off_meta(values), size,
+            dtype=dtype, layout=layout, requires_grad=requires_grad, check_invariants=False))
     if layout not in forms.COMPRESSED:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but "
                            f"got {'none' if layout is None else TITLES.get(layout, layout)}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core import type_info
+from flambeau.core import devices, type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name
@@ -41,6 +41,7 @@ from flambeau.ops.sparse.tensors import (
     like,
     make,
     masked,
+    on_meta,
     rule,
     rules,
     same_places,
@@ -49,6 +50,7 @@ from flambeau.ops.sparse.tensors import (
     stored_values,
     to_coo,
     to_dense,
+    to_meta,
     tracked,
     unsupported,
     with_values,
@@ -105,7 +107,9 @@ def cast(input: Tensor, dtype: np.dtype, *_: Any) -> Tensor:
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     wanted = arguments_of_to(input, args, kwargs)
     if wanted["device"] is not None and wanted["device"].type == "meta":
-        raise NotImplementedError("sparse tensors on device meta")
+        return to_meta(input if wanted["dtype"] is None else cast(input, wanted["dtype"]))
+    if wanted["device"] is not None and input._device is devices.meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     result = input if wanted["dtype"] is None else cast(input, wanted["dtype"])
     return _clone(input) if wanted["copy"] and result is input else result
 
@@ -132,6 +136,8 @@ def zeros_like(input: SparseTensor, *, dtype: Any = None, layout: Any = None, de
     else:
         result = empty(input._array.shape, target, layout, sparse_dim_of(input),
                        blocksize_of(input))
+    if devices.checked(input._device if device is None else device) is devices.meta:
+        result = on_meta(result)
     return as_leaf(result) if requires_grad else result
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from flambeau._support.backends import could_not_run
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import overrides, type_info
+from flambeau.core import devices, overrides, type_info
 from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
 from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
@@ -36,6 +36,7 @@ from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
 from flambeau.ops.view.conversion import clone, detach
 from flambeau.ops.view.shape import movedim
+from flambeau.transforms import meta
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -173,6 +174,28 @@ def make(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, shape: An
     return tensor
 
 
+def on_meta(tensor: Any) -> Any:
+    """What an op on tensors of device meta has given: without values, and on meta too."""
+    if type(tensor) in (tuple, list):
+        return type(tensor)(map(on_meta, tensor))
+    if is_sparse(tensor):
+        tensor._device = devices.meta
+        return tensor
+    return meta.to_meta(tensor) if type(tensor) is Tensor else tensor
+
+
+def to_meta(tensor: SparseTensor) -> SparseTensor:
+    """A tensor of that form without entries, on meta."""
+    result = on_meta(empty_like(tensor))
+    result._edge = tensor._edge
+    return result
+
+
+def part_of(tensor: SparseTensor, array: np.ndarray) -> Tensor:
+    """Indices or values as a tensor on the same device."""
+    return wrap(array) if tensor._device is devices.cpu else meta.to_meta(wrap(array))
+
+
 def rebuild(layout: Any, where: Any, data: np.ndarray, shape: Any, coalesced: bool,
             requires_grad: bool) -> SparseTensor:
     result = make(layout, where, data, shape, coalesced)
@@ -183,6 +206,8 @@ def rebuild(layout: Any, where: Any, data: np.ndarray, shape: Any, coalesced: bo
 def like(pattern: SparseTensor, data: np.ndarray) -> SparseTensor:
     """Other values at the places of `pattern`."""
     result = make(pattern._layout, pattern._where, data, pattern._array.shape)
+    if pattern._device is not devices.cpu:
+        result._device = pattern._device
     result._coalesced = pattern._coalesced
     return result
 
@@ -437,6 +462,8 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     if dtype is not None and self._layout is COO:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     dense = densify(self, masked_grad is not False, form_of(self))
+    if self._device is devices.meta:
+        dense = on_meta(dense)
     return dense if dtype is None else dense.to(dtype)
 
 
@@ -513,7 +540,7 @@ def _indices(self: Tensor) -> Tensor:
     """The indices as they are, coalesced or not."""
     if not is_sparse(self) or self._layout is not COO:
         raise unsupported("_indices", self)
-    return wrap(self._where[0])
+    return part_of(self, self._where[0])
 
 
 @publish
@@ -521,7 +548,7 @@ def _values(self: Tensor) -> Tensor:
     """The values as they are, coalesced or not, without history."""
     if not is_sparse(self) or self._layout is not COO:
         raise unsupported("_values", self)
-    return wrap(self._data)
+    return part_of(self, self._data)
 
 
 @publish
@@ -531,7 +558,7 @@ def indices(self: SparseTensor) -> Tensor:
     if not self._coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() "
                            "first")
-    return wrap(self._where[0])
+    return part_of(self, self._where[0])
 
 
 @publish
@@ -541,13 +568,14 @@ def values(self: SparseTensor) -> Tensor:
     if self._layout is COO and not self._coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() "
                            "first")
-    return stored_values(self)
+    result = stored_values(self)
+    return result if self._device is devices.cpu else meta.to_meta(result)
 
 
 def _part(name: str, layouts: Any, what: str, position: int, doc: str) -> None:
     def method(self: SparseTensor) -> Tensor:
         expect(self, name, layouts, what)
-        return wrap(self._where[position])
+        return part_of(self, self._where[position])
     method.__name__, method.__doc__ = name, doc
     publish(method)
 
@@ -651,7 +679,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | No
 
 
 def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
-                    requires_grad: bool) -> Tensor:
+                    requires_grad: bool, device: Any = devices.cpu) -> Tensor:
     """`zeros` and `empty` with a layout that is not strided."""
     if layout is type_info.mkldnn:
         from flambeau.ops.quantized import mkldnn as opaque
@@ -662,6 +690,8 @@ def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: 
     if name not in ("zeros", "empty", "zeros_like"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     result = empty(shape, dtype, layout)
+    if device is not devices.cpu:
+        result._device = device
     return as_leaf(result) if requires_grad else result
 
 
@@ -729,7 +759,16 @@ def unsupported(name: str, tensor: Tensor) -> NotImplementedError:
 
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A public call with a sparse argument: the rule of its name."""
+    """A public call with a sparse argument: the rule of its name. On meta its result has no
+    values."""
+    result = _by_rule(function, args, kwargs)
+    given = _flat((*args, *kwargs.values()))
+    if any(type(t) in tensor_types and t._device is devices.meta for t in given):
+        return result if result is args[0] else on_meta(result)
+    return result
+
+
+def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not rules:
         for family in ("math", "products", "reduce", "places"):     # these fill the table
             importlib.import_module(f"flambeau.ops.sparse.{family}")
