@@ -10,6 +10,11 @@ def show() -> str:
         f"  - {name}: {value}\n" for name, value in kernels.describe().items())
 
 
+def _cxx_flags() -> str:
+    """With which options the kernels were compiled, as far as that is known."""
+    return str(kernels.describe().get("flags", ""))
+
+
 def parallel_info() -> str:
     """How many threads the kernels use."""
     return f"threads: {kernels.get_num_threads()}\n"

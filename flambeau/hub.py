@@ -224,7 +224,13 @@ def _folder_of(repository: str, force_reload: bool, trust_repo: Any, verbose: bo
     """A folder as it is; `owner/name[:ref]` where it has been downloaded to, now or before."""
     if os.path.isdir(repository):
         return os.fspath(repository)
-    return fetch_repository(repository, get_dir(), download_url_to_file, force_reload=force_reload,
+    return _get_cache_or_reload(repository, force_reload, trust_repo, verbose, skip_validation)
+
+
+def _get_cache_or_reload(github: str, force_reload: bool, trust_repo: Any, verbose: bool = True,
+                         skip_validation: bool = False) -> str:
+    """The folder that a repository has been downloaded to, now or before."""
+    return fetch_repository(github, get_dir(), download_url_to_file, force_reload=force_reload,
                             trust_repo=trust_repo, verbose=verbose,
                             skip_validation=skip_validation)
 

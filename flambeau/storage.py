@@ -82,7 +82,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
     _root: Any
-    __slots__ = ("__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
+    __slots__ = ("__dict__", "__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
 
     def __init__(self, data: Any = 0, *, device: Any = None):
         self._device = flambeau.device("cpu" if device is None else device)

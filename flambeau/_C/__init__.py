@@ -20,8 +20,9 @@ from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
 from flambeau.autograd.graph import running_node, will_run
-from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.autograd.saved_hooks import SavedTensor, disabled
 from flambeau.core import engine, modes
+from flambeau.core.engine import current_pass
 from flambeau.core.graph import AccumulateGrad, Node, accumulator_of
 from flambeau.core.op import edges_of, public
 from flambeau.core.tensor import Tensor
@@ -225,12 +226,20 @@ class _Inner(types.ModuleType):
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
 
 
+def _keeps_graph() -> bool:
+    """Does the backward pass that runs keep the graph?"""
+    this = current_pass.get()
+    return True if this is None else bool(this.retain or this.create_graph)
+
+
 _nn = sys.modules[f"{__name__}._nn"] = _Inner(f"{__name__}._nn")
 _nn.__dict__["_parse_to"] = _parse_to
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
                         DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,
-                       _unsafe_set_version_counter=_unsafe_set_version_counter)
+                       _unsafe_set_version_counter=_unsafe_set_version_counter,
+                       _saved_tensors_hooks_is_enabled=lambda: disabled.get() is None,
+                       _get_current_graph_task_keep_graph=_keeps_graph)
 
 
 @matched("(schema: str, allow_typevars: bool = True) -> c10::FunctionSchema")
@@ -251,6 +260,7 @@ def __getattr__(name: str) -> Any:
 
 
 # Where names are looked for that are asked for by few.
-_PLACES = ("_dispatch.keys", "_C._jit", "_C._answers", "_C._ir", "jit._types", "jit._script")
+_PLACES = ("_dispatch.keys", "_C._jit", "_C._answers", "_C._host", "_C._ir", "jit._types",
+           "jit._script")
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]

@@ -15,6 +15,7 @@ from flambeau.autograd.grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
     inference_mode,
+    is_multithreading_enabled,
     is_view_replay_enabled,
     no_grad,
     set_grad_enabled,

@@ -14,6 +14,7 @@ from flambeau import Tensor
 from flambeau.autograd.differentiate import grad
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.core.modes import grad_enabled
+from flambeau.core.tensor import plain
 
 FORWARD, REVERSE = "forward-mode", "reverse-mode"
 _HELD = "This is not allowed in strict mode"
@@ -328,9 +329,17 @@ def _rows(number: int, output: Tensor, points: tuple[Tensor, ...], create_graph:
 def _unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
     """For each tensor a stack of directions: the rows of an identity matrix over all elements."""
     total = sum(t.numel() for t in tensors)
-    kind = [t.dtype for t in tensors]
     parts = flambeau.eye(total).split([t.numel() for t in tensors], 1)
-    return [p.to(k).reshape(total, *t.shape) for p, k, t in zip(parts, kind, tensors)]
+    stacks = [p.to(t.dtype).reshape(total, *t.shape) for p, t in zip(parts, tensors)]
+    return [p if type(t) in plain else p * t.new_ones(())           # of the class of the tensor
+            for p, t in zip(stacks, tensors)]
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], numels: Sequence[int]
+                                  ) -> tuple[Tensor, ...]:
+    """The unit vectors of all elements of `tensors`, which have so many: for each tensor its part,
+    a row for each vector."""
+    return tuple([rows.reshape(sum(numels), -1) for rows in _unit_vectors(tensors)])
 
 
 def _rows_at_once(outputs: tuple[Tensor, ...], points: tuple[Tensor, ...],

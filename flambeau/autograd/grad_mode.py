@@ -275,6 +275,11 @@ class set_multithreading_enabled(_Switch):
         return super().__new__(cls, mode)
 
 
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was told."""
+    return multithreading.get()
+
+
 class enforce_grad_layout_policy(_Switch):
     """Whether a first gradient must have the strides of its leaf (by default it must). If not, one
     that nobody else holds becomes `grad` with the strides it has, which saves a copy.
@@ -297,5 +302,6 @@ class enforce_grad_layout_policy(_Switch):
 for _cls in (no_grad, enable_grad, set_grad_enabled, inference_mode, enforce_grad_layout_policy):
     _cls.__module__ = "torch.autograd.grad_mode"
 
-__all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad",
+__all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode",
+           "is_multithreading_enabled", "no_grad",
            "set_grad_enabled", "set_multithreading_enabled"]

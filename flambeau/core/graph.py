@@ -106,6 +106,11 @@ class Node(Place):
     def _sequence_nr(self) -> int:
         return -self.order
 
+    def _set_sequence_nr(self, number: int) -> None:
+        """When a backward pass runs this node: of those that can run, the one with the greatest
+        number. No other node of the graph may have it."""
+        self.order = -number
+
     @property
     def _input_metadata(self) -> list[Any]:
         return [InputMetadata(self, o) for o in output_edges(self)]

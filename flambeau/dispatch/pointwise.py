@@ -124,7 +124,7 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
     def call(*canonical: Any) -> Any:
         if interceptors:
             if overrides.wanted(canonical):         # what a level's tensors hold
-                return overrides.call(op, canonical, {})
+                return overrides.call(op, *as_called(op, canonical))
             return intercept_canonical(op, canonical)
         if len(canonical) < n + len(defaults):
             canonical = (*canonical, *defaults[len(canonical) - n:])
@@ -157,6 +157,14 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
                 record(op, canonical, edges, result)
         return result
     return call
+
+
+def as_called(op: Op, canonical: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Canonical arguments as users would give them: some of them only by name."""
+    by_name = {p.name for p in op.schema.parameters if p.by_name} if op.schema else set()
+    names = (*op.tensors, *op.params)
+    given = [value for name, value in zip(names, canonical) if name not in by_name]
+    return tuple(given), {name: value for name, value in zip(names, canonical) if name in by_name}
 
 
 def refusal(op: Op, first: np.ndarray, values: list[Any]) -> Exception:

@@ -230,6 +230,9 @@ class Memory(Chapter):
         has one element or the stride of a neighbour. A list of memory formats allows that where
         just one of them is the tensor's.
         """
+        if self.layout is not type_info.strided:
+            raise AttributeError(f"Can't get dim order on tensor with layout {self.layout}, since "
+                                 "it has no strides")
         formats = ambiguity_check if isinstance(ambiguity_check, list) else []
         if not isinstance(ambiguity_check, bool | list) or not all(
                 isinstance(f, type_info.memory_format) for f in formats):

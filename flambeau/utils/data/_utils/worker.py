@@ -1,5 +1,6 @@
 """What runs in a worker process."""
 
+import os
 import random
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,31 @@ class WorkerInfo:
 
 
 _worker_info = None
+
+
+class ManagerWatchdog:
+    """Tells a worker whether the process that started it is still there."""
+
+    def __init__(self):
+        self.manager_pid = os.getppid()
+
+    def is_alive(self):
+        """Has the parent process not died?"""
+        return os.getppid() == self.manager_pid
+
+
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """What a worker says when its part of an iterable dataset is at its end."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """What a worker that stays is told at the start of an epoch."""
+
+    seed: int | None = None
 
 
 def get_worker_info():
