@@ -223,6 +223,9 @@ class _Inner(types.ModuleType):
         for space in ("_nn", "nn.functional"):
             if name in public.get(space, {}):
                 return public[space][name]
+        from flambeau._dispatch import functions
+        if name in functions.INSIDE:
+            return functions.inside(name)
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
 
 

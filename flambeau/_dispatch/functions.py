@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._dispatch.schemas import recorded
+from flambeau._support.backends import could_not_run
+from flambeau.dispatch.members import member
 from flambeau.ops.node_names import one_node
 
 _SPACES = {"fft_": "fft", "linalg_": "linalg", "special_": "special"}
@@ -241,6 +245,31 @@ def _transposed(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | N
                 ) -> Tensor:
     function = getattr(flambeau.nn.functional, f"conv_transpose{weight.ndim - 2}d")
     return function(self, weight, bias, stride, padding, output_padding, 1, dilation)
+
+
+INSIDE = frozenset("""conv_depthwise3d flatten_dense_tensors mkldnn_linear
+    mkldnn_reorder_conv2d_weight mkldnn_reorder_conv3d_weight pad_sequence slow_conv3d
+    slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d thnn_conv2d
+    unflatten_dense_tensors""".split())
+
+
+@cache
+def inside(name: str) -> Any:
+    """A function of `torch._C._nn` that only the dispatcher's names lead to, bound by its
+    schema."""
+    def elsewhere(*args: Any) -> Any:
+        raise could_not_run(name, "CPU", "Meta", "MkldnnCPU" if "mkldnn" in name else "CUDA")
+
+    schemas = [one.schema for one in recorded()[name].values() if ".out(" not in one.schema]
+    return member(*schemas, body=_own.get(name, elsewhere), method=False, namespace="_nn",
+                  doc=f"The op {name}.")
+
+
+@_defines("pad_sequence")
+def _padded(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
+            padding_side: str = "right") -> Tensor:
+    from flambeau.nn.utils.rnn import pad_sequence
+    return pad_sequence(sequences, batch_first, padding_value, padding_side)
 
 
 @_defines("_pad_circular")

@@ -87,6 +87,14 @@ _SURE: dict[str, frozenset[type]] = {
     "str": frozenset({str}), "Generator": frozenset({Generator})}
 
 
+_LARGEST = 2 ** 63 - 1
+
+
+def _may_be_number(p: Parameter) -> bool:
+    """May a number stand for this tensor? What is before the dot is a tensor."""
+    return p.kind == "Tensor" and p.name not in ("out", "self")
+
+
 def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] | None]:
     """Binds what surely fits, by Python's own rules of calls; None for all that `bind` is to
     look at. Do `numbers` fit where tensors are wanted?"""
@@ -105,8 +113,9 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
     exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
     arrange = made["arrange"]
     checks = [(i, p.is_list, p.nullable,
-               _SURE["Tensor"] | _SURE["Scalar"] if numbers and p.kind == "Tensor" else
+               _SURE["Tensor"] | _SURE["Scalar"] if numbers and _may_be_number(p) else
                _SURE.get(p.kind, frozenset()), p.value) for i, p in enumerate(parameters)]
+    integers = [(i, p.is_list) for i, p in enumerate(parameters) if p.kind == "int"]
 
     def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         try:
@@ -120,6 +129,10 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
                 continue
             if not is_list or type(value) not in (tuple, list, Size) or not sure.issuperset(
                     map(type, value)):
+                return None
+        for i, is_list in integers:
+            value = values[i]
+            if value is not None and (max(value, default=0) if is_list else value) > _LARGEST:
                 return None
         return values
     return quick
@@ -354,7 +367,7 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
 
 def _described(p: Parameter, numbers: bool) -> Any:
     kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER)
-    if numbers and kind == 0 and p.name != "out":
+    if numbers and kind == 0 and _may_be_number(p):
         kind = _TENSOR_OR_NUMBER
     value = p.value
     return (kind, p.size, p.nullable, p.by_name, p.name, NUMPY_NAMES.get(p.name),

@@ -86,6 +86,9 @@ def _spelling(name: str, kwargs: dict[str, Any]) -> str | None:
 def _not_unpacked(name: str, parameter: Parameter, values: Sequence[Any]) -> str:
     """Elements after the first are looked at when the overload has been chosen."""
     for j, item in enumerate(values):
+        if type(item) is int and not -2 ** 63 <= item < 2 ** 63:
+            return (f"{name}(): argument '{parameter.name}' failed to unpack the object at pos "
+                    f'{j + 1} with error "Overflow when unpacking long long')
         if not (is_index(item) or (j and isinstance(item, bool))):
             return (f"{name}(): argument '{parameter.name}' failed to unpack the object at pos "
                     f"{j + 1} with error \"type must be tuple of ints,but got "
@@ -170,16 +173,20 @@ def as_declared(parameter: Parameter, value: Any) -> Any:
     if kind not in ("int", "float", "Scalar", "bool"):
         return value
     if not parameter.is_list:
-        return value.item() if isinstance(value, (Tensor, np.generic)) else value
+        return _plain(value, kind)
     if not isinstance(value, (tuple, list)):
-        return (_plain(value),) * parameter.size
+        return (_plain(value, kind),) * parameter.size
     if any(isinstance(v, (Tensor, np.generic)) for v in value):
         return tuple([_plain(v) for v in value])
     return value
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+def _plain(value: Any, kind: str = "") -> Any:
+    found = value.item() if isinstance(value, (Tensor, np.generic)) else value
+    if kind and type(found) is int and not -2 ** 63 <= found < 2 ** 63:
+        raise (ValueError("Overflow when unpacking long long") if kind == "int" else
+               OverflowError("int too big to convert"))
+    return found
 
 
 __all__ = ["NUMPY_NAMES", "Wrong", "as_declared", "bind", "fits", "is_index",
