@@ -42,6 +42,9 @@ _NAMES = {
     "futures": "Future",
     "fx._assertion": "_assert",
     "jit": "CompilationUnit JITException=Error ScriptFunction ScriptModule fork wait",
+    "_C": "parse_schema",
+    "jit._intermediate": ("import_ir_module import_ir_module_from_buffer "
+                          "merge_type_from_type_comment parse_ir parse_type_comment"),
     "jit._types": f"{' '.join(f'{kind}Type' for kind in _TYPES)} Type unify_type_list",
     "kernels": "get_num_threads set_num_threads",
     "core.narrow_dtypes": (

@@ -105,8 +105,8 @@ def checked(where: Any) -> device:
     if where.type == "meta":
         return meta
     if where.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled: flambeau runs on 'cpu' "
-                             f"(and 'meta'); '{where}' was asked for")
+        raise AssertionError("Torch not compiled with CUDA enabled\nflambeau runs on 'cpu' (and "
+                             f"'meta'); '{where}' was asked for")
     raise RuntimeError(f"device '{where}' is not available: flambeau runs on 'cpu' (and 'meta')")
 
 

@@ -262,7 +262,7 @@ def nansum(x, axis=None, keepdims=False, dtype=None):
 def trace(x):
     """The sum of a matrix's diagonal."""
     if x.ndim != 2:
-        raise RuntimeError("trace: expected a matrix")
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     return sum(np.diagonal(x))
 
 

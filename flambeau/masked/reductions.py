@@ -12,6 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.schema.errors import type_name
 
 _inf = math.inf
 
@@ -26,7 +27,7 @@ def _parts(input: Any, mask: Any) -> tuple[Tensor, Any]:
         mask = own if mask is None else own & _broadcast(mask, own)
         input = input.get_data()
     if not isinstance(input, Tensor):
-        raise TypeError(f"expected Tensor but got {type(input).__name__}")
+        raise AttributeError(f"'{type_name(input)}' object has no attribute 'dtype'")
     if input.layout is not flambeau.strided:
         raise NotImplementedError(f"masked operations on tensors with layout {input.layout}")
     return input, None if mask is None else _broadcast(mask, input)

@@ -10,7 +10,7 @@ from flambeau.core.dtypes import dtype
 from flambeau.core.op import public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
-from flambeau.core.tensor import Tensor, add_members
+from flambeau.core.tensor import Tensor
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -80,6 +80,10 @@ def broadcast_shapes(*shapes: Any) -> Size:
     >>> flambeau.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
+    for shape in shapes:
+        if not isinstance(shape, (int, list, tuple)):
+            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of "
+                               f"ints, got {shape}")
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     common: tuple[int, ...] = ()
     if any(n < 0 for shape in given for n in shape):
@@ -112,12 +116,10 @@ def _mapped(self: Tensor, function: Any, others: tuple[Tensor, ...]) -> Tensor:
     return write(self, np.asarray(values).astype(self._array.dtype).reshape(self._array.shape))
 
 
+@member("apply_(Tensor(a!) self, object callable) -> Tensor(a!)", function=False)
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replace each element by `callable(element)`: slow, and outside of autograd."""
     return _mapped(self, callable, ())
-
-
-add_members(apply_=apply_)
 
 
 @member("map_(Tensor(a!) self, Tensor other, object callable) -> Tensor(a!)", function=False)

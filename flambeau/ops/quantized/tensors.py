@@ -19,7 +19,7 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, add_members, alias, tensor_types, wrap
+from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
 from flambeau.dispatch.members import member
 from flambeau.ops.coercion import each_result
 from flambeau.ops.view.conversion import detach
@@ -364,7 +364,7 @@ def qscheme(self: Tensor) -> type_info.qscheme:
     return _scheme_of(self, "qscheme").name
 
 
-add_members(qscheme=qscheme)
+member("qscheme(Tensor self) -> QScheme", body=qscheme, function=False, doc=qscheme.__doc__)
 
 
 @member("q_scale(Tensor self) -> float")

@@ -211,8 +211,6 @@ atleast_1d, atleast_2d, atleast_3d = (_at_least(r) for r in (1, 2, 3))
 @python_function
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape; those that have it already are given back."""
-    if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
-        tensors = tuple(tensors[0])
     shapes = [t._array.shape for t in _all_tensors(tensors)]
     shape = broadcast_shapes(*shapes)
     return tuple([t if own == shape else expand(t, shape) for t, own in zip(tensors, shapes)])
@@ -224,7 +222,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
     `indexing` "ij" (rows first) or "xy" (the first two exchanged).
     """
-    if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
