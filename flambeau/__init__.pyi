@@ -57,6 +57,7 @@ from flambeau import torch_version as torch_version
 from flambeau import utils as utils
 from flambeau import version as version
 from flambeau import xpu as xpu
+from flambeau._C import parse_schema as parse_schema
 from flambeau._dispatch.keys import DispatchKey as DispatchKey
 from flambeau._dispatch.keys import DispatchKeySet as DispatchKeySet
 from flambeau._higher_order_ops.control_flow import cond as cond
@@ -182,6 +183,11 @@ from flambeau.jit import ScriptFunction as ScriptFunction
 from flambeau.jit import ScriptModule as ScriptModule
 from flambeau.jit import fork as fork
 from flambeau.jit import wait as wait
+from flambeau.jit._intermediate import import_ir_module as import_ir_module
+from flambeau.jit._intermediate import import_ir_module_from_buffer as import_ir_module_from_buffer
+from flambeau.jit._intermediate import merge_type_from_type_comment as merge_type_from_type_comment
+from flambeau.jit._intermediate import parse_ir as parse_ir
+from flambeau.jit._intermediate import parse_type_comment as parse_type_comment
 from flambeau.jit._types import AnyType as AnyType
 from flambeau.jit._types import AwaitType as AwaitType
 from flambeau.jit._types import BoolType as BoolType

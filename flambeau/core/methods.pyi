@@ -176,8 +176,7 @@ class Methods:
     def _nnz(self) -> _int:
         """The number of entries."""
     def _number(self) -> Any: ...
-    def _typed_storage(self) -> Any:
-        """The memory as a row of numbers of this tensor's dtype."""
+    def _typed_storage(self) -> Any: ...
     def _values(self) -> Tensor:
         """The values as they are, coalesced or not, without history."""
     def abs(self) -> Tensor:

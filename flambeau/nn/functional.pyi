@@ -825,7 +825,12 @@ def normalize(
 def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """1 at the class, 0 elsewhere, along a new last dimension."""
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: _float | None = None) -> Tensor:
+def pad(
+    input: Tensor,
+    pad: list[_int],
+    mode: str = "constant",
+    value: _float | None = None,
+) -> Tensor:
     """`input` with `pad` = (before, after) more elements in the last dimension, then in the one
     before it, and so on: a constant `value`, or by `mode` "reflect", "replicate" or
     "circular"."""

@@ -70,7 +70,8 @@ class Form(Chapter):
         from flambeau.storage import TypedStorage
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
-    _typed_storage = storage
+    def _typed_storage(self) -> Any:
+        return self.storage()
 
     def storage_type(self) -> Any:
         """The class of typed storages of this tensor's dtype."""

@@ -32,6 +32,7 @@ from flambeau.ops.reduction.sums import count, mean, restore, sum
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import expand_to, movedim, squeeze, transpose, unsqueeze
+from flambeau.schema.errors import type_name as type_name_of
 
 # ---- variance and standard deviation ------------------------------------------------------------
 
@@ -148,6 +149,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     >>> flambeau.norm(flambeau.tensor([3.0, -4.0]), p=1)
     tensor(7.)
     """
+    if not isinstance(input, Tensor):
+        raise AttributeError(f"'{type_name_of(input)}' object has no attribute 'layout'")
     if isinstance(p, str) and p != "fro":
         import flambeau
         dims = tuple(range(input._array.ndim)) if dim is None else dim

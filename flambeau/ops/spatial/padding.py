@@ -8,6 +8,7 @@ import numpy as np
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
@@ -247,14 +248,22 @@ def _pad(input: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
 
 pad = op(
     'pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor',
-    body=_pad, namespace=NETWORK, method=False, out=False,
-    doc="""`input` with `pad` = (before, after) more elements in the last dimension, then in the one
+    body=_pad, namespace="_nn", method=False, out=False, doc="See `nn.functional.pad`.")
+
+
+def _written(input: Tensor, pad: list[int], mode: str = "constant", value: float | None = None
+             ) -> Tensor:
+    """`input` with `pad` = (before, after) more elements in the last dimension, then in the one
     before it, and so on: a constant `value`, or by `mode` "reflect", "replicate" or "circular".
 
     >>> import flambeau
     >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
     tensor([[3., 2., 1., 2., 3., 2.]])
-    """)
+    """
+    return padded(input, pad, mode, value)
 
+
+python_function(_written, namespace=NETWORK, name="pad", of=pad)
+padded = pad
 
 __all__ = ["constant_pad_nd", "pad"]

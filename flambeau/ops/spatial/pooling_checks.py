@@ -138,7 +138,7 @@ def sizes_or_own(output_size: Any, input: Tensor) -> Any:
         return output_size
     if input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    if None not in output_size:
+    if None not in (*output_size,):
         return output_size
     shape = input.shape
     return [own if size is None else size
@@ -197,7 +197,7 @@ def _checked_samples(samples: Tensor, batch: int, channels: int, n: int) -> Tens
 
 
 def unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Any:
-    size, n = input._array.shape[-len(kernel):], len(kernel)
+    size, n = input.size()[-len(kernel):], len(kernel)
     usual = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size, stride, kernel, padding)]
     if output_size is None:
         return tuple(usual)

@@ -226,8 +226,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     if isinstance(size, Tensor):
         size = size.tolist()
-    spatial = input.shape[2:]
-    n = len(spatial)
+    n = input.dim() - 2
+    spatial = [*input.shape[2:]]
     sizes, factors = _sizes(spatial, size, scale_factor) if n > 0 or size is None else (None, None)
     if recompute_scale_factor:
         if size is not None:
