@@ -193,7 +193,6 @@ class OpOverloadPacket:
         """The names of the overloads."""
         if self.namespace != "aten":
             return list(self._overloads)
-        _declare()
         known = list(recorded().get(self.__name__, ()))
         return known or list(self._overloads) or ["default"]
 
@@ -257,11 +256,6 @@ class OpOverloadPacket:
         return _packet_named, (self.namespace, self.__name__)
 
 
-def _declare() -> None:
-    """See to it that the overloads that are shown are declared."""
-    from flambeau._dispatch import common_forms  # noqa: F401
-
-
 def _packet_named(namespace: str, name: str) -> OpOverloadPacket:
     return getattr(getattr(ops, namespace), name)
 
@@ -318,7 +312,6 @@ class _AtenNamespace(_OpNamespace):
         super().__init__("aten")
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        _declare()                              # may bring the name
         if name in self.__dict__:
             return self.__dict__[name]
         op = None if name.startswith("__") and not name.endswith("__") else _op_named(name)

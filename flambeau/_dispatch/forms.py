@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, NamedTuple
@@ -72,15 +71,6 @@ def _other_name(name: str) -> str:
 inside: ContextVar[bool] = ContextVar("inside", default=False)      # calls of `as_calls`
 
 
-others: dict[str, Callable[..., Any]] = {}
-
-
-def becomes(names: str, function: Callable[..., Any]) -> None:
-    """Declare that the ops `names` are shown as the calls that `function` makes."""
-    for name in names.split():
-        others[name] = function
-
-
 class Shown(NamedTuple):
     """A call as it is shown."""
     overload: OpOverload
@@ -93,16 +83,14 @@ class Shown(NamedTuple):
 def has_form(op: Op) -> bool:
     """Is this composite shown as one, or as calls other than those of its body?"""
     declared = _declared(op).declaration
-    if declared is None:
-        return other_calls(op) is not None
-    return bool(declared.explicit or declared.shown or declared.as_calls)
+    return declared is not None and bool(declared.explicit or declared.shown or declared.as_calls)
 
 
 def other_calls(op: Op) -> Any:
     """What makes the calls that are shown in place of the op; None if it is shown itself."""
-    if op.declaration is None:
-        return others.get(op.name) if op.namespace == "torch" or not op.namespace else None
-    return None if op.inplace else op.declaration.as_calls
+    if op.inplace or op.declaration is None:
+        return None
+    return op.declaration.as_calls or (op.parts if op.unfolds else None)
 
 
 def _declared(op: Op) -> Op:
@@ -239,7 +227,7 @@ class _WholeForm(Form):
 @cache
 def _takes_canonical(op: Op) -> bool:
     """Can users pass the canonical arguments of this op, in their order?"""
-    if op.kind in ("pointwise", "fused", "composite"):
+    if op.kind in ("pointwise", "composite"):
         return True
     taken = _signature(op.arguments).parameters.values()
     return all(p.kind is p.POSITIONAL_OR_KEYWORD for p in taken) and \

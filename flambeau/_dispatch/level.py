@@ -105,7 +105,7 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
     """The results of `op` among those of the overload, which may have more."""
     if type(found) not in (tuple, list):
         return found
-    if op.fused or (op.returns is None and not op.composite):
+    if op.returns is None and not op.composite:
         return found[0]
     return op.returns(*found) if op.returns not in (None, tuple, list) else found
 

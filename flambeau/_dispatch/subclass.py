@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._dispatch import common_forms, forms  # noqa: F401
+from flambeau._dispatch import forms
 from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import aten
 from flambeau._support.scopes import inside, within

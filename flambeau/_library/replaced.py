@@ -41,7 +41,7 @@ def _with_kernel(op: Any, fn: Callable[..., Any]) -> Any:
             result = fn(*map(tensor, arrays))
         return tuple(r._array for r in result) if isinstance(result, tuple) else result._array
     if op.composite:
-        made.direct, made.fused = fn, False
+        made.direct = fn
         return made
     made.kernel = kernel
     made.direct = core_op.make_general(made, (), core_op.ANY, None)

@@ -28,9 +28,6 @@ FULL = """
 
 WIDEST = "cat stack index_copy"
 
-# These are made of listed ops, which must be seen instead of the one kernel that runs them.
-OPENED = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell _gru_layer"
-
 
 @cache
 def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
@@ -41,9 +38,10 @@ def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
     def widest(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _with_tensors_as(_widest(dtype, (*args, *kwargs.values())), op, args, kwargs)
 
-    groups = {_full: FULL, widest: WIDEST, _opened: OPENED}
+    groups = {_full: FULL, widest: WIDEST}
     by_name = {name: policy for policy, names in groups.items() for name in names.split()}
-    declared = {"lower": lower, "full": _full, "widest": widest, "untouched": _untouched}
+    declared = {"lower": lower, "full": _full, "widest": widest, "untouched": _untouched,
+                "opened": _opened}
     known: dict[Any, Policy | None] = {}
 
     def find(op: Any) -> Policy | None:
@@ -72,10 +70,11 @@ def _untouched(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _opened(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Of what is made of listed ops these must be seen instead of the one kernel that runs them."""
     if op.binder is not None:
         op, args, _ = op.binder.bind(args, kwargs)
         kwargs = {}
-    return op.direct(*args, **kwargs)
+    return (op.parts or op.direct)(*args, **kwargs)
 
 
 def _with_tensors_as(dtype: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

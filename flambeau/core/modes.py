@@ -76,11 +76,10 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
         op = replaced.get(op, op)
     if op.composite:
         stack: Any = levels.get()
-        run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
         observer: Any = next((lv for lv in reversed(stack) if lv.observes or (lv.makes and (
             op.kind == "creation" or (lv is stack[-1] and lv.takes(op))))), None)
-        result = run(*args, **kwargs) if observer is None else observer.composite(
-            op, run, args, kwargs)
+        result = op.direct(*args, **kwargs) if observer is None else observer.composite(
+            op, op.direct, args, kwargs)
         return result if out is None else op_module.into(out, op, result, args)
     if bound:
         result = intercept_canonical(op, args)
@@ -98,9 +97,11 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
     stack = levels.get()
     if not stack:
         return op.plain(canonical)
-    if op.parts is not None and stack[-1].derives and not stack[-1].has_rule(op):
+    top = stack[-1]
+    if op.parts is not None and ((top.derives and not top.has_rule(op)) or (
+            op.unfolds and not (top.observes or top.makes))):
         return op.parts(*canonical)
-    return within(levels, stack[:-1], stack[-1], op, canonical)
+    return within(levels, stack[:-1], top, op, canonical)
 
 
 # ---- grad mode ----------------------------------------------------------------------------------

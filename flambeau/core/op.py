@@ -132,10 +132,10 @@ class Op:
     kernel      arrays (and other canonical arguments) to an array, or to several
     arguments   public arguments to canonical ones: the `tensors` first, then the `params`
     rules       for each tensor argument its formula, a constant, or None; or one joint `vjp`
-    kind        "pointwise", "linear", "multilinear", "general", "composite" or "fused"
+    kind        "pointwise", "linear", "multilinear", "general" or "composite"
     """
 
-    composite = inplace = view = shares = fused = unsized = floating = False
+    composite = inplace = view = shares = unsized = floating = False
     core, dims, shape = "", (), None    # what says the shape of the result
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
@@ -157,7 +157,7 @@ class Op:
     inplace_node = ""                   # what the nodes of its in-place form are called, if not so
     body: Any                           # of a composite
     parts: Any = None                   # the same as the kernel, made of other ops
-    plain_call: Any                     # of a composite: the call that only observers see
+    unfolds = False                     # … which users see in its place?
     published: Any = None               # what users call
     schema: Any = None                  # PyTorch's, of an op that is declared by it
     key: str = ""                       # then: the overload's name in the table
@@ -404,7 +404,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
     node.edges, node.order = edges, next_order()
     if op.returns is None:
         results = (results,)
-    else:
+    elif not op.unfolds:                # else the first alone is a result that users see
         node.outputs = len(results)
         node.simple = node.outputs == 1
         node.results = [(r._array.shape, r._array.dtype) for r in results]

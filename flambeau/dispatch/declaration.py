@@ -35,7 +35,7 @@ from flambeau.dispatch.function import (
     in_front,
     operator,
 )
-from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.parts import ThroughParts, show_parts
 from flambeau.dispatch.shown import Shown
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import OPTIONS, function_signature, in_order, method_signature
@@ -68,6 +68,9 @@ class Declaration:
     spelled     what these call its parameters: "unbiased=correction"
     parts       the same as the kernel, made of other ops: what every transform runs, and what is
                 differentiated where no rule is given
+    backward    … and a kernel of the gradients, for when no graph of them is wanted: of arrays for
+                `grad`, `needs`, arguments and results
+    unfolds     … is it the parts that users see, in the graph and in modes?
     quick       a compiled kernel that checks its arguments: C tries it first, and it raises Misfit
                 for all that is not the common case
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
@@ -105,7 +108,7 @@ class Declaration:
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to; "index anywhere"
     autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
-                type that there is, or "untouched"
+                type that there is, or "untouched"; or "opened", if it looks at what it is made of
     out_any     may `out` have any type?
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
     inplace     is there a form that writes to the first tensor? If that is a method, as a function
@@ -133,6 +136,8 @@ class Declaration:
     same_as: tuple[str, ...] = ()
     spelled: str = ""
     parts: Callable[..., Any] | None = None
+    backward: Callable[..., Any] | None = None
+    unfolds: bool = False
     quick: Any = None
     rules: dict[str, Any] = field(default_factory=dict)
     vjp: Any = None
@@ -262,14 +267,15 @@ class Declaration:
             op = Op(self.name, kind, key=key, schema=schema, declaration=self,
                     composite=True, body=self.body, view=schema.is_view, namespace=self.namespace,
                     doc=self.doc)
-            op.call = op.direct = op.plain_call = self.body
+            op.call = op.direct = self.body
             op.function = op.published = self.published
             return op
         tensors = tuple([p.name for p in own if p.is_tensor])
         others = tuple([p.name for p in own if not p.is_tensor])
         vjp = self.vjp
         if self.parts is not None and vjp is None and not self.rules and self.differentiable:
-            vjp = ThroughParts(self.parts, tensors, others)
+            several = self.differentiable is not True and sum(self.differentiable) > 1
+            vjp = ThroughParts(self.parts, tensors, others, self.backward, several)
         op = Op(self.name, self.kind, key=key, schema=schema, declaration=self,
                 kernel=self.kernel, vjp=vjp, rules=self.rules, jvp_rule=self.jvp,
                 batch_rule=self.batch, nondiff=tuple(self.nondiff.split()), parts=self.parts,
@@ -286,8 +292,12 @@ class Declaration:
                 saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
-        op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
-                                   self.quick or op.kernel)
+        op.call = make_general(op, interceptors, plain, None)
+        if self.unfolds:
+            op.unfolds = True
+            show_parts(op)
+        else:
+            op.call = fast.callable_of("canonical", op, op.call, self.quick or op.kernel)
         op.direct = make_general(op, (), ANY, None)
         op.function = op.published = self.published
         return op

@@ -2,7 +2,7 @@
 differentiated where no formula says the gradients.
 
 The kernel is the way such an op usually runs, the parts are its meaning: tests hold the one against
-the other.
+the other. So it is with a kernel of the gradients, which runs where no graph of them is wanted.
 """
 from __future__ import annotations
 
@@ -10,27 +10,39 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._support.scopes import within
+from flambeau._support.source_locations import counter_of
 from flambeau.core import engine, late_bound
-from flambeau.core.modes import grad_enabled, grad_mode
-from flambeau.core.tensor import gradient_edge, tensor_types
+from flambeau.core.graph import Node, Output, next_order, unpack
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
+from flambeau.core.op import Op, parameters
+from flambeau.core.tensor import Tensor, alias, gradient_edge, plain, tensor_types, wrap
 
 
 class ThroughParts:
     """The gradients of an op, as the graph of its parts gives them, made from what the op saved:
-    a formula of all canonical arguments."""
+    a formula of all canonical arguments.
+
+    backward    a kernel that gives them too: of arrays for `grad` (a list, if the op has `several`
+                differentiable results), `needs`, arguments and results
+    """
 
     def __init__(self, parts: Callable[..., Any], tensors: tuple[str, ...],
-                 others: tuple[str, ...]):
-        self.parts, self.count = parts, len(tensors)
-        self.names = ("grad", "needs", *tensors, *others)
+                 others: tuple[str, ...], backward: Any = None, several: bool = False):
+        self.parts, self.backward, self.several = parts, backward, several
+        self.count = len(tensors)
+        self.taken = None if backward is None else len(tensors) + len(others)   # the rest: results
+        named, given = parameters(backward), ("grad", "needs", *tensors, *others)
+        self.names = (*given, *[name for name in named if name not in given])
+        self.order = [self.names.index(name) for name in named]
 
     def __call__(self, grad: Any, needs: list[bool], *given: Any) -> list[Any]:
+        with_graph, grads = grad_enabled(), grad if type(grad) is list else [grad]
+        if self.backward is not None and not with_graph and _unseen((*grads, *given)):
+            return self.by_kernel(grads, needs, given)
         wanted = [i for i, needed in enumerate(needs) if needed]
-        with_graph = grad_enabled()
-        inputs, result = within(grad_mode, True, self.run, given, wanted)
+        inputs, result = within(grad_mode, True, self.run, given[:self.taken], wanted)
         results = result if isinstance(result, tuple) else (result,)
-        roots = [(gradient_edge(r), g) for r, g in zip(results, grad if type(grad) is list
-                                                       else [grad])
+        roots = [(gradient_edge(r), g) for r, g in zip(results, grads)
                  if g is not None and type(r) in tensor_types and r.requires_grad]
         found = engine.run(roots, with_graph, with_graph,
                            [gradient_edge(inputs[i]) for i in wanted], accumulate=False)
@@ -45,5 +57,73 @@ class ThroughParts:
                   for i, value in enumerate(given)]
         return inputs, self.parts(*inputs)
 
+    def by_kernel(self, grads: list[Any], needs: list[bool], given: tuple[Any, ...]) -> list[Any]:
+        """The gradients that no graph is wanted of."""
+        arrays = [None if g is None else g._array for g in grads]
+        values = [arrays if self.several else arrays[0], needs,
+                  *[v._array if type(v) in plain else v for v in given]]
+        found = self.backward(*[values[i] for i in self.order])
+        return [None if g is None else wrap(g)
+                for g in (found if type(found) is tuple else (found,))]
 
-__all__ = ["ThroughParts"]
+
+def _unseen(values: tuple[Any, ...]) -> bool:
+    """Are these plain tensors, of which no level asks how their gradients come about?"""
+    return all(type(v) in plain or type(v) not in tensor_types for v in values) and (
+        not interceptors or all(level.observes for level in levels.get()))
+
+
+# ---- nodes that stand for several ----------------------------------------------------------------
+
+
+def can_unfold(node: Any) -> bool:
+    """May a node still be replaced by those that it stands for? Not once it has run, nor while a
+    pass does."""
+    return not (node.saved is None or node.packed or engine.current_pass.get() is not None
+                or interceptors)
+
+
+def become(node: Any, result: Tensor) -> Node:
+    """Let a node become the last node of the graph of `result`, made on the inputs that it has; the
+    others of that graph are put between it and what comes before it."""
+    root = gradient_edge(result)
+    if type(root) is Output and not root.index:     # the only result that has a gradient
+        root = root.node
+    if not isinstance(root, Node):
+        return node
+    oldest, made, stack = next_order(), {}, [root]      # those that are newer than the whole
+    while stack:
+        one = stack.pop()
+        if one.order not in made:
+            made[one.order] = one
+            stack += [e.node for e in one.edges if e is not None and type(e) not in tensor_types
+                      and oldest < e.order < node.order]
+    del made[root.order]
+    for place, order in enumerate(sorted(made), 1):     # newest first
+        made[order].order = node.order + place / (len(made) + 1)
+    node.__class__ = type(root)
+    node.edges, node.saved = root.edges, root.saved
+    node.__dict__.update({key: value for key, value in root.__dict__.items()
+                          if key not in ("outputs", "simple", "results")})
+    return node
+
+
+def show_parts(op: Op) -> None:
+    """Let the nodes of an op become those of its parts when somebody looks at them."""
+    count = len(op.tensors) + len(op.params)
+
+    def unfold(node: Any) -> Any:
+        if not can_unfold(node):
+            return node
+        given = [unpack(node, i) for i in range(count)]
+        for i, edge in enumerate(node.edges):
+            if edge is not None:
+                again = alias(given[i]._array, type(given[i]))
+                again._counter, again._edge = counter_of(given[i]), edge
+                given[i] = again
+        found = within(grad_mode, True, op.parts, *given)
+        return become(node, found[0] if isinstance(found, tuple) else found)
+    op.Backward.unfold = unfold
+
+
+__all__ = ["ThroughParts", "become", "can_unfold", "show_parts"]

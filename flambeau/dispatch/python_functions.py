@@ -62,7 +62,7 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         body.__name__ = body.__qualname__ = private or title
     spaces: Any = (namespace,) if isinstance(namespace, str) else namespace
     op = Op(title, "composite", composite=True, namespace=namespace, doc=body.__doc__, body=body)
-    op.direct = op.plain_call = body
+    op.direct = body
     function: Any = PythonFunction(body, op)
     if native is not None:
         function = update_wrapper(native.make_python_function(function, body), body)

@@ -86,12 +86,4 @@ RULES: dict[str, Any] = {
     **{f"signal.windows.{name}": _window(name not in ("cosine", "exponential", "gaussian"))
        for name in ("bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
                     "general_hamming", "hamming", "hann", "kaiser", "nuttall")},
-    # of sparse tensors
-    "sparse.mm": lambda mat1, mat2, *reduce, **more: c._sparse_mm(mat1, mat2, *reduce, **more),
-    "sparse.addmm": lambda *args, **named: c._sparse_addmm(*args, **named),
-    "sparse.sampled_addmm": lambda *args, **named: c.sparse_sampled_addmm(*args, **named),
-    "sparse.sum": lambda input, dim=None, dtype=None: c._sparse_sum(
-        input, *([] if dim is None else [dim]), **({} if dtype is None else {"dtype": dtype})),
-    "sparse.softmax": lambda *args, **named: c._sparse_softmax(*args, **named),
-    "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
 }

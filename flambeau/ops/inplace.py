@@ -66,13 +66,11 @@ def make_inplace(functional: Op) -> Any:
     op = Op(f"{functional.name}_", functional.kind, inplace=True, functional=functional,
             tensors=functional.tensors, arguments=functional.arguments,
             namespace=functional.namespace, doc=_inplace_doc(functional),
-            composite=functional.composite, fused=functional.fused)
+            composite=functional.composite)
     op.function = fast.callable_of("closure", op, _general_inplace(op, interceptors, plain, True))
     public = functional.composite and functional.schema is None
     op.call = _general_inplace(op, interceptors, plain, public)
     op.direct = _general_inplace(op, (), ANY, public)
-    if functional.composite:
-        op.plain_call = op.direct
     function = op.function
     function.op = op
     function.__name__ = function.__qualname__ = op.name

@@ -27,7 +27,7 @@ from flambeau._support.caching import cached
 from flambeau._support.scopes import within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, Output, next_order, node_class, unpack
+from flambeau.core.graph import Node, next_order, node_class, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
@@ -156,41 +156,6 @@ def _apply_closed(node: Node, grad: Any) -> list[Any]:
 
 
 
-# ---- nodes that stand for several ----------------------------------------------------------------
-
-
-def can_unfold(node: Any) -> bool:
-    """May a node still be replaced by those that it stands for? Not once it has run, nor while a
-    pass does."""
-    return not (node.saved is None or node.packed or engine.current_pass.get() is not None
-                or interceptors)
-
-
-def become(node: Any, result: Tensor) -> Node:
-    """Let a node become the last node of the graph of `result`, made on the inputs that it has; the
-    others of that graph are put between it and what comes before it."""
-    root = gradient_edge(result)
-    if type(root) is Output and not root.index:     # the only result that has a gradient
-        root = root.node
-    if not isinstance(root, Node):
-        return node
-    oldest, made, stack = next_order(), {}, [root]      # those that are newer than the whole
-    while stack:
-        one = stack.pop()
-        if one.order not in made:
-            made[one.order] = one
-            stack += [e.node for e in one.edges if e is not None and type(e) not in tensor_types
-                      and oldest < e.order < node.order]
-    del made[root.order]
-    for place, order in enumerate(sorted(made), 1):     # newest first
-        made[order].order = node.order + place / (len(made) + 1)
-    node.__class__ = type(root)
-    node.edges, node.saved = root.edges, root.saved
-    node.__dict__.update({key: value for key, value in root.__dict__.items()
-                          if key not in ("outputs", "simple", "results")})
-    return node
-
-
 # ---- second derivatives --------------------------------------------------------------------------
 
 
@@ -218,8 +183,6 @@ def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:
             edges = (edge_of(grad), *[edge_of(t) for t in floating_tensors(inputs)])
         last.__class__ = known_as(type(last), name)
         last.__dict__["whole"] = edges
-
-
 
 
 def with_number(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -251,5 +214,5 @@ def clamped_value(input: Any, least: float) -> Any:
     return result
 
 
-__all__ = ["become", "can_unfold", "clamped_value", "edge_of", "known_as", "minus", "one_node",
+__all__ = ["clamped_value", "edge_of", "known_as", "minus", "one_node",
            "over", "plus", "rename", "stand_for", "times", "with_number"]

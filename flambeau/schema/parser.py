@@ -104,7 +104,8 @@ class Schema(NamedTuple):
     def is_factory(self) -> bool:
         """Does it make a tensor from nothing but sizes and numbers, with the usual options?"""
         names = [p.name for p in self.parameters]
-        return all(option in names for option in ("dtype", "layout", "device", "pin_memory"))
+        return "requires_grad" not in names and all(
+            option in names for option in ("dtype", "layout", "device", "pin_memory"))
 
 
 _COMMA = re.compile(r",\s*(?![^(\[{]*[)\]}])")          # not inside brackets

@@ -165,7 +165,10 @@ _MORE_SPECIAL = {("Scalar", "Tensor"), ("Scalar?", "Tensor?"), ("int[]", "int"),
 
 def in_order(signatures: Sequence[Signature]) -> list[Signature]:
     """Overloads as PyTorch tries them: a tensor before the number that could stand for it, an
-    integer before a list of them; else by their spelling in C++."""
+    integer before a list of them; else by their spelling in C++. Those that take any object are
+    not made from schemas, and stand in their order."""
+    if any(p.kind == "object" for s in signatures for p in s.parameters):
+        return [*signatures]
     found = sorted(signatures, key=_spelling)
     waits: dict[int, set[int]] = {}
     for i, one in enumerate(found):

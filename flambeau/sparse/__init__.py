@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.core.op import checked_arguments
+from flambeau.dispatch.members import member
 from flambeau.ops.sparse import math as sparse_math
 from flambeau.ops.sparse import places as sparse_places
 from flambeau.ops.sparse import products as sparse_products
@@ -29,35 +29,37 @@ from flambeau.ops.sparse.diagonals import spdiags
 _rules = _sparse.rules
 
 
-def _published(name: str, function: Any) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "torch.sparse"
-    return checked_arguments(function, bound=False, space="sparse")
+def _product(a: Tensor, b: Tensor, reduce: str | None) -> Tensor:
+    return _rules["sparse.mm"](a, b, reduce)
 
 
-def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
-    """The product of two matrices, either of them sparse.
+mm = member("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor",
+            "_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor", body=_product,
+            method=False, doc="""The product of two matrices, either of them sparse.
 
     Two sparse matrices give a sparse one. A sparse factor gets a gradient at its own places only.
-    With `reduce` ("sum", "mean", "amax", "amin") the terms of an element are combined so; `mat1` is
-    then in csr.
+    With `reduce` ("sum", "mean", "amax", "amin") the terms of an element are combined so; the first
+    matrix is then in csr.
 
     >>> import flambeau
     >>> a = flambeau.eye(2).to_sparse()
     >>> flambeau.sparse.mm(a, flambeau.ones(2, 1))
     tensor([[1.],
             [1.]])
-    """
-    return _rules["sparse.mm"](mat1, mat2, reduce)
+    """)
 
 
-def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+@member("_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+        "Tensor", method=False)
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
     """beta · mat + alpha · mat1 @ mat2, with gradients of a sparse `mat1` at its places only."""
     return _rules["sparse.addmm"](mat, mat1, mat2, beta, alpha)
 
 
-def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
-                  out: Tensor | None = None) -> Tensor:
+@member("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
+        "Scalar alpha=1, Tensor? out=None) -> Tensor", method=False)
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any,
+                  out: Tensor | None) -> Tensor:
     """alpha · (mat1 @ mat2) where the csr tensor `input` has entries, plus beta · input.
 
     >>> import flambeau
@@ -69,6 +71,13 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, a
     return result if out is None else _sparse.replace(out, result)
 
 
+_sparse_sum = member(
+    "_sparse_sum(Tensor self) -> Tensor", "_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> "
+    "Tensor", "_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
+    "_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor", method=False,
+    body=lambda input, dtype, dim: _rules["sparse.sum"](input, dim, dtype))
+
+
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of a sparse tensor, over all or some dimensions; sparse if any sparse one is left.
 
@@ -76,20 +85,25 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     >>> flambeau.sparse.sum(flambeau.eye(2).to_sparse())
     tensor(2.)
     """
-    return _rules["sparse.sum"](input, dim, dtype)
+    dims = () if dim is None else (dim,)
+    return _sparse_sum(input, *dims) if dtype is None else _sparse_sum(input, *dims, dtype=dtype)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Softmax along `dim` over the entries there are: what is absent counts as minus infinity."""
-    return _rules["sparse.softmax"](input, dim, dtype=dtype)
+def _along(name: str, doc: str) -> Any:
+    def body(input: Tensor, dim: int, dtype: Any, half_to_float: bool | None) -> Tensor:
+        return _rules[f"sparse.{name}"](input, dim, dtype=dtype)
+    return member(f"_sparse_{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+                  f"_sparse_{name}(Tensor self, int dim, bool half_to_float) -> Tensor", body=body,
+                  method=False, doc=doc)
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The logarithm of `softmax`, computed stably."""
-    return _rules["sparse.log_softmax"](input, dim, dtype=dtype)
+softmax = _along("softmax", "Softmax along `dim` over the entries there are: what is absent counts "
+                            "as minus infinity.")
+log_softmax = _along("log_softmax", "The logarithm of `softmax`, computed stably.")
 
 
-def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
+@member("_spsolve(Tensor A, Tensor B, *, bool left=True) -> Tensor", method=False)
+def spsolve(input: Tensor, other: Tensor, left: bool) -> Tensor:
     """x with input @ x = other, for a square csr matrix and a vector."""
     from flambeau.ops.sparse.diagonals import solve
     if not left:
@@ -167,10 +181,6 @@ def __getattr__(name: str) -> Any:
 
 
 DimOrDims = int | tuple[int, ...] | list[int] | None
-
-for _name in ("mm", "addmm", "sampled_addmm", "sum", "softmax", "log_softmax", "spsolve",
-              "as_sparse_gradcheck"):
-    globals()[_name] = _published(_name, globals()[_name])
 
 __all__ = ["SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
            "SparseSemiStructuredTensorCUTLASS", "addmm", "as_sparse_gradcheck",

@@ -121,6 +121,8 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
         raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
                                   "its arguments, and tensors on meta have none")
+    if op.unfolds:
+        return op.parts(*canonical)
     result = from_miniature(op, canonical)
     if result is None and op.parts is not None:
         result = within(grad_mode, False, op.parts, *canonical)

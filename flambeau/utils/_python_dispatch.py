@@ -17,7 +17,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from flambeau._dispatch import common_forms  # noqa: F401
 from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import OpOverload, OpOverloadPacket, aten
 from flambeau._support.scopes import Scope

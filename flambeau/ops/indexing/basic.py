@@ -9,10 +9,10 @@ from flambeau._support.scopes import within
 from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import Tensor, alias
 from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.parts import become, can_unfold
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
 from flambeau.ops.indexing.parsing import is_whole
-from flambeau.ops.node_names import become, can_unfold
 from flambeau.ops.view.shape import movedim, select, unsqueeze
 
 # ---- as modes that look below autograd see them --------------------------------------------------

@@ -19,7 +19,6 @@ from flambeau.kernels import softmax as kernels
 from flambeau.kernels.network import declining
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import values_below
-from flambeau.ops.fused import fused
 from flambeau.ops.loss.reduction import MEAN, NONE, SUM, refuse_gradient
 from flambeau.ops.nn.softmax import log_softmax
 from flambeau.ops.node_names import over, plus, times
@@ -36,21 +35,14 @@ def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: int,
            ignore_index: int) -> tuple[Any, Any]:
     """The reduced losses, and what a mean divides by."""
     if reduction == NONE:
-        return losses, None
+        return losses, np.ones((), losses.dtype)
     total = arrays.sum(losses)
     if reduction == SUM:
-        return total, None
-    if weight is None:
-        count = np.count_nonzero(target != ignore_index)
-        divisor = losses.dtype.type(count)
-    else:
-        used = target != ignore_index
-        divisor = arrays.sum(weight[np.where(used, target, 0)] * used)
-    return arrays.divide(total, np.asarray(divisor, losses.dtype)), divisor
-
-
-def _share(grad: np.ndarray, divisor: Any) -> np.ndarray:
-    return grad if divisor is None else arrays.divide(grad, np.asarray(divisor, grad.dtype))
+        return total, np.ones((), losses.dtype)
+    used = target != ignore_index
+    divisor = np.asarray(np.count_nonzero(used) if weight is None else
+                         arrays.sum(weight[np.where(used, target, 0)] * used), losses.dtype)
+    return arrays.divide(total, divisor), divisor
 
 
 def _picked(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
@@ -182,14 +174,21 @@ def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, re
     return *_total(losses, target, weight, reduction, ignore_index), stats
 
 
-@fused(_cross_entropy_kernel, extras=("divisor", "stats"), tensors=("input", "target", "weight"),
-       backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
-           kernels.cross_entropy_backward(_share(grad, divisor), input, target, stats, weight,
-                                          ignore_index, smoothing), None, None),
-       nondiff=("target", "weight"), namespace=None, node_name="NllLossBackward0", unfolds=True)
-def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
-                   smoothing: float) -> Tensor:
-    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index, smoothing)
+def _cross_entropy_parts(input: Tensor, target: Tensor, weight: Any, reduction: int,
+                         ignore_index: int, smoothing: float) -> tuple[Any, ...]:
+    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
+                     smoothing), None, None
+
+
+_cross_entropy = op(
+    "_cross_entropy(Tensor input, Tensor target, Tensor? weight, int reduction, "
+    "SymInt ignore_index, float smoothing) -> (Tensor loss, Tensor divisor, Tensor stats)",
+    kernel=_cross_entropy_kernel, parts=_cross_entropy_parts, unfolds=True,
+    backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
+        kernels.cross_entropy_backward(arrays.divide(grad, divisor), input, target, stats, weight,
+                                       ignore_index, smoothing), None, None),
+    nondiff="target weight", differentiable=(True, False, False), returns=tuple, function=False,
+    method=False, out=False, node="NllLossBackward0")
 
 
 def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
@@ -263,12 +262,12 @@ def cross_entropy_loss(self: Tensor, target: Tensor, weight: Any, reduction: int
         return loss.squeeze(0) if reduction == NONE else loss
     if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and x.shape[0] == t.shape[0] \
             and weight is None and x.dtype.kind == "f":
-        return _cross_entropy(input, target, None, reduction, ignore_index, label_smoothing)
+        return _cross_entropy(input, target, None, reduction, ignore_index, label_smoothing)[0]
     _check_target(input, target, weight)
     if t.dtype != _INT64:
         target = target.long()
     if x.ndim == 2 and x.dtype.kind in "fV":
-        return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
+        return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)[0]
     return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
                      label_smoothing)
 
@@ -292,13 +291,8 @@ def check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None
 # ---- connectionist temporal classification -------------------------------------------------------
 
 
-@fused(lambda input, targets, *rest: ctc.ctc_loss(input, targets._array, *rest),
-       extras=("alphas",), when=lambda input, targets, inputs, lengths, blank: (
-           type(targets) in plain and type(inputs) is type(lengths) is tuple),
-       backward=lambda grad, input, result, alphas, targets, inputs, lengths, blank:
-       ctc.ctc_loss_backward(grad, input, result, alphas, targets._array, inputs, lengths, blank),
-       namespace=None, node_name="CtcLossBackward0", name="_ctc_loss")
-def _ctc_losses(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank: int) -> Tensor:
+def _ctc_parts(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank: int
+               ) -> tuple[Tensor, Tensor]:
     """-log of the probability of all alignments; `targets` (n, s) are padded."""
     inputs, lengths = _as_tensor(inputs), _as_tensor(lengths)
     steps, n, _ = input._array.shape
@@ -327,7 +321,17 @@ def _ctc_losses(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank
     # The loss is meant for normalised `input`; torch's gradient is the one in that plane.
     valid = flambeau.arange(steps).unsqueeze(1) < inputs
     mass = (input.exp().sum(2) * valid).sum(0)
-    return losses + (mass - mass.detach())
+    return losses + (mass - mass.detach()), flambeau.empty(0)
+
+
+_ctc_losses = op(
+    "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
+    "int blank) -> (Tensor result, Tensor alphas)", kernel=ctc.ctc_loss, parts=_ctc_parts,
+    backward=lambda grad, log_probs, result, alphas, targets, input_lengths, target_lengths, blank:
+    (ctc.ctc_loss_backward(grad, log_probs, result, alphas, targets, input_lengths, target_lengths,
+                           blank), None),
+    nondiff="targets", differentiable=(True, False), returns=tuple, function=False, method=False,
+    out=False, node="CtcLossBackward0")
 
 
 def _as_tensor(lengths: Any) -> Tensor:
@@ -396,7 +400,8 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
         raise RuntimeError(f"Expected input_lengths to have value at most {x.shape[0]}, but got "
                            f"value {_longest(inputs)} (while checking arguments for "
                            "ctc_loss_allocate_outputs)")
-    losses = _ctc_losses(log_probs, _padded_targets(targets, lengths), inputs, lengths, blank)
+    losses_of = _ctc_losses if type(inputs) is type(lengths) is tuple else _ctc_parts
+    losses, _ = losses_of(log_probs, _padded_targets(targets, lengths), inputs, lengths, blank)
     if zero_infinity:
         losses = flambeau.where(losses == np.inf, 0, losses)
     if reduction == NONE:

@@ -17,7 +17,6 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.parts import ThroughParts
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import attention as kernels
-from flambeau.ops.fused import fused
 from flambeau.ops.nn.softmax import softmax
 from flambeau.ops.node_names import one_node, times
 from flambeau.ops.pointwise.arithmetic import c_name
@@ -58,17 +57,15 @@ def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: 
     return result, total
 
 
-@fused(_attend_kernel,
-       extras=("total",), tensors=("query", "key", "value", "mask"), namespace=None,
-       unfolds=True, nondiff=("mask",),
-       backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
-           *kernels.scaled_dot_product_attention_backward(
-               grad, query, key, value, result, total, mask, is_causal, scale), None),
-       when=lambda query, key, value, mask, is_causal, scale: _fits(query, key, value, mask),
-       node_name="ScaledDotProductFlashAttentionForCpuBackward0")
-def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool,
-            scale: float | None) -> Tensor:
-    return attend_with_weights(query, key, value, mask, is_causal, scale)[0]
+_attend = op(
+    "_attend(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float? scale) "
+    "-> (Tensor result, Tensor total)", kernel=_attend_kernel,
+    parts=lambda *canonical: attend_with_weights(*canonical), unfolds=True,
+    backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
+        *kernels.scaled_dot_product_attention_backward(
+            grad, query, key, value, result, total, mask, is_causal, scale), None),
+    nondiff="mask", differentiable=(True, False), returns=tuple,
+    node="ScaledDotProductFlashAttentionForCpuBackward0", **_INNER)
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
@@ -272,9 +269,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
         _check_mask(attn_mask, query, key)
     if query._array.ndim == 4 and _fits(query, key, value, attn_mask):
         return _flash(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
-    if interceptors:
-        return attend_with_weights(query, key, value, attn_mask, is_causal, scale)[0]
-    return _attend(query, key, value, attn_mask, is_causal, scale)
+    attend = _attend if not interceptors and _fits(query, key, value, attn_mask) \
+        else attend_with_weights
+    return attend(query, key, value, attn_mask, is_causal, scale)[0]
 
 
 @one_node(name="ScaledDotProductFlashAttentionForCpuBackward0", inputs="query key value")

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite
+from flambeau.core.modes import interceptors, levels
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import random as kernels
 from flambeau.kernels.refused import no_kernel
+from flambeau.ops.factory.create import empty_like
 from flambeau.ops.node_names import one_node
-from flambeau.ops.pointwise.arithmetic import add, mul
+from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.random.fills import bernoulli_fill, drawn, is_common, stream_of
 from flambeau.ops.view.conversion import clone
 
@@ -54,19 +56,20 @@ def _shape_of_mask(input: Tensor, feature: bool) -> tuple[tuple[int, ...], Any]:
     return (channels(input), None) if feature else (input._array.shape, input._array)
 
 
-def _is_identity(input: Tensor, p: float, train: bool) -> bool:
-    check_probability(p)
-    return not train or p == 0 or not input._array.size
+def _is_shown() -> bool:
+    """Does a mode look that is to see how the mask is made?"""
+    stack: Any = interceptors and levels.get()
+    return bool(stack) and stack[-1].makes
 
 
-def _dropped(input: Tensor, p: float, train: bool, feature: bool, times: Any) -> Tensor:
-    if _is_identity(input, p, train):
-        return input
-    if p == 1:
-        return times(input, _zero(input))
-    mask = dropout_mask(input, p, feature)
-    _check_type(input._array.dtype)                 # as PyTorch does, after it has drawn
-    return times(input, mask)
+def _kept(input: Tensor, p: float, feature: bool) -> Tensor:
+    """Ones with the probability 1 - p, elsewhere zeros."""
+    shape, like = _shape_of_mask(input, feature)
+    if _is_shown():
+        empty = input.new_empty(shape) if feature else empty_like(input)
+        return empty.detach().bernoulli_(1 - p)
+    target = input._array.dtype
+    return drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
 
 
 def _zero(input: Tensor) -> Tensor:
@@ -79,79 +82,61 @@ def _check_type(array_type: np.dtype) -> None:
                            f"{type_name(from_numpy_dtype(array_type))}")
 
 
-def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, times: Any,
-                   plus: Any) -> Tensor:
-    if _is_identity(input, p, train):
+def _dropped(input: Tensor, p: float, train: bool, feature: bool, alpha: bool, mul: Any) -> Tensor:
+    check_probability(p)
+    if not train or p == 0 or not input._array.size:
         return input
     if p == 1:
-        return times(input, _zero(input))
-    target = input._array.dtype
-    shape, like = _shape_of_mask(input, feature)
-    kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
-    _check_type(np.dtype(np.int64) if target.kind == "b" else target)
+        return mul(input, _zero(input))
+    if not alpha:
+        mask = _kept(input, p, feature).div_(1 - p) if _is_shown() \
+            else dropout_mask(input, p, feature)
+        _check_type(input._array.dtype)             # as PyTorch does, after it has drawn
+        return mul(input, mask)
+    kept = _kept(input, p, feature)
+    _check_type(np.dtype(np.int64) if input._array.dtype.kind == "b" else input._array.dtype)
     scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     shift = SATURATION * scale
-    offset = add(mul(add(kept, -1), shift), shift * p)
-    return plus(times(input, mul(kept, scale)), offset)
+    offset = kept.add(-1).mul_(shift).add_(shift * p)
+    return mul(input, kept.mul_(scale)).add_(offset)
 
 
-@composite
-def dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """In training, zero each element with probability `p` and scale the rest by 1 / (1 - p).
+def _declare(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Any, Any]:
+    """A kind of dropout, and the same in place."""
+    def body(input: Tensor, p: float, train: bool) -> Tensor:
+        return _dropped(input, p, train, feature, alpha, mul)
+
+    def body_in_place(self: Tensor, p: float, train: bool) -> Tensor:
+        return _dropped(self, p, train, feature, alpha, Tensor.mul_)
+
+    how: dict[str, Any] = {"out": False, "method": False}
+    return (op(f"{name}(Tensor input, float p, bool train) -> Tensor", body=body, as_calls=body,
+               doc=doc, **how),
+            op(f"{name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", body=body_in_place,
+               as_calls=body_in_place, doc=f"`{name}` in place.", **how))
+
+
+dropout, dropout_ = _declare("dropout", False, False, """In training, zero each element with
+    probability `p` and scale the rest by 1 / (1 - p).
 
     >>> import flambeau
     >>> flambeau.dropout(flambeau.ones(3), 0.5, train=False)
     tensor([1., 1., 1.])
-    """
-    return _dropped(input, p, train, False, mul)
-
-
-@composite
-def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """Dropout of whole channels: of all elements with the same first two indices."""
-    return _dropped(input, p, train, True, mul)
-
-
-@composite
-def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """Dropout for SELU networks: what is dropped saturates, and mean and variance are kept.
+    """)
+feature_dropout, feature_dropout_ = _declare(
+    "feature_dropout", True, False,
+    "Dropout of whole channels: of all elements with the same first two indices.")
+alpha_dropout, alpha_dropout_ = _declare("alpha_dropout", False, True, """Dropout for SELU networks:
+    what is dropped saturates, and mean and variance are kept.
 
     Klambauer et al., Self-normalizing neural networks, NeurIPS 2017.
-    """
-    return _alpha_dropped(input, p, train, False, mul, add)
+    """)
+feature_alpha_dropout, feature_alpha_dropout_ = _declare(
+    "feature_alpha_dropout", True, True, "`alpha_dropout` of whole channels.")
 
 
-@composite
-def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`alpha_dropout` of whole channels."""
-    return _alpha_dropped(input, p, train, True, mul, add)
-
-
-@composite
-def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`dropout` in place."""
-    return _dropped(input, p, train, False, Tensor.mul_)
-
-
-@composite
-def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`feature_dropout` in place."""
-    return _dropped(input, p, train, True, Tensor.mul_)
-
-
-@composite
-def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`alpha_dropout` in place."""
-    return _alpha_dropped(input, p, train, False, Tensor.mul_, Tensor.add_)
-
-
-@composite
-def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`feature_alpha_dropout` in place."""
-    return _alpha_dropped(input, p, train, True, Tensor.mul_, Tensor.add_)
-
-
-@composite
+@op("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", out=False,
+    method=False)
 @one_node
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Dropout and its mask: which elements were kept."""

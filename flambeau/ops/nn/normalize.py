@@ -17,8 +17,7 @@ from flambeau.kernels import normalization as kernels
 from flambeau.kernels.layouts import channels_last, has_channels_last, keeping_layout
 from flambeau.kernels.network import checked, is_narrow
 from flambeau.kernels.refused import refuse
-from flambeau.ops.fused import fused
-from flambeau.ops.node_names import plus
+from flambeau.ops.node_names import with_number
 from flambeau.ops.view.shape import movedim
 
 NETWORK = "nn.functional"
@@ -205,17 +204,20 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
     return float(np.finfo(wide).eps) if eps is None else eps
 
 
-@fused(keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
-           input, dims, weight, eps)),
-       extras=("rrms",), tensors=("input", "weight"), namespace=None, node_name="MulBackward0",
-       unfolds=True,
-       when=lambda input, weight, dims, eps: input._array.dtype.kind not in "cW",
-       backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
-           grad, input, dims, rrms, weight))
-def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:
-    last = tuple(range(-dims, 0))
-    y = input * flambeau.rsqrt(plus(input.pow(2).mean(last, True), eps))
-    return y if weight is None else y * weight
+def _rms_norm_parts(input: Tensor, weight: Any, dims: int, eps: float) -> tuple[Tensor, None]:
+    y = input * flambeau.rsqrt(_plus_in_place(input.pow(2).mean(tuple(range(-dims, 0)), True), eps))
+    return (y if weight is None else y * weight), None
+
+
+_plus_in_place = with_number(Tensor.add_, "AddBackward1")
+_rms_norm = op(
+    "_rms_norm(Tensor input, Tensor? weight, int dims, float eps) -> (Tensor result, Tensor rrms)",
+    kernel=keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
+        input, dims, weight, eps)), parts=_rms_norm_parts, unfolds=True,
+    backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
+        grad, input, dims, rrms, weight),
+    differentiable=(True, False), returns=tuple, function=False, method=False, out=False,
+    node="MulBackward0")
 
 
 @op("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
@@ -235,7 +237,8 @@ def rms_norm_op(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps
             and not is_narrow(input._array.dtype):
         common = join(input.dtype, weight.dtype)
         input, weight = input.to(common), weight.to(common)
-    return _rms_norm(input, weight, dims, _rms_eps(input, eps))
+    normalized = _rms_norm_parts if input._array.dtype.kind in "cW" else _rms_norm
+    return normalized(input, weight, dims, _rms_eps(input, eps))[0]
 
 
 @python_function(namespace=NETWORK)

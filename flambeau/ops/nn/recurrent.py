@@ -19,7 +19,6 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import recurrent as kernels
-from flambeau.ops.fused import fused
 from flambeau.ops.linalg.matmul import linear
 from flambeau.ops.node_names import rename, stand_for
 
@@ -72,7 +71,7 @@ _WEIGHTS = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
 
 @op(f"lstm_cell(Tensor input, Tensor[] hx, {_WEIGHTS}) -> (Tensor, Tensor)", out=False,
-    method=False)
+    method=False, autocast="opened")
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
               b_hh: Tensor | None) -> tuple[Tensor, Tensor]:
     """One step: h' = o · tanh(c'), c' = f · c + i · n; i, f and o are sigmoids, n a tanh, of
@@ -90,7 +89,7 @@ def _single_state_cell(name: str, step: Any, gates: int, doc: str) -> Any:
         return step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
 
     return op(f"{name}(Tensor input, Tensor hx, {_WEIGHTS}) -> Tensor", body=cell, out=False,
-              method=False, doc=doc)
+              method=False, autocast="opened", doc=doc)
 
 
 gru_cell = _single_state_cell("gru_cell", _gru_step, 3, """One step: h' = (1 - z) · n + z · h with
@@ -119,26 +118,32 @@ def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reve
 def _lstm_kernel(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: Any, b_hh: Any,
                  h: np.ndarray, c: np.ndarray, reverse: bool) -> Any:
     y, _, last, saved, cells = kernels.lstm_layer(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse)
-    return np.concatenate([y, last[None]]), saved, cells
+    return y, y[0 if reverse else -1].copy(), last, saved, cells
 
 
-def _lstm_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
+def _lstm_backward(grad: Any, result: np.ndarray, input: np.ndarray, h: np.ndarray,
                    c: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, saved: np.ndarray,
                    cells: np.ndarray, reverse: bool) -> Any:
+    grads = [np.zeros_like(of) if g is None else g for g, of in zip(grad, (result, h, c))]
     gx, gh, gc, gi, gw, gb = kernels.lstm_layer_backward(
-        grad[:-1], np.zeros_like(h), grad[-1], input, h, c, w_ih, w_hh, result[:-1], saved, cells,
-        reverse)
+        *grads, input, h, c, w_ih, w_hh, result, saved, cells, reverse)
     return gx, gi, gw, gb, gb, gh, gc
 
 
-@fused(_lstm_kernel, backward=_lstm_backward, extras=("saved", "cells"), namespace=None,
-       tensors=("input", "w_ih", "w_hh", "b_ih", "b_hh", "h", "c"),
-       node_name="MkldnnRnnLayerBackward0")
-def _lstm_layer(input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor,
-                c: Tensor, reverse: bool) -> Tensor:
-    """The outputs (t, n, k), and after them the last cell."""
-    y, (_, last) = _stepped(_lstm_step, input, (h, c), (w_ih, w_hh, b_ih, b_hh), reverse)
-    return flambeau.cat([y, last.unsqueeze(0)])
+def _lstm_parts(input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor,
+                c: Tensor, reverse: bool) -> tuple[Tensor, ...]:
+    y, (h, c) = _stepped(_lstm_step, input, (h, c), (w_ih, w_hh, b_ih, b_hh), reverse)
+    return y, h, c, flambeau.empty(0), flambeau.empty(0)
+
+
+_LAYER: dict[str, Any] = {"function": False, "method": False, "out": False}
+_lstm_layer = op(
+    "_lstm_layer(Tensor input, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, Tensor h, "
+    "Tensor c, bool reverse) -> (Tensor result, Tensor hy, Tensor cy, Tensor saved, Tensor cells)",
+    kernel=_lstm_kernel, backward=_lstm_backward, parts=_lstm_parts, returns=tuple,
+    differentiable=(True, True, True, False, False), node="MkldnnRnnLayerBackward0", **_LAYER,
+    doc="The outputs (t, n, k), the last state and the last cell.")
+_STATES = "Tensor input, Tensor h, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh"
 
 
 def _gru_kernel(x: np.ndarray, h: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: Any,
@@ -147,14 +152,14 @@ def _gru_kernel(x: np.ndarray, h: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray
     return y, saved
 
 
-@fused(_gru_kernel, extras=("saved",), namespace=None, node_name="StackBackward0", unfolds=True,
-       backward=lambda grad, result, input, h, w_ih, w_hh, saved, reverse:
-       kernels.gru_layer_backward(grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved,
-                                  reverse),
-       tensors=("input", "h", "w_ih", "w_hh", "b_ih", "b_hh"))
-def _gru_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any,
-               reverse: bool) -> Tensor:
-    return _stepped(_gru_step, input, (h,), (w_ih, w_hh, b_ih, b_hh), reverse)[0]
+_gru_layer = op(
+    f"_gru_layer({_STATES}, bool reverse) -> (Tensor result, Tensor saved)", kernel=_gru_kernel,
+    backward=lambda grad, result, input, h, w_ih, w_hh, saved, reverse: kernels.gru_layer_backward(
+        grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved, reverse),
+    parts=lambda input, h, *rest: (
+        _stepped(_gru_step, input, (h,), rest[:-1], rest[-1])[0], None),
+    unfolds=True, returns=tuple, differentiable=(True, False), node="StackBackward0",
+    autocast="opened", **_LAYER)
 
 
 def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
@@ -163,13 +168,11 @@ def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np
     return *others, gb, gb
 
 
-@fused(kernels.rnn_layer, backward=_rnn_backward, namespace=None, node_name="StackBackward0",
-       unfolds=True,
-       tensors=("input", "h", "w_ih", "w_hh", "b_ih", "b_hh"))
-def _rnn_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any,
-               relu: bool, reverse: bool) -> Tensor:
-    step = _relu_step if relu else _tanh_step
-    return _stepped(step, input, (h,), (w_ih, w_hh, b_ih, b_hh), reverse)[0]
+_rnn_layer = op(
+    f"_rnn_layer({_STATES}, bool relu, bool reverse) -> Tensor", kernel=kernels.rnn_layer,
+    backward=_rnn_backward, unfolds=True, node="StackBackward0", **_LAYER,
+    parts=lambda input, h, *rest: _stepped(
+        _relu_step if rest[-2] else _tanh_step, input, (h,), rest[:-2], rest[-1])[0])
 
 
 def _last(y: Tensor, reverse: bool) -> Tensor:
@@ -187,18 +190,12 @@ def _output(node: Node, index: int) -> tuple[Node, int]:
 def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
     if len(weights) > 4 or not x._array.shape[0]:
         return _stepped(_lstm_step, x, state, weights, reverse)
-    both = _lstm_layer(x, *weights, *state, reverse)
-    y, c = both[:-1], both[-1]
-    h = y[0] if reverse else y[-1]
-    node = gradient_edge(both)
-    if isinstance(node, Node):              # in PyTorch these are three results of one node
-        for i, part in enumerate((y, h, c)):
-            stand_for(part, partial(_output, node, i))
+    y, h, c, *_ = _lstm_layer(x, *weights, *state, reverse)
     return y, (h, c)
 
 
 def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
-    y = _gru_layer(x, *state, *weights, reverse)
+    y, _ = _gru_layer(x, *state, *weights, reverse)
     return y, (_last(y, reverse),)
 
 

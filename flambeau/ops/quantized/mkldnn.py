@@ -24,8 +24,9 @@ from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.dispatch.members import member
 from flambeau.ops.coercion import each_result
-from flambeau.ops.sparse.tensors import publish, sparse_op
+from flambeau.ops.sparse.tensors import sparse_op
 from flambeau.ops.view.conversion import cast, clone
 
 HELD = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.int8)
@@ -175,8 +176,8 @@ def _densify(self: Tensor, dtype: Any) -> Tensor:
     return wrap(_cast(self._array, dtype))
 
 
-@publish
-def to_mkldnn(self: Tensor, dtype: Any = None) -> Tensor:
+@member("to_mkldnn(Tensor self, ScalarType? dtype=None) -> Tensor", function=False)
+def to_mkldnn(self: Tensor, dtype: Any) -> Tensor:
     """This dense tensor in the opaque layout `torch._mkldnn`; `to_dense` leads back.
 
     The layout is for programs that use PyTorch's: here the elements lie as they always do. Only the

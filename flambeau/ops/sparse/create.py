@@ -15,6 +15,7 @@ from flambeau.core.op import public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.dispatch.members import member
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
@@ -24,7 +25,7 @@ from flambeau.ops.sparse.tensors import (
     expect_coo,
     make,
     on_meta,
-    publish,
+    replace,
     stored_values,
     with_values,
 )
@@ -60,10 +61,18 @@ def _finish(values: Tensor, pattern: SparseTensor, requires_grad: bool) -> Spars
     return result
 
 
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *,
-                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
-                      requires_grad: bool = False, check_invariants: bool | None = None,
-                      is_coalesced: bool | None = None) -> Tensor:
+_OPTIONS = ("bool pin_memory=False, bool requires_grad=False, bool check_invariants=None")
+_PLACED = f"*, ScalarType dtype=None, Device? device=None, {_OPTIONS}"
+
+
+@member(f"sparse_coo_tensor(object indices, object values, {_PLACED}, bool is_coalesced=None) -> "
+        "Tensor", "sparse_coo_tensor(object indices, object values, int[] size, "
+        f"{_PLACED}, bool is_coalesced=None) -> Tensor", "sparse_coo_tensor(int[] size, *, "
+        "ScalarType dtype=None, Device? device=None, bool requires_grad=False, "
+        "bool check_invariants=None) -> Tensor", method=False)
+def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_memory: bool,
+                      requires_grad: bool, check_invariants: bool | None,
+                      is_coalesced: bool | None, size: Any) -> Tensor:
     """A sparse tensor of coordinates, (sparse dimensions, entries), and values, (entries, *dense).
 
     Values of one place add up. Without `size` it is the smallest that holds the indices. Gradients
@@ -75,12 +84,11 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
             [4., 0., 0.]])
     """
     if _wants_meta(device, indices, values):
-        made = sparse_coo_tensor(_off_meta(indices), _off_meta(values), size, dtype=dtype,
-                                 requires_grad=requires_grad, is_coalesced=is_coalesced,
-                                 check_invariants=False)
-        return on_meta(made)
+        return on_meta(sparse_coo_tensor.op.direct(
+            _off_meta(indices), _off_meta(values), dtype, None, pin_memory, requires_grad, False,
+            is_coalesced, size))
     if values is None:
-        shape = tuple(size_of((indices if size is None else size,)))
+        shape = tuple(size)
         pattern = make(COO, (np.zeros((len(shape), 0), np.int64),),
                        np.zeros(0, as_numpy_dtype(dtype) or array_of(0.0).dtype), shape)
         return _finish(wrap(pattern._data), pattern, requires_grad)
@@ -111,11 +119,18 @@ def _smallest(where: np.ndarray) -> list[int]:
     return [int(row.max()) + 1 if row.size else 0 for row in where]
 
 
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any,
-                             size: Any = None, *, dtype: Any = None, layout: Any = None,
-                             device: Any = None, pin_memory: bool = False,
-                             requires_grad: bool = False,
-                             check_invariants: bool | None = None) -> Tensor:
+def _of_parts(name: str, outer: str, inner: str) -> list[str]:
+    """The schemas of a function that takes these parts."""
+    return [f"{name}(object {outer}, object {inner}, object values, {size}*, ScalarType dtype=None,"
+            f" Layout? layout=None, Device? device=None, {_OPTIONS}) -> Tensor"
+            for size in ("int[] size, ", "")]
+
+
+@member(*_of_parts("sparse_compressed_tensor", "compressed_indices", "plain_indices"),
+        method=False)
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any,
+                             dtype: Any, layout: Any, device: Any, pin_memory: bool,
+                             requires_grad: bool, check_invariants: bool | None) -> Tensor:
     """A sparse tensor in the compressed layout `layout`: csr, csc, bsr or bsc.
 
     `compressed_indices` (*batch, rows + 1) says where the entries of a row (a column, in csc and
@@ -129,9 +144,9 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
             [4., 0.]])
     """
     if _wants_meta(device, compressed_indices, values):
-        return on_meta(sparse_compressed_tensor(
+        return on_meta(sparse_compressed_tensor.op.direct(
             _off_meta(compressed_indices), _off_meta(plain_indices), _off_meta(values), size,
-            dtype=dtype, layout=layout, requires_grad=requires_grad, check_invariants=False))
+            dtype, layout, None, pin_memory, requires_grad, False))
     if layout not in forms.COMPRESSED:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but "
                            f"got {'none' if layout is None else TITLES.get(layout, layout)}")
@@ -160,29 +175,20 @@ def _compressed_size(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
 
 
 def _compressed(name: str, fixed: Any, outer: str, inner: str) -> Any:
-    def function(compressed_indices: Any = None, plain_indices: Any = None, values: Any = None,
-                 size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                 pin_memory: bool = False, requires_grad: bool = False,
-                 check_invariants: bool | None = None, **parts: Any) -> Tensor:
-        if parts:
-            compressed_indices = parts.pop(outer, compressed_indices)
-            plain_indices = parts.pop(inner, plain_indices)
-            if parts:
-                raise TypeError(f"{name}() got an unexpected keyword argument "
-                                f"'{next(iter(parts))}'")
+    def body(compressed_indices: Any, plain_indices: Any, values: Any, size: Any, dtype: Any,
+             layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
+             check_invariants: bool | None) -> Tensor:
         if layout is not None and layout is not fixed:
             raise RuntimeError(f"{fixed} layout must be used, but got {layout}")
+        more = {} if size is None else {"size": size}
         return sparse_compressed_tensor(
-            compressed_indices, plain_indices, values, size, dtype=dtype, layout=fixed,
+            compressed_indices, plain_indices, values, **more, dtype=dtype, layout=fixed,
             device=device, requires_grad=requires_grad, check_invariants=check_invariants)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"A sparse tensor in the layout `{fixed}`, of `{outer}`, `{inner}` and "
-                        "`values`: see `sparse_compressed_tensor`.")
-    return publish(function, False, True)
+    return member(*_of_parts(name, outer, inner), body=body, method=False,
+                  doc=f"A sparse tensor in the layout `{fixed}`, of `{outer}`, `{inner}` and "
+                      "`values`: see `sparse_compressed_tensor`.")
 
 
-publish(sparse_coo_tensor, False, True)
-publish(sparse_compressed_tensor, False, True)
 sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
     _compressed(f"sparse_{kind}_tensor", fixed, *forms.names_of(fixed))
     for kind, fixed in (("csr", forms.CSR), ("csc", forms.CSC), ("bsr", forms.BSR),
@@ -191,7 +197,8 @@ sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
 
 # ---- products of other kinds --------------------------------------------------------------------
 
-def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
+@member("hspmm(Tensor mat1, Tensor mat2, *, Tensor? out=None) -> Tensor", method=False)
+def hspmm(mat1: SparseTensor, mat2: Tensor, out: Tensor | None) -> SparseTensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns.
 
     >>> import flambeau
@@ -201,10 +208,12 @@ def hspmm(mat1: SparseTensor, mat2: Tensor) -> SparseTensor:
     expect_coo(mat1, "hspmm")
     rows = np.unique(mat1._where[0][0])
     taken = flambeau.mm(mat1, mat2).index_select(0, wrap(rows))
-    return with_values(taken, make(COO, (rows[None],), taken._array, (
+    product = with_values(taken, make(COO, (rows[None],), taken._array, (
         mat1._array.shape[0], mat2._array.shape[1]), True))
+    return product if out is None else replace(out, product)
 
 
+@member("smm(Tensor self, Tensor mat2) -> Tensor")
 def smm(input: SparseTensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
     product = hspmm(input, mat)
@@ -214,16 +223,24 @@ def smm(input: SparseTensor, mat: Tensor) -> Tensor:
     return with_values(values, make(COO, (where,), values._array, product._array.shape, True))
 
 
-def sspaddmm(input: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1,
-             alpha: Any = 1) -> Tensor:
-    """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
+def _sspaddmm(input: Tensor, mat1: SparseTensor, mat2: Tensor, beta: Any, alpha: Any,
+              out: Tensor | None = None) -> Tensor:
     scaled = input if beta == 1 else input * beta
     product = smm(mat1, mat2)
-    return scaled + (product if alpha == 1 else product * alpha)
+    total = scaled + (product if alpha == 1 else product * alpha)
+    return total if out is None else replace(out, total)
 
 
-for _function in (hspmm, smm, sspaddmm):
-    publish(_function, _function is not hspmm, True)
+_PRODUCT = "Tensor self, Tensor mat1, Tensor mat2"
+_FACTORS = "Scalar beta=1, Scalar alpha=1"
+_HOW: dict[str, Any] = {
+    "body": _sspaddmm,
+    "deprecated": ("sspaddmm(Scalar beta, Tensor self, Scalar alpha, Tensor mat1, Tensor mat2) -> "
+                   "Tensor", f"sspaddmm(Scalar beta, {_PRODUCT}) -> Tensor"),
+    "doc": "beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."}
+sspaddmm = member(f"sspaddmm({_PRODUCT}, *, {_FACTORS}, Tensor? out=None) -> Tensor", method=False,
+                  **_HOW)
+member(f"sspaddmm({_PRODUCT}, *, {_FACTORS}) -> Tensor", function=False, **_HOW)
 for _name, _alias in (("dsmm", "mm"), ("spmm", "mm"), ("saddmm", "addmm")):
     public["torch"][_name] = getattr(flambeau, _alias)
 public["torch"]["hsmm"] = hspmm

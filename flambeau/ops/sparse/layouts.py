@@ -5,6 +5,8 @@ from typing import Any
 
 from flambeau.core import type_info
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.members import member
+from flambeau.ops.python.methods import adopt
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, COO, TITLES
 from flambeau.ops.sparse.tensors import (
@@ -13,7 +15,6 @@ from flambeau.ops.sparse.tensors import (
     change_form,
     form_of,
     is_sparse,
-    publish,
     sparse_dim_of,
     to_dense,
 )
@@ -21,9 +22,11 @@ from flambeau.ops.sparse.tensors import (
 STRIDED = type_info.strided
 
 
-@publish
-def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None,
-              blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+@member("to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, "
+        "int? dense_dim=None) -> Tensor", "to_sparse.sparse_dim(Tensor self, int sparse_dim) -> "
+        "Tensor", function=False)
+def to_sparse(self: Tensor, layout: Any, blocksize: Any, dense_dim: int | None,
+              sparse_dim: int | None) -> Tensor:
     """This tensor in a sparse layout, by default coordinates.
 
     `sparse_dim` of its first dimensions are sparse; `blocksize` is for bsr and bsc; `dense_dim` of
@@ -36,12 +39,8 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
            values=tensor([2, 3]),
            size=(2, 2), nnz=2, layout=torch.sparse_coo)
     """
-    if isinstance(sparse_dim, type_info.layout):
-        sparse_dim, layout = None, sparse_dim
     if sparse_dim is None:
         return _converted(self, layout or COO, blocksize, dense_dim, "", "ToSparseBackward1")
-    if layout is not None or blocksize is not None or dense_dim is not None:
-        raise RuntimeError("to_sparse: sparse_dim excludes layout, blocksize and dense_dim")
     _check_sparse_dim(self, sparse_dim)
     if self.layout in forms.COMPRESSED:
         return _converted(self, COO, None, None, "", "ToSparseBackward0")
@@ -150,41 +149,48 @@ def _check_blocksize(self: Tensor, name: str, change: str, layout: Any, blocksiz
                            f"given blocksize ({blocksize[0]},{blocksize[1]})")
 
 
-@publish
-def to_sparse_coo(self: Tensor) -> Tensor:
-    """This tensor as coordinates and values."""
-    return to_sparse(self)
+class _Methods(Tensor):
+    """Those that PyTorch too writes in Python."""
+
+    def to_sparse_coo(self) -> Tensor:
+        """This tensor as coordinates and values."""
+        return to_sparse(self)
 
 
-@publish
-def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+adopt(_Methods)
+
+
+@member("to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor", function=False)
+def to_sparse_csr(self: Tensor, dense_dim: int | None) -> Tensor:
     """This tensor as compressed rows."""
     return _converted(self, forms.CSR, None, dense_dim, "_csr", "ToSparseCsrBackward0")
 
 
-@publish
-def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+@member("to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor", function=False)
+def to_sparse_csc(self: Tensor, dense_dim: int | None) -> Tensor:
     """This tensor as compressed columns."""
     return _converted(self, forms.CSC, None, dense_dim, "_csc", "ToSparseCscBackward0")
 
 
-@publish
-def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+@member("to_sparse_bsr(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor",
+        function=False)
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None) -> Tensor:
     """This tensor as compressed rows of blocks."""
     return _converted(self, forms.BSR, blocksize, dense_dim, "_bsr", "ToSparseBsrBackward0")
 
 
-@publish
-def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+@member("to_sparse_bsc(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor",
+        function=False)
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None) -> Tensor:
     """This tensor as compressed columns of blocks."""
     return _converted(self, forms.BSC, blocksize, dense_dim, "_bsc", "ToSparseBscBackward0")
 
 
+@member("_sparse_broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", method=False)
 def _sparse_broadcast_to(input: SparseTensor, size: Any) -> Tensor:
     """The entries repeated along new dimensions in front, and along those of one element."""
     from flambeau.ops.sparse.places import broadcast_to
     return broadcast_to(input, size)
 
 
-publish(_sparse_broadcast_to, False, True)
 __all__: list[str] = []

@@ -23,11 +23,12 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, overrides, type_info
 from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
-from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
+from flambeau.core.op import Op, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
 from flambeau.dispatch.function import Function
+from flambeau.dispatch.members import member
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -284,16 +285,6 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
     return declare
 
 
-def publish(function: Any, method: bool = True, torch: bool = False) -> Any:
-    """Make `function` a method of Tensor, and perhaps a function of the package."""
-    if method:
-        setattr(Tensor, function.__name__, checked_arguments(function))
-    if torch:
-        public["torch"][function.__name__] = function
-        function.__module__ = "torch"
-    return function
-
-
 # ---- values and places --------------------------------------------------------------------------
 
 @sparse_op("ValuesBackward0", params="pattern",
@@ -445,8 +436,9 @@ def densify(self: SparseTensor, masked_grad: bool, form: Any) -> Tensor:
     return wrap(forms.to_dense(*entries(self), self._array.shape))
 
 
-@publish
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+@member("to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor",
+        function=False)
+def to_dense(self: Tensor, dtype: Any, masked_grad: bool | None) -> Tensor:
     """This tensor with all of its elements; itself if it is dense.
 
     The gradient of a sparse tensor is computed for the elements that it holds, or with
@@ -489,28 +481,28 @@ def coalesced(tensor: SparseTensor) -> SparseTensor:
     return tensor if tensor._layout is not COO or tensor._coalesced else _coalesce(tensor)
 
 
-@publish
+@member("coalesce(Tensor(a) self) -> Tensor(a)", function=False)
 def coalesce(self: SparseTensor) -> Tensor:
     """This tensor with each place once, in row-major order; itself if it is so."""
     expect_coo(self, "coalesce")
     return coalesced(self)
 
 
-@publish
+@member("is_coalesced(Tensor self) -> bool", function=False)
 def is_coalesced(self: SparseTensor) -> bool:
     """Is each place here once, in row-major order?"""
     expect_coo(self, "is_coalesced")
     return self._coalesced
 
 
-@publish
+@member("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", function=False)
 def _coalesced_(self: SparseTensor, coalesced: bool) -> Tensor:
     expect_coo(self, "_coalesced_")
     self._coalesced = bool(coalesced)
     return self
 
 
-@publish
+@member("sparse_dim(Tensor self) -> int", function=False, aliases=("_dimI(Tensor self) -> int",))
 def sparse_dim(self: Tensor) -> int:
     """The number of sparse dimensions."""
     if not is_sparse(self):
@@ -518,16 +510,13 @@ def sparse_dim(self: Tensor) -> int:
     return sparse_dim_of(self) if self._layout is COO else 2
 
 
-@publish
+@member("dense_dim(Tensor self) -> int", function=False, aliases=("_dimV(Tensor self) -> int",))
 def dense_dim(self: Tensor) -> int:
     """The number of dense dimensions."""
     return self._array.ndim - (sparse_dim_of(self) if is_sparse(self) else 0)
 
 
-Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim
-
-
-@publish
+@member("_nnz(Tensor self) -> int", function=False)
 def _nnz(self: Tensor) -> int:
     """The number of entries."""
     if not is_sparse(self):
@@ -535,7 +524,7 @@ def _nnz(self: Tensor) -> int:
     return self._data.shape[0] if self._layout is COO else self._where[1].shape[-1]
 
 
-@publish
+@member("_indices(Tensor(a) self) -> Tensor(a)", function=False)
 def _indices(self: Tensor) -> Tensor:
     """The indices as they are, coalesced or not."""
     if not is_sparse(self) or self._layout is not COO:
@@ -543,7 +532,7 @@ def _indices(self: Tensor) -> Tensor:
     return part_of(self, self._where[0])
 
 
-@publish
+@member("_values(Tensor(a) self) -> Tensor(a)", function=False)
 def _values(self: Tensor) -> Tensor:
     """The values as they are, coalesced or not, without history."""
     if not is_sparse(self) or self._layout is not COO:
@@ -551,7 +540,7 @@ def _values(self: Tensor) -> Tensor:
     return part_of(self, self._data)
 
 
-@publish
+@member("indices(Tensor(a) self) -> Tensor(a)", function=False)
 def indices(self: SparseTensor) -> Tensor:
     """The indices of a coalesced tensor, (sparse dimensions, entries)."""
     expect_coo(self, "indices")
@@ -561,7 +550,7 @@ def indices(self: SparseTensor) -> Tensor:
     return part_of(self, self._where[0])
 
 
-@publish
+@member("values(Tensor(a) self) -> Tensor(a)", function=False)
 def values(self: SparseTensor) -> Tensor:
     """The values of a sparse tensor, which must be coalesced."""
     expect(self, "values", [*TITLES][1:], "sparse")
@@ -576,17 +565,15 @@ def _part(name: str, layouts: Any, what: str, position: int, doc: str) -> None:
     def method(self: SparseTensor) -> Tensor:
         expect(self, name, layouts, what)
         return part_of(self, self._where[position])
-    method.__name__, method.__doc__ = name, doc
-    publish(method)
+    member(f"{name}(Tensor(a) self) -> Tensor(a)", body=method, doc=doc, function=False)
 
 
 def _copy_of(name: str) -> None:
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def function(input: Tensor, out: Tensor | None) -> Tensor:
         part = getattr(input, name)().clone()
         return part if out is None else store(out, public["torch"]["clone"].op, part)
-    function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"A copy of what `Tensor.{name}` gives of a sparse tensor."
-    publish(function, method=False, torch=True)
+    member(f"{name}_copy(Tensor self, *, Tensor? out=None) -> Tensor", body=function, method=False,
+           doc=f"A copy of what `Tensor.{name}` gives of a sparse tensor.")
 
 
 for _name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
@@ -602,7 +589,7 @@ for _name, _layouts, _position, _doc in (
           _position, _doc)
 
 
-@publish
+@member("sparse_mask(Tensor self, Tensor mask) -> Tensor", function=False)
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The values of this tensor at the places of the sparse tensor `mask`."""
     if not is_sparse(mask):
@@ -614,7 +601,8 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     return masked(self, mask)
 
 
-@publish
+@member("sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)",
+        function=False)
 def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Give this tensor another size and numbers of dimensions, in place; entries stay."""
     shape = tuple(size_of((size,)))
@@ -634,9 +622,10 @@ def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: in
     return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
 
 
-@publish
-def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int,
-                             dense_dim: int) -> Tensor:
+@member("sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> "
+        "Tensor(a!)",
+        function=False)
+def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Drop all entries and give this tensor another size, in place."""
     shape = tuple(size_of((size,)))
     return _become(self, make(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(
@@ -649,15 +638,13 @@ def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
     return self
 
 
+@member("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)", method=False)
 def resize_as_sparse_(input: Tensor, the_template: SparseTensor) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
     for tensor in (input, the_template):
         expect_coo(tensor, "resize_as_sparse_")
     return sparse_resize_(input, the_template.shape, sparse_dim_of(the_template),
                           the_template._array.ndim - sparse_dim_of(the_template))
-
-
-publish(resize_as_sparse_, method=False, torch=True)
 
 
 # ---- without entries ---------------------------------------------------------------------------
