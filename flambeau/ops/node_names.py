@@ -5,11 +5,11 @@ the name of PyTorch's only node, and behind it the inputs of the composite: the 
 node that gets hooks runs as the whole that it is seen as: what its hooks are given are the
 gradients of the composite's inputs.
 
->>> from flambeau.core.op import composite
->>> @composite()
+>>> from flambeau.dispatch.declaration import op
+>>> @op("twice(Tensor self) -> Tensor", method=False)
 ... @one_node
-... def twice(input):
-...     return input.exp() + input
+... def twice(self):
+...     return self.exp() + self
 >>> y = twice(flambeau.ones(1, requires_grad=True))
 >>> y
 tensor([3.7183], grad_fn=<TwiceBackward0>)

@@ -173,13 +173,15 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     left = _as_matrix(a, [*kept, *first], (prod(rows), inside))
     right = _as_matrix(b, [*second, *other], (inside, prod(columns)))
     product = mm(left, right)
-    return product if len(rows) == len(columns) == 1 else reshape(product, (*rows, *columns))
+    return product if len(rows) == len(columns) == 1 and not product.requires_grad \
+        else reshape(product, (*rows, *columns))
 
 
 def _as_matrix(x: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:
-    if order != [*range(len(order))]:
+    """A view as a matrix. Nobody sees one that changes nothing but in the graph."""
+    if x._edge is not None or order != [*range(len(order))]:
         x = permute(x, order)
-    return x if x._array.shape == shape else reshape(x, shape)
+    return x if x._edge is None and x._array.shape == shape else reshape(x, shape)
 
 
 @op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower",

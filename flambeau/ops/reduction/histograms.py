@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.op import primitive
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
@@ -97,11 +96,13 @@ def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor)
 @cache
 def _histogram_of(axes: int) -> Any:
     """The op for points with so many coordinates."""
-    tensors = ("points", "weight", *[f"edges{i}" for i in range(axes)])
-    return primitive(quiet(_histogram), tensors=tensors, params=("counts", "limits"),
-                     vjp=_weights_back, differentiable=(True, False, *[False] * axes),
-                     method=False, namespace=None, returns=tuple, name=f"histogram_of_{axes}d",
-                     node_name="HistogramBackward0")(lambda *canonical: canonical)
+    edges = "".join([f", Tensor? edges{i}" for i in range(axes)])
+    results = ", ".join(["Tensor"] * (axes + 2))
+    return op(f"histogram_of_{axes}d(Tensor points, Tensor? weight{edges}, object counts, "
+              f"object limits) -> ({results})",
+              kernel=quiet(_histogram), vjp=_weights_back, returns=tuple,
+              differentiable=(True, False, *[False] * axes), node="HistogramBackward0",
+              function=False, method=False, out=False)
 
 
 def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
