@@ -1,4 +1,4 @@
-"""Which ops autocast changes, and how: the lists that PyTorch documents for the CPU.
+"""How autocast changes the ops whose declarations say so, as PyTorch documents for the CPU.
 
 A policy is a function `(op, args, kwargs)` that makes the call with other arguments. Autocast is
 set aside meanwhile, as the ops that an op is made of are no calls of the user's.
@@ -17,17 +17,6 @@ from flambeau.core.modes import grad_enabled, intercept
 
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
-FULL = """
-    nn.functional.avg_pool3d nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool3d
-    nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
-    nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
-    nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool2d
-    nn.functional.max_unpool3d prod quantile nanquantile
-    trace polar view_as_complex stft
-"""
-
-WIDEST = "cat stack index_copy"
-
 
 @cache
 def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
@@ -38,8 +27,6 @@ def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
     def widest(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _with_tensors_as(_widest(dtype, (*args, *kwargs.values())), op, args, kwargs)
 
-    groups = {_full: FULL, widest: WIDEST}
-    by_name = {name: policy for policy, names in groups.items() for name in names.split()}
     declared = {"lower": lower, "full": _full, "widest": widest, "untouched": _untouched,
                 "opened": _opened}
     known: dict[Any, Policy | None] = {}
@@ -48,12 +35,7 @@ def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
         try:
             return known[op]
         except KeyError:
-            if op.declaration is not None and op.declaration.autocast:
-                return known.setdefault(op, declared[op.declaration.autocast])
-            spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ("",)
-            prefix = "" if spaces[0] in ("", "torch") else f"{spaces[0]}."
-            known[op] = policy = by_name.get(prefix + op.name)
-            return policy
+            return known.setdefault(op, declared.get(getattr(op.declaration, "autocast", "")))
     return find
 
 

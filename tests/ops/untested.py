@@ -8,6 +8,8 @@ from flambeau.core.op import table
 REASONS = {
     "not differentiable: see view/test_strided.py":
         "view.dtype",
+    "clones that share memory until one is written to: see core/test_copy_on_write.py":
+        "_lazy_clone _test_parallel_materialize",
     "gives places: see reduction/test_searching.py":
         "repeat_interleave.Tensor",
     "x[..., None]: see view/test_strided.py":

@@ -209,7 +209,7 @@ def _replacement(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tupl
 
 
 index_copy = op(
-    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", autocast="widest",
     kernel=_copy_kernel, kind="linear", refuses=("index_copy_cpu", "U8"), dims="dim",
     canonical=_replacement, kernel_checks=True,
     inplace=True, batch=_copy_batched,

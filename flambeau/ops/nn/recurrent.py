@@ -183,10 +183,6 @@ def _last(y: Tensor, reverse: bool) -> Tensor:
         y[at], lambda: node.unfold().next_functions[at])
 
 
-def _output(node: Node, index: int) -> tuple[Node, int]:
-    return node, index
-
-
 def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
     if len(weights) > 4 or not x._array.shape[0]:
         return _stepped(_lstm_step, x, state, weights, reverse)

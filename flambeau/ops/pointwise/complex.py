@@ -76,7 +76,7 @@ def _polar_tangent(abs: Tensor, angle: Tensor, result: Tensor, abs_t: Tensor,
 polar = pointwise(
     "polar(Tensor abs, Tensor angle)", kernel=kernels.polar, check=_of_one_type, inplace=False,
     refuses=(_polar_refusal, "bBilUecW8"), out_type=_OUT, method=False, vjp=_polar_gradients,
-    jvp=_polar_tangent, doc="abs · (cos angle + i sin angle).")
+    jvp=_polar_tangent, autocast="full", doc="abs · (cos angle + i sin angle).")
 
 
 _complex_part = op(
@@ -176,7 +176,7 @@ def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
 
 
 view_as_complex = op(
-    "view_as_complex(Tensor(a) self) -> Tensor(a)",
+    "view_as_complex(Tensor(a) self) -> Tensor(a)", autocast="full",
     kernel=kernels.view_as_complex, kind="linear", replay=True, canonical=_as_complex_checked,
     kernel_checks=True, method=False,
     batch=lambda size, dims, self: (

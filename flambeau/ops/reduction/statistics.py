@@ -415,7 +415,7 @@ def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
               f"{name}.scalar(Tensor self, float q, {rest}", body=body, doc=doc,
               out_type="quantile() out tensor must be same dtype as the input tensor",
               out_device=f"{name}() out tensor must be on the same device as the input tensor",
-              out_speaker=None)
+              out_speaker=None, autocast="full")
 
 
 quantile = _quantiles("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN

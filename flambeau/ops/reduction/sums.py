@@ -139,6 +139,7 @@ prod = op(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     kernel=kernels.prod, dims="dim", typed_by_out=True, out="dim_int", overlap="anywhere",
+    autocast="full",
     refuses=(lambda self, dim, keepdim, dtype: (
         "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
     batch=_prod_of_rows, d_self=_prod_back,
@@ -210,7 +211,7 @@ count_nonzero = op(
     doc="How many elements differ from zero, in all or along `dim`.")
 
 trace = op(
-    "trace(Tensor self) -> Tensor", kernel=kernels.trace, kind="linear", out=False,
+    "trace(Tensor self) -> Tensor", kernel=kernels.trace, kind="linear", out=False, autocast="full",
     refuses=("trace", "bUW8"),
     batch=lambda size, dims, self: (
         movedim(self, dims[0], 0).diagonal(0, 1, 2).sum(-1), 0),

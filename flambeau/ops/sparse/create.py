@@ -198,7 +198,7 @@ sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
 # ---- products of other kinds --------------------------------------------------------------------
 
 @member("hspmm(Tensor mat1, Tensor mat2, *, Tensor? out=None) -> Tensor", method=False)
-def hspmm(mat1: SparseTensor, mat2: Tensor, out: Tensor | None) -> SparseTensor:
+def hspmm(mat1: SparseTensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns.
 
     >>> import flambeau

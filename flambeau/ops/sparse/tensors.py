@@ -623,9 +623,9 @@ def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: in
 
 
 @member("sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> "
-        "Tensor(a!)",
-        function=False)
-def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+        "Tensor(a!)", function=False)
+def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int
+                             ) -> Tensor:
     """Drop all entries and give this tensor another size, in place."""
     shape = tuple(size_of((size,)))
     return _become(self, make(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(

@@ -62,7 +62,8 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
             return result.as_strided(result.shape, (m := result.shape[1], 1) + (m,) * n)
         return result
 
-    return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **INNER)
+    return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body,
+              autocast="full" * (n == 3), **INNER)
 
 
 def _declare_adaptive_max_pool(n: int) -> Any:
@@ -82,7 +83,7 @@ def _declare_adaptive_max_pool(n: int) -> Any:
                   body=gradient, explicit=True, out=False, **INNER)
     pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
               kernel=flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
-              quick=checked("adaptive_max_pool"),
+              quick=checked("adaptive_max_pool"), autocast="full" * (n == 3),
               differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=taking(n),
               batch=leading(lambda: pool.op.call), **INNER,
               d_self=lambda grad, self, result1: backward(grad, self, result1))

@@ -271,7 +271,7 @@ def _declare_avg_pool(n: int) -> Any:
         kernel=flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
         kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
         namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
-        batch=leading(lambda: pool.op.call), out_type=OUT_TYPE,
+        batch=leading(lambda: pool.op.call), out_type=OUT_TYPE, autocast="full" * (n == 3),
         out_device=OUT_DEVICE if n == 2 else "",
         d_self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: backward(grad, self, kernel_size, stride, padding, ceil_mode,
@@ -323,6 +323,7 @@ def _declare_fractional_max_pool(n: int) -> Any:
         "-> (Tensor, Tensor)", differentiable=(True, False), node=f"FractionalMaxPool{n}DBackward0",
         kernel=lambda self, random_samples, kernel_size, output_size: kernels.fractional_max_pool(
             self, kernel_size, output_size, random_samples), **INNER, jvp=taking(n),
+        autocast="full",
         canonical=lambda self, random_samples, kernel_size, output_size: fractional_windows(
             self, kernel_size, output_size, random_samples, n),
         batch=leading(lambda: pool.op.call),
@@ -389,7 +390,7 @@ def _declare_max_unpool(n: int) -> Any:
                 "-> Tensor", kernel=flat_images(n, kernels.max_unpool), kind="linear",
                 drops="stride padding", canonical=canonical, batch=leading(lambda: unpool.op.call),
                 refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
-                d_self=take, **INNER)
+                d_self=take, autocast="full", **INNER)
     return unpool
 
 

@@ -104,7 +104,7 @@ def _joinable(tensors: Any, dim: int) -> tuple[Any, int]:
 
 
 cat = op(
-    "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    "cat(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
     kernel=_joined, kind="linear", dims="dim", canonical=_joinable, kernel_checks=True,
     vjp=_cat_back, batch=_cat_batched, method=False, overlap="index", out_cast=_CAST,
     aliases=("concat(Tensor[] tensors, int dim=0) -> Tensor",
@@ -129,7 +129,7 @@ def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
 
 
 stack = op(
-    "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    "stack(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
     kernel=_stacked_arrays, kind="linear", new_dims="dim", canonical=_stackable, kernel_checks=True,
     method=False, overlap="index", out_cast=_CAST, vjp=lambda grad, tensors_shapes, dim: [
         select(grad, dim, i) for i in range(len(tensors_shapes))],
