@@ -34,7 +34,7 @@ from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand_to, movedim, unsqueeze
+from flambeau.ops.view.shape import batch_first, movedim, unsqueeze
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -310,8 +310,7 @@ def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[in
     if any(i._array.dtype.kind == "b" for i in tensors[2:]):
         dims, tensors, where = without_masks(size, dims, tensors, where, 2)
     self, values, *indices = tensors
-    self = expand_to(self, (size, *self._array.shape)) if dims[0] is None \
-        else movedim(self, dims[0], 0)
+    self = batch_first(self, dims[0], size)
     rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[2:]))
     fitted = [i if d is None else _ranked(movedim(i, d, 0), rank)
               for i, d in zip(indices, dims[2:])]

@@ -26,7 +26,6 @@ from flambeau.ops.linalg.support import (
     check_same_type,
     check_square,
     constant,
-    leading,
     matmul,
     plus,
     raise_failure,
@@ -36,7 +35,7 @@ from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.ops.view.shape import batch_first, leading
 from flambeau.ops.view.splitting import narrow
 
 # ---- factors ------------------------------------------------------------------------------------
@@ -233,8 +232,7 @@ def by_factors(call: Any) -> Any:
     """The batching rule of solutions by factors with exchanges of rows: a right side may have
     other dimensions in front than those."""
     def rule(size: int, dims: Any, LU: Tensor, pivots: Tensor, B: Tensor, *rest: bool) -> Any:
-        LU, pivots = (expand_to(t, (size, *t._array.shape)) if d is None
-                      else movedim(t, d, 0) for t, d in zip((LU, pivots), dims))
+        LU, pivots = (batch_first(t, d, size) for t, d in zip((LU, pivots), dims))
         LU, B = in_front(size, (0, dims[2]), (LU, B))
         pivots = reshape(pivots, LU._array.shape[:-1])
         return call()(LU, pivots, B, *rest), 0

@@ -17,7 +17,6 @@ from flambeau.ops.linalg.support import (
     by_columns,
     constant,
     differentiating,
-    leading,
     matmul,
 )
 from flambeau.ops.node_names import one_node
@@ -25,6 +24,7 @@ from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.join import cat
+from flambeau.ops.view.shape import leading
 from flambeau.ops.view.splitting import narrow
 
 # ---- factors ------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from flambeau.ops.linalg.support import (
     check_solve,
     check_square,
     conj,
-    leading,
     matmul,
     plus,
     raise_failure,
@@ -32,7 +31,7 @@ from flambeau.ops.linalg.support import (
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import movedim, squeeze, unsqueeze
+from flambeau.ops.view.shape import leading, movedim, squeeze, unsqueeze
 
 # ---- A X = B ------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
 from flambeau.ops.view.conversion import cast, contiguous
 from flambeau.ops.view.diagonal import diagonal
-from flambeau.ops.view.shape import expand_to, movedim, transpose, unsqueeze
+from flambeau.ops.view.shape import transpose, unsqueeze
 
 HIDDEN: dict[str, Any] = {"namespace": None, "method": False}
 
@@ -123,17 +123,6 @@ def differentiating(*tensors: Tensor) -> bool:
 def by_columns(X: Tensor) -> Tensor:
     """The same matrices in LAPACK's layout, each column by column."""
     return transpose(contiguous(transpose(X, -2, -1)), -2, -1)
-
-
-def leading(call: Any) -> Any:
-    """The batching rule of ops whose tensors all take the batch as one more leading dimension;
-    `call()` gives what calls the op when the rule runs."""
-    def rule(size: int, dims: Any, *canonical: Any) -> Any:
-        tensors = [expand_to(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
-                   for t, d in zip(canonical, dims)]
-        found = call()(*tensors, *canonical[len(dims):])
-        return found, 0 if isinstance(found, Tensor) else [0] * len(found)
-    return rule
 
 
 # ---- small algebra ------------------------------------------------------------------------------

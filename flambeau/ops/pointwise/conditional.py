@@ -25,7 +25,7 @@ from flambeau.ops.pointwise.comparison import isfinite
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.copying import copy
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.ops.view.shape import batch_first
 
 # ---- where --------------------------------------------------------------------------------------
 
@@ -259,8 +259,7 @@ def _everywhere(self: np.ndarray, value: np.ndarray) -> np.ndarray:
 def _fill_batched(size: int, dims: Any, self: Tensor, value: Tensor) -> Any:
     if dims[1] is None:
         return fill(self, value), dims[0]
-    whole = expand_to(self, (size, *self._array.shape)) if dims[0] is None \
-        else movedim(self, dims[0], 0)
+    whole = batch_first(self, dims[0], size)
     values = reshape(value, (size, *(1,) * (whole._array.ndim - 1)))
     return copy(whole, values), 0
 

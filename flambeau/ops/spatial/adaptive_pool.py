@@ -11,7 +11,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.spatial.pool import INNER, NETWORK, PART, add_at, flat_images, leading, taking
+from flambeau.ops.spatial.pool import INNER, NETWORK, PART, add_at, flat_images, taking
 from flambeau.ops.spatial.pooling_checks import (
     adaptive_sizes,
     check_not_empty,
@@ -19,6 +19,7 @@ from flambeau.ops.spatial.pooling_checks import (
     single,
     sizes_or_own,
 )
+from flambeau.ops.view.shape import leading
 
 
 def _declare_adaptive_avg_pool(n: int) -> Any:

@@ -24,7 +24,7 @@ from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.ops.view.shape import batch_first, movedim
 
 # ---- the three bilinear ops ----------------------------------------------------------------------
 
@@ -65,9 +65,7 @@ def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
     """Batched tensors with the batch joined to the channels (dimension 1), for groups."""
     joined = []
     for tensor, dim in zip(tensors, dims):
-        t = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
-            else movedim(tensor, dim, 0)
-        t = movedim(t, 0, 1)
+        t = movedim(batch_first(tensor, dim, size), 0, 1)
         shape = t._array.shape
         joined.append(reshape(t, (shape[0], size * shape[2], *shape[3:])))
     return joined
@@ -75,8 +73,7 @@ def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
 
 def _joined(size: int, tensor: Tensor, dim: Any) -> Tensor:
     """The batch joined to dimension 0."""
-    t = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
-        else movedim(tensor, dim, 0)
+    t = batch_first(tensor, dim, size)
     shape = t._array.shape
     return reshape(t, (size * shape[1], *shape[2:]))
 
@@ -94,9 +91,7 @@ def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bi
         return _parted(size, convolution(flat, weight, bias, *geometry), 0), 0
     (x,) = _grouped(size, dims, input)
     w = _joined(size, weight, dims[1])
-    b = None if bias is None else reshape(
-        expand_to(bias, (size, *bias._array.shape)) if dims[2] is None
-        else movedim(bias, dims[2], 0), (-1,))
+    b = None if bias is None else reshape(batch_first(bias, dims[2], size), (-1,))
     result = convolution(x, w, b, *geometry[:-1], geometry[-1] * size)
     return _parted(size, result, 1), 1
 

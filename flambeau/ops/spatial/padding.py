@@ -12,7 +12,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
-from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.ops.view.shape import batch_first, movedim
 
 NETWORK = "nn.functional"
 
@@ -180,8 +180,7 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
 
     def fronted(size: int, dims: Any, *tensors_and_pad: Any) -> Any:
         *tensors, pad = tensors_and_pad
-        moved = [expand_to(t, (size, *t._array.shape)) if d is None
-                 else movedim(t, d, 0) for t, d in zip(tensors, dims)]
+        moved = [batch_first(t, d, size) for t, d in zip(tensors, dims)]
         return (forward if len(moved) == 1 else backward).op.call(*moved, pad), 0
 
     refused: Any = (title, "bUW8") if mode != "circular" else ()

@@ -16,8 +16,8 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import convolution as columns
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.spatial.pool import leading
 from flambeau.ops.spatial.resample import folded
+from flambeau.ops.view.shape import leading
 
 NETWORK = "nn.functional"
 

@@ -35,26 +35,11 @@ from flambeau.ops.spatial.pooling_checks import (
     strides,
     unpooled_size,
 )
-from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.ops.view.shape import leading
 
 NETWORK = "nn.functional"
 INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
 PART: dict[str, Any] = {"function": False, "method": False, "out": False, "kind": "linear"}
-
-
-def leading(call: Any) -> Any:
-    """The batching rule of ops whose tensors all take the batch as one more leading dimension;
-    `call()` gives what calls the op when the rule runs."""
-    def rule(size: int, dims: Any, *canonical: Any) -> Any:
-        tensors = []
-        for tensor, dim in zip(canonical, dims):
-            if tensor is not None:
-                tensor = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
-                    else movedim(tensor, dim, 0)
-            tensors.append(tensor)
-        found = call()(*tensors, *canonical[len(dims):])
-        return found, 0 if isinstance(found, Tensor) else [0] * len(found)
-    return rule
 
 
 # ---- taking from, and adding to, given places ----------------------------------------------------

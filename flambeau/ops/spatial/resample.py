@@ -16,7 +16,7 @@ from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.ops.view.shape import batch_first
 
 NETWORK = "nn.functional"
 
@@ -27,8 +27,7 @@ def folded(call: Any) -> Any:
         n = len(dims)
         tensors = []
         for tensor, dim in zip(canonical, dims):
-            t = expand_to(tensor, (size, *tensor._array.shape)) if dim is None \
-                else movedim(tensor, dim, 0)
+            t = batch_first(tensor, dim, size)
             shape = t._array.shape
             tensors.append(reshape(t, (size * shape[1], *shape[2:])))
         result = call()(*tensors, *canonical[n:])

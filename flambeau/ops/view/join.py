@@ -21,7 +21,15 @@ from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.inplace import becomes_view
 from flambeau.ops.pointwise.arithmetic import together
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand, movedim, select, squeeze, transpose, unsqueeze
+from flambeau.ops.view.shape import (
+    batch_first,
+    expand,
+    movedim,
+    select,
+    squeeze,
+    transpose,
+    unsqueeze,
+)
 from flambeau.ops.view.splitting import cut
 from flambeau.schema.errors import type_name as type_name_of
 
@@ -134,8 +142,7 @@ stack = op(
     method=False, overlap="index", out_cast=_CAST, vjp=lambda grad, tensors_shapes, dim: [
         select(grad, dim, i) for i in range(len(tensors_shapes))],
     batch=lambda size, dims, tensors, dim: (stack(
-        [expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
-         for t, d in zip(tensors, dims)], dim + 1), 0),
+        [batch_first(t, d, size) for t, d in zip(tensors, dims)], dim + 1), 0),
     doc="Tensors of one shape along a new dimension `dim`.")
 
 
@@ -266,8 +273,7 @@ def _blocks_back(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
 
 def _blocks_of_each(size: int, dims: Any, tensors: Any) -> Tensor:
     """The matrices of each example, between zeros."""
-    matrices = [expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
-                for t, d in zip(tensors, dims)]
+    matrices = [batch_first(t, d, size) for t, d in zip(tensors, dims)]
     matrices = [reshape(m, (size, *(1,) * (3 - m.ndim), *m._array.shape[1:])) for m in matrices]
     columns, before, bands = sum([m._array.shape[2] for m in matrices]), 0, []
     for m in matrices:

@@ -314,6 +314,16 @@ def batch_first(tensor: Tensor, at: int | None, size: int) -> Tensor:
     return tensor if at == 0 else movedim(tensor, at, 0)
 
 
+def leading(call: Any) -> Any:
+    """The batching rule of ops whose tensors all take the batch as one more leading dimension;
+    `call()` gives what calls the op when the rule runs."""
+    def rule(size: int, dims: Any, *canonical: Any) -> Any:
+        tensors = [t if t is None else batch_first(t, d, size) for t, d in zip(canonical, dims)]
+        found = call()(*tensors, *canonical[len(dims):])
+        return found, 0 if isinstance(found, Tensor) else [0] * len(found)
+    return rule
+
+
 def batch_as_rows(tensor: Tensor, at: int | None, size: int) -> Tensor:
     """The slices of `tensor` in front, each one as a row."""
     front = batch_first(tensor, at, size)

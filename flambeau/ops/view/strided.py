@@ -21,7 +21,7 @@ from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.copying import laid_out
-from flambeau.ops.view.shape import expand_to, movedim, sum_to_size
+from flambeau.ops.view.shape import batch_first, movedim, sum_to_size
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -135,8 +135,7 @@ by_memory = op(
 
 def _replaced_batched(size: int, dims: Any, self: Tensor, src: Tensor, window: Geometry,
                       own: Geometry) -> Any:
-    self, src = [expand_to(t, (size, *t._array.shape)) if d is None
-                 else movedim(t, d, 0) for t, d in zip((self, src), dims)]
+    self, src = [batch_first(t, d, size) for t, d in zip((self, src), dims)]
     step = extent(window, own)
     return replaced(self, src, _one_more(size, step, window), _one_more(size, step, own)), 0
 
