@@ -846,7 +846,7 @@ def _segment_reduce(
 
 def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 
-def _sparse_broadcast_to(input: Any, size: Any) -> Tensor:
+def _sparse_broadcast_to(input: Tensor, size: Any) -> Tensor:
     """The entries repeated along new dimensions in front, and along those of one element."""
 
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
@@ -2465,13 +2465,13 @@ def histogramdd(
 ) -> return_types.histogramdd:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
 
-def hsmm(mat1: Any, mat2: Tensor) -> Any:
+def hsmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
 def hsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 1."""
 
-def hspmm(mat1: Any, mat2: Tensor) -> Any:
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -3196,7 +3196,7 @@ def native_batch_norm(
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels (dimension 1), seen as (groups, rest), reordered as (rest, groups)."""
 
-def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, ...]:
     """Dropout and its mask: which elements were kept."""
 
 def native_group_norm(
@@ -3650,7 +3650,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
 
-def resize_as_sparse_(input: Tensor, the_template: Any) -> Tensor:
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -3945,7 +3945,7 @@ def slice_scatter(
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
     """`linalg.slogdet`."""
 
-def smm(input: Any, mat: Tensor) -> Tensor:
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
 
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -3962,9 +3962,9 @@ def sort(
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
 
 def sparse_bsc_tensor(
-    compressed_indices: Any = None,
-    plain_indices: Any = None,
-    values: Any = None,
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
     size: Any = None,
     *,
     dtype: Any = None,
@@ -3973,15 +3973,14 @@ def sparse_bsc_tensor(
     pin_memory: _bool = False,
     requires_grad: _bool = False,
     check_invariants: _bool | None = None,
-    **parts: Any
 ) -> Tensor:
     """A sparse tensor in the layout `torch.sparse_bsc`, of `ccol_indices`, `row_indices` and
     `values`: see `sparse_compressed_tensor`."""
 
 def sparse_bsr_tensor(
-    compressed_indices: Any = None,
-    plain_indices: Any = None,
-    values: Any = None,
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
     size: Any = None,
     *,
     dtype: Any = None,
@@ -3990,7 +3989,6 @@ def sparse_bsr_tensor(
     pin_memory: _bool = False,
     requires_grad: _bool = False,
     check_invariants: _bool | None = None,
-    **parts: Any
 ) -> Tensor:
     """A sparse tensor in the layout `torch.sparse_bsr`, of `crow_indices`, `col_indices` and
     `values`: see `sparse_compressed_tensor`."""
@@ -4012,8 +4010,8 @@ def sparse_compressed_tensor(
 
 def sparse_coo_tensor(
     indices: Any = None,
-    values: Any = None,
     size: Any = None,
+    values: Any = None,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -4026,9 +4024,9 @@ def sparse_coo_tensor(
     *dense)."""
 
 def sparse_csc_tensor(
-    compressed_indices: Any = None,
-    plain_indices: Any = None,
-    values: Any = None,
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
     size: Any = None,
     *,
     dtype: Any = None,
@@ -4037,15 +4035,14 @@ def sparse_csc_tensor(
     pin_memory: _bool = False,
     requires_grad: _bool = False,
     check_invariants: _bool | None = None,
-    **parts: Any
 ) -> Tensor:
     """A sparse tensor in the layout `torch.sparse_csc`, of `ccol_indices`, `row_indices` and
     `values`: see `sparse_compressed_tensor`."""
 
 def sparse_csr_tensor(
-    compressed_indices: Any = None,
-    plain_indices: Any = None,
-    values: Any = None,
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
     size: Any = None,
     *,
     dtype: Any = None,
@@ -4054,7 +4051,6 @@ def sparse_csr_tensor(
     pin_memory: _bool = False,
     requires_grad: _bool = False,
     check_invariants: _bool | None = None,
-    **parts: Any
 ) -> Tensor:
     """A sparse tensor in the layout `torch.sparse_csr`, of `crow_indices`, `col_indices` and
     `values`: see `sparse_compressed_tensor`."""
@@ -4110,7 +4106,15 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `squeeze` shows."""
 
-def sspaddmm(input: Tensor, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def sspaddmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:

@@ -1495,7 +1495,7 @@ class Methods:
         """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
     def slogdet(self) -> return_types.slogdet:
         """`linalg.slogdet`."""
-    def smm(self, mat: Tensor) -> Tensor:
+    def smm(self, mat2: Tensor) -> Tensor:
         """The product of a sparse and a dense matrix, as a sparse one."""
     def softmax(self, dim: _int, dtype: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
@@ -1533,7 +1533,7 @@ class Methods:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, dim: Any = None) -> Tensor:
         """`squeeze` in place; returns the tensor."""
-    def sspaddmm(self, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
     def std(
         self,
@@ -1632,7 +1632,6 @@ class Methods:
         """A nested tensor with `padding` where it has nothing; others have nothing to pad."""
     def to_sparse(
         self,
-        sparse_dim: _int | None = None,
         *,
         layout: Any = None,
         blocksize: Any = None,

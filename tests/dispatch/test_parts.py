@@ -8,6 +8,7 @@ from flambeau.autograd import gradcheck, gradgradcheck
 from flambeau.core.op import public, table
 from flambeau.dispatch.declaration import op
 from flambeau.func import jvp, vmap
+from flambeau.utils._python_dispatch import TorchDispatchMode
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,51 @@ def test_transforms_run_the_parts(halved_square):
     values, tangents = jvp(halved_square, (rows,), (flambeau.ones(2, 2),))
     assert values[0].equal(rows * rows / 2) and tangents[0].equal(rows)
     assert len(halved_square.calls) == before
+
+
+@pytest.fixture
+def shifted_square():
+    """x² + shift, of which users see the product and the sum; the kernel keeps 2 x."""
+    ran = []
+
+    def backward(grad, needs, doubled, shift):
+        ran.append(needs)
+        return grad * doubled
+    function = op("shifted_square(Tensor self, float shift) -> (Tensor result, Tensor doubled)",
+                  kernel=lambda self, shift: (self * self + shift, 2 * self), backward=backward,
+                  parts=lambda self, shift: (self * self + shift, None), unfolds=True, out=False,
+                  returns=tuple, differentiable=(True, False), function=False, method=False)
+    function.ran = ran
+    yield function
+    del table["shifted_square"]
+
+
+def test_a_kernel_gives_the_gradients_where_no_graph_of_them_is_wanted(shifted_square):
+    x = flambeau.tensor([1.0, 3.0], dtype=flambeau.float64, requires_grad=True)
+    y, doubled = shifted_square(x, 1.5)
+    assert y.tolist() == [2.5, 10.5] and not doubled.requires_grad
+    assert flambeau.autograd.grad(y.sum(), x)[0].tolist() == [2.0, 6.0]
+    assert shifted_square.ran == [[True]]
+    assert gradcheck(lambda x: shifted_square(x, 1.5)[0], (x,), check_forward_ad=True)
+    ran = len(shifted_square.ran)
+    assert gradgradcheck(lambda x: shifted_square(x, 1.5)[0], (x,))
+    assert len(shifted_square.ran) == ran
+
+
+def test_users_see_the_parts(shifted_square):
+    x = flambeau.tensor([1.0, 3.0], requires_grad=True)
+    node = shifted_square(x, 1.5)[0].grad_fn
+    assert node.name() == "AddBackward0"
+    assert node.next_functions[0][0].name() == "MulBackward0"
+    names = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            names.append(func.overloadpacket.__name__)
+            return func(*args, **(kwargs or {}))
+    with Log():
+        y = shifted_square(x, 1.5)[0]
+    assert names == ["mul", "add"] and y.requires_grad
 
 
 X = flambeau.arange(2.0 * 4 * 6 * 6).reshape(2, 4, 6, 6) / 7 % 3
