@@ -13,10 +13,10 @@ struct Core {
     PyObject *plain, *floating, *passive;             // sets of types
     PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
     PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
-    PyObject *gradient_edge, *replay_of, *coerce_general, *unpack_result;
+    PyObject *gradient_edge, *replay_of, *unpack_result;
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
     PyObject *package;                                 // where our own code lies: a directory
-    PyObject *basis;                                   // which has `explain`
+    PyObject *late_bound;                              // the module of what stands above core
     PyObject *output;                                  // the class of one output of several
     Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
     Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
@@ -98,23 +98,15 @@ struct Saved {
     uint64_t users;  // kept only if one of these edges is there
 };
 
-constexpr int MAX_SAVED = 12, MAX_ARGS = 24, MAX_SEEN = 8;
-
-// The types of the arguments of a call that has been found to fit a signature.
-struct Seen {
-    PyObject *names;
-    Py_ssize_t n;
-    PyTypeObject *types[MAX_SEEN];
-};
+constexpr int MAX_SAVED = 12, MAX_ARGS = 24;
 
 // A callable in place of a Python closure, which it keeps as `closure` and calls when in doubt.
 struct Callable {
     PyObject_HEAD
-    vectorcallfunc call, unguarded;
+    vectorcallfunc call;
     PyObject *dict, *weakrefs;
-    PyObject *closure, *kernel, *arguments, *op;
+    PyObject *closure, *kernel, *op;
     PyObject *returns;   // None, or of several results the list, the tuple or the named tuple
-    PyObject *function;  // of a method: the function whose twin it is, which errors number otherwise
     PyObject *plain_kernel, *defaults;  // pointwise: the kernel for these parameters; or null
     PyTypeObject *node;
     int tensors;       // how many tensor arguments; -1: a sequence of them
@@ -122,57 +114,20 @@ struct Callable {
     Saved saved[MAX_SAVED];
     uint32_t dtypes;   // a bit for each that the op takes as it is
     uint64_t results;  // of several results a bit for each that has a gradient
-    bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
-    uint32_t fits;     // a bit for each number of tensors that fits a signature
-    Seen *seen;        // the last two calls that fit, with other arguments than tensors
-    PyObject *fitting; // and all of them: tuples of names and types
+    bool differentiable, view, replay;
     // of a pointwise op that is declared by its schema; checked: the twin looks at bools (1), at
     // operands of mixed types (2);
     // raw: the kernel takes numbers; fixed: the result has the type of the first operand;
     // apart: a bit for each operand that is a condition
     bool pointwise, floating, wide, raw, fixed;
     int apart, checked;
-    bool operates;     // as an operator, it says NotImplemented for a TypeError
     struct Batching *batching;  // how it is batched, once that has been asked for
 };
 extern PyTypeObject CallableType, PlaceType;
 
-// A closure that is a callable itself has the same guard, which has been asked.
 inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
-    if (Py_TYPE(f->closure) == &CallableType)
-        return ((Callable *)f->closure)->unguarded(f->closure, args, nargsf, names);
     return PyObject_Vectorcall(f->closure, args, nargsf, names);
 }
-
-// A call has failed: raise what PyTorch would, if that is something else.
-PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);
-
-bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);  // false: an error
-
-// Are the arguments of types that were found to fit?
-inline bool fit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf), i = 0;
-    if (!names) {
-        while (i < n && Py_TYPE(args[i]) == core.tensor) i++;
-        if (i == n && n < 32 && f->fits >> n & 1) return true;
-    }
-    if (PyList_GET_SIZE(core.interceptors)) return true;
-    if (!f->seen || names != f->seen->names || n != f->seen->n) return false;
-    if (names) n += PyTuple_GET_SIZE(names);
-    i = 0;
-    while (i < n && Py_TYPE(args[i]) == f->seen->types[i]) i++;
-    return i == n;
-}
-
-template <vectorcallfunc inner>
-PyObject *guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    if (!fit((Callable *)self, args, nargsf, names) && !admit((Callable *)self, args, nargsf, names))
-        return nullptr;
-    PyObject *result = inner(self, args, nargsf, names);
-    return result ? result : explain((Callable *)self, args, nargsf, names);
-}
-
-PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 
 PyObject *make_tensor(PyObject *stolen_array);
 PyObject *as_array(PyObject *stolen);                        // a kernel's result as an array
@@ -202,11 +157,7 @@ PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject
 PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n);
 
 PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_canonical(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *read_numbers(PyObject *module, PyObject *const *args, Py_ssize_t n);
 

@@ -3,7 +3,7 @@
     python scripts/make_stubs.py            write them
     python scripts/make_stubs.py --check    fail if they are not what would be written
 
-The schemas of the declarations are the source, and the signatures of functions that have none. A
+The schemas of the declarations are the source. A
 function whose overloads differ in what they give, as those of `max` do, has a line for each. Type
 checkers read a stub in place of the module beside it; `core/methods.pyi` has no module: it declares
 the methods that ops give `Tensor`, which inherits them in the eyes of a checker.
@@ -30,11 +30,9 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
-from flambeau._call_guards import Method  # noqa: E402
 from flambeau._support.lazy_names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 from flambeau.dispatch.function import Function  # noqa: E402
-from flambeau.schema.recorded import signatures  # noqa: E402
 from flambeau.schema.signature import python_signature  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
@@ -248,8 +246,7 @@ LISTS_OF_TENSORS = "tuple[Tensor, ...] | list[Tensor]"
 
 def takes_tensors(function: Any, parameter: str) -> bool:
     """Is this parameter a list of tensors in every signature of PyTorch's?"""
-    found = [o.parameters for o in declared_overloads(function)] or [
-        s.parameters for s in signatures(getattr(function, "__name__", ""))]
+    found = [o.parameters for o in declared_overloads(function)]
     known = [p for own in found for p in own if p.name == parameter]
     return parameter != "out" and len(known) == len(found) > 0 and all(
         p.is_tensor and p.is_list and not p.nullable_items for p in known)
@@ -371,8 +368,6 @@ def methods_text() -> str:
     for name, value in sorted(vars(Tensor).items()):
         if name in own or name in UNDECLARED:
             continue
-        if isinstance(value, Method):
-            value = value.function
         if isinstance(value, property):
             kind = result_text(None, inspect.signature(value.fget).return_annotation)
             kind = "Tensor" if name == "mH" else kind

@@ -49,14 +49,13 @@ static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject 
     if (factor.get() == one) return incref(grad);
     static PyObject *less = PyLong_FromLong(-1);
     if (factor.get() == zero || factor.get() == less) return nullptr;  // the closure has shorter ways
-    Ref chain(PyObject_GetAttr(f->arguments, PyTuple_GET_ITEM(place, 2)));
+    Ref chain(PyObject_GetAttr(core.late_bound, PyTuple_GET_ITEM(place, 2)));
     PyObject *factors[2] = {grad, factor.get()};
     return chain ? PyObject_Vectorcall(chain.get(), factors, 2, nullptr) : nullptr;
 }
 
 // `kernel` holds for each input its rule, the places of that rule's parameters among the saved
-// values, and the name of the op that takes the gradient and what the rule gives, or None;
-// `arguments` is `basis`.
+// values, and the name of the op that takes the gradient and what the rule gives, or None.
 PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     if (PyVectorcall_NARGS(nargsf) != 2 || names || !PyObject_TypeCheck(args[0], core.node))

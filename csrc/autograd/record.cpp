@@ -136,7 +136,7 @@ static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edge
             return is_tensor(value) ? dtype_object(slot(value, core.array)) : incref(Py_None);
         case Saved::GEOMETRY: {
             static PyObject *name = PyUnicode_InternFromString("geometry");
-            return PyObject_CallMethodOneArg(core.basis, name, value);
+            return PyObject_CallMethodOneArg(core.late_bound, name, value);
         }
         default: return incref(value);
     }

@@ -18,10 +18,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->closure);
     Py_VISIT(f->kernel);
     Py_VISIT(f->plain_kernel);
-    Py_VISIT(f->arguments);
     Py_VISIT(f->op);
-    Py_VISIT(f->function);
-    Py_VISIT(f->fitting);
     Py_VISIT(f->node);
     return 0;
 }
@@ -29,8 +26,6 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
 static int clear(PyObject *self) {
     Callable *f = (Callable *)self;
     Py_CLEAR(f->dict);
-    Py_CLEAR(f->function);
-    Py_CLEAR(f->fitting);
     return 0;
 }
 
@@ -39,21 +34,15 @@ static void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (f->weakrefs) PyObject_ClearWeakRefs(self);
     clear(self);
-    for (int i = 0; f->seen && i < 2; i++) Py_XDECREF(f->seen[i].names);
-    PyMem_Free(f->seen);
     free_batching(f->batching);
-    Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->arguments), Py_XDECREF(f->op);
+    Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->op);
     Py_XDECREF(f->returns), Py_XDECREF(f->plain_kernel), Py_XDECREF(f->defaults);
     Py_XDECREF((PyObject *)f->node);
     PyObject_GC_Del(self);
 }
 
-// On the class, a method is the function: `Tensor.add is flambeau.add`, if both take the same.
 static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
-    PyObject *function = ((Callable *)self)->function, *dict = ((Callable *)self)->dict;
-    if (object && object != Py_None) return PyMethod_New(self, object);
-    bool own = dict && PyDict_GetItemString(dict, "takes_more") != nullptr;
-    return incref(function && !own ? function : self);
+    return is_none(object) ? incref(self) : PyMethod_New(self, object);
 }
 
 static PyObject *attribute(PyObject *self, const char *name) {
@@ -106,170 +95,52 @@ static int read_plan(Callable *f, PyObject *plan) {
     return 0;
 }
 
-PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    return fall_back((Callable *)self, args, nargsf, names);
-}
-
 static const struct {
     const char *name;
-    vectorcallfunc call, unguarded;
-} kinds[] = {{"elementwise", call_elementwise, call_elementwise},
-             {"general", guarded<call_general>, call_general},
-             {"composite", guarded<call_composite>, call_composite},
-             {"creation", guarded<call_creation>, call_creation},
-             {"reshape", guarded<call_reshape>, call_reshape},
-             {"cat", guarded<call_cat>, call_cat},
-             {"closure", guarded<call_closure>, call_closure},
-             {"canonical", call_general, call_general},
-             {"apply", call_apply, call_apply}};
+    vectorcallfunc call;
+} kinds[] = {{"elementwise", call_elementwise}, {"canonical", call_canonical}, {"apply", call_apply}};
 
-// make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
-//      view, replay, numbers, class of several results, which of those have gradients,
+// make(kind, closure, kernel, op, node class, tensors, plan, dtypes, differentiable, view, replay,
+//      class of several results, which of those have gradients,
 //      floating, wide, checked, apart, raw, fixed, kernel for the default parameters, these)
 static PyObject *make(PyObject *, PyObject *args) {
     const char *kind;
-    PyObject *closure, *kernel, *arguments, *op, *node, *plan, *returns = Py_None;
+    PyObject *closure, *kernel, *op, *node, *plan, *returns = Py_None;
     PyObject *plain_kernel = Py_None, *defaults = nullptr;
-    int tensors, differentiable, view, replay, numbers, floating = 0, wide = 0, checked = 0, apart = 0, raw = 0, fixed = 0;
+    int tensors, differentiable, view, replay, floating = 0, wide = 0, checked = 0, apart = 0, raw = 0,
+                                               fixed = 0;
     unsigned int dtypes;
     unsigned long long results = ~0ULL;
-    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ipppp|OKppiippOO!", &kind, &closure, &kernel, &arguments, &op, &node,
-                          &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay,
-                          &numbers, &returns, &results, &floating, &wide, &checked, &apart, &raw, &fixed,
-                          &plain_kernel, &PyTuple_Type, &defaults))
+    if (!PyArg_ParseTuple(args, "sOOOOiO!Ippp|OKppiippOO!", &kind, &closure, &kernel, &op, &node, &tensors,
+                          &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay, &returns,
+                          &results, &floating, &wide, &checked, &apart, &raw, &fixed, &plain_kernel,
+                          &PyTuple_Type, &defaults))
         return nullptr;
     if (returns != Py_None &&
         !(PyType_Check(returns) && (PyType_IsSubtype((PyTypeObject *)returns, &PyTuple_Type) ||
                                     returns == (PyObject *)&PyList_Type)))
         return PyErr_Format(PyExc_TypeError, "several results are a list or a tuple");
-    vectorcallfunc call = nullptr, unguarded = nullptr;
+    vectorcallfunc call = nullptr;
     for (auto &k : kinds)
-        if (!std::strcmp(kind, k.name)) call = k.call, unguarded = k.unguarded;
-    if (!call || (unguarded == call_reshape && Py_TYPE(kernel) != &CallableType) ||
-        (call == call_apply && !PyTuple_Check(kernel)) || (call == call_elementwise && !defaults))
+        if (!std::strcmp(kind, k.name)) call = k.call;
+    if (!call || (call == call_apply && !PyTuple_Check(kernel)) || (call == call_elementwise && !defaults))
         return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
-    f->call = call, f->unguarded = unguarded;
-    f->dict = f->weakrefs = f->function = f->fitting = nullptr;
-    f->seen = nullptr, f->fits = 0, f->batching = nullptr;
+    f->call = call, f->dict = f->weakrefs = nullptr, f->batching = nullptr;
     f->pointwise = call == call_elementwise, f->floating = floating, f->wide = wide;
     f->checked = checked, f->apart = apart, f->raw = raw, f->fixed = fixed;
     f->plain_kernel = plain_kernel == Py_None ? nullptr : incref(plain_kernel);
     f->defaults = defaults ? incref(defaults) : nullptr;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
-    f->arguments = incref(arguments), f->returns = incref(returns), f->results = results;
+    f->returns = incref(returns), f->results = results;
     f->node = (PyTypeObject *)incref(node);
     f->tensors = tensors, f->dtypes = dtypes;
-    f->numbers = numbers && Py_TYPE(kernel) == &KernelType;  // which also takes a number itself
-    f->differentiable = differentiable, f->view = view, f->replay = replay, f->operates = false;
+    f->differentiable = differentiable, f->view = view, f->replay = replay;
     int failed = read_plan(f, plan);
     PyObject_GC_Track((PyObject *)f);
     if (failed) Py_CLEAR(f);
     return (PyObject *)f;
-}
-
-// method(function, operates): its twin, a method of the class; of other callables, themselves.
-static PyObject *method(PyObject *, PyObject *args) {
-    PyObject *function;
-    int operates;
-    if (!PyArg_ParseTuple(args, "Op", &function, &operates)) return nullptr;
-    Callable *f = (Callable *)function;
-    if (Py_TYPE(function) != &CallableType || f->function) return incref(function);
-    Callable *m = PyObject_GC_New(Callable, &CallableType);
-    if (!m) return nullptr;
-    size_t start = offsetof(Callable, call);
-    std::memcpy((char *)m + start, (char *)f + start, sizeof(Callable) - start);
-    m->function = incref(function), m->operates = operates;
-    m->weakrefs = m->fitting = nullptr, m->seen = nullptr, m->fits = 0, m->batching = nullptr;
-    Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
-    Py_XINCREF(m->plain_kernel), Py_XINCREF(m->defaults);
-    Py_XINCREF(m->arguments), Py_XINCREF(m->returns), Py_XINCREF((PyObject *)m->node);
-    PyObject_GC_Track((PyObject *)m);
-    return (PyObject *)m;
-}
-
-// `basis.name(op, args, kwargs, bound, ...)`, where all is put into words.
-static PyObject *ask(const char *name, Callable *f, PyObject *const *args, size_t nargsf,
-                     PyObject *names, PyObject *error) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    Ref hook(PyObject_GetAttrString(core.basis, name));
-    Ref positional(PyTuple_New(n)), named(PyDict_New());
-    if (!hook || !positional || !named) return nullptr;
-    for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(positional.get(), i, incref(args[i]));
-    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
-        if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i), args[n + i]) < 0) return nullptr;
-    return PyObject_CallFunctionObjArgs(hook.get(), f->op, positional.get(), named.get(),
-                                        f->function ? Py_True : Py_False, error, nullptr);
-}
-
-// Note a call as the last; its types live as long as `fitting`, which has them.
-static int remember(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    Py_ssize_t all = n + (names ? PyTuple_GET_SIZE(names) : 0), tensors = 0;
-    while (!names && tensors < n && Py_TYPE(args[tensors]) == core.tensor) tensors++;
-    if (!names && tensors == n && n < 32) f->fits |= 1u << n;
-    if (tensors == all || all > MAX_SEEN) return 0;
-    if (!f->seen) f->seen = (Seen *)PyMem_Calloc(2, sizeof(Seen));
-    if (!f->seen) return PyErr_NoMemory(), -1;
-    Py_XDECREF(f->seen[1].names);
-    f->seen[1] = f->seen[0];
-    f->seen[0].n = n;
-    Py_XINCREF(f->seen[0].names = names);
-    for (Py_ssize_t i = 0; i < all; i++) f->seen[0].types[i] = Py_TYPE(args[i]);
-    return 0;
-}
-
-bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf), all = n + (names ? PyTuple_GET_SIZE(names) : 0);
-    if (f->operates) return true;
-    if (f->seen && f->seen[1].n == n && f->seen[1].names == names) {
-        Py_ssize_t i = 0;
-        while (i < all && Py_TYPE(args[i]) == f->seen[1].types[i]) i++;
-        if (i == all) {
-            std::swap(f->seen[0], f->seen[1]);
-            return true;
-        }
-    }
-    Ref key(PyTuple_New(all + 1));
-    if (!key) return false;
-    PyTuple_SET_ITEM(key.get(), 0, incref(names ? names : Py_None));
-    for (Py_ssize_t i = 0; i < all; i++)
-        PyTuple_SET_ITEM(key.get(), i + 1, incref((PyObject *)Py_TYPE(args[i])));
-    if (!f->fitting && !(f->fitting = PySet_New(nullptr))) return false;
-    int known = PySet_Contains(f->fitting, key.get());
-    if (known == 0) {
-        Ref fits(ask("admit", f, args, nargsf, names, nullptr));
-        if (!fits) return false;
-        if (fits.get() == Py_False) return true;  // for this once
-        if (fits.get() != Py_True) {
-            PyErr_SetObject((PyObject *)Py_TYPE(fits.get()), fits.get());
-            return false;
-        }
-        known = PySet_Add(f->fitting, key.get()) == 0 ? 1 : -1;
-    }
-    return known > 0 && remember(f, args, n, names) == 0;
-}
-
-// What to return in place of an error.
-PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace) PyException_SetTraceback(value, trace);
-    Ref better(ask("explain", f, args, nargsf, names, value));
-    if (better.get() == Py_None) {
-        PyErr_Restore(type, value, trace);
-    } else {
-        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-        if (!better) return nullptr;
-        if (PyTuple_Check(better.get())) return incref(PyTuple_GET_ITEM(better.get(), 0));
-        PyException_SetCause(better.get(), nullptr);  // `from None`
-        PyErr_SetObject((PyObject *)Py_TYPE(better.get()), better.get());
-    }
-    if (!f->operates || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
-    PyErr_Clear();
-    return incref(Py_NotImplemented);
 }
 
 static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
@@ -296,8 +167,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
                   {"inference", &core.inference}, {"unpack_result", &core.unpack_result},
-                  {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general},
-                  {"package", &core.package}, {"basis", &core.basis},
+                  {"replay_of", &core.replay_of},
+                  {"package", &core.package}, {"late_bound", &core.late_bound},
                   {"Output", &core.output}};
     for (auto &w : wanted) {
         PyObject *found = PyDict_GetItemString(objects, w.name);
@@ -328,7 +199,6 @@ static PyObject *bind(PyObject *, PyObject *objects) {
 
 static PyMethodDef module_methods[] = {{"fast_make", make, METH_VARARGS, nullptr},
                                        {"fast_bind", bind, METH_O, nullptr},
-                                       {"fast_method", method, METH_VARARGS, nullptr},
                                        {"read_numbers", (PyCFunction)(void (*)())read_numbers,
                                         METH_FASTCALL, nullptr},
                                        {nullptr, nullptr, 0, nullptr}};

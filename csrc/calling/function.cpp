@@ -407,7 +407,7 @@ static PyObject *reworded(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     PyErr_NormalizeException(&type, &value, &trace);
     if (trace) PyException_SetTraceback(value, trace);
     Ref all(tuple_of(args, n + (names ? PyTuple_GET_SIZE(names) : 0)));
-    Ref hook(PyObject_GetAttrString(core.basis, "too_large"));
+    Ref hook(PyObject_GetAttrString(core.late_bound, "too_large"));
     Ref better(all && hook ? PyObject_CallFunctionObjArgs(hook.get(), all.get(), value, nullptr) : nullptr);
     if (!better || better.get() != Py_None) {
         Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);

@@ -167,57 +167,15 @@ PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
     return nullptr;
 }
 
-static PyObject *coerce(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names,
-                        PyObject *canonical) {
-    Ref positional(PyTuple_New(n)), named(PyDict_New());
-    if (!positional || !named) return nullptr;
-    for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(positional.get(), i, incref(args[i]));
-    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
-        if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i), args[n + i]) < 0) return nullptr;
-    return PyObject_CallFunctionObjArgs(core.coerce_general, f->op, positional.get(), named.get(),
-                                        canonical, nullptr);
-}
-
-PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+PyObject *call_canonical(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (watched() || (names && f->arguments == Py_None)) {
-        PyObject *result = names || f->arguments != Py_None ? nullptr : call_in_levels(f, args, n);
+    if (watched() || names) {
+        PyObject *result = names ? nullptr : call_in_levels(f, args, n);
         return result || PyErr_Occurred() ? result : fall_back(f, args, nargsf, names);
     }
-    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
-        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "out"))
-            return fall_back(f, args, nargsf, names);
-    Ref canonical;
-    if (f->arguments == Py_None) {
-        canonical.take(PyTuple_New(n));
-        for (Py_ssize_t i = 0; canonical && i < n; i++)
-            PyTuple_SET_ITEM(canonical.get(), i, incref(args[i]));
-    } else {
-        canonical.take(PyObject_Vectorcall(f->arguments, args, nargsf, names));
-        if (!canonical && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
-                           PyErr_ExceptionMatches(PyExc_TypeError))) {
-            PyErr_Clear();  // does an argument override functions? the closure asks
-            return fall_back(f, args, nargsf, names);
-        }
-    }
-    if (!canonical) return nullptr;
-    if (!PyTuple_CheckExact(canonical.get())) return fall_back(f, args, nargsf, names);
-    PyObject **items = &PyTuple_GET_ITEM(canonical.get(), 0);
-    Py_ssize_t count = PyTuple_GET_SIZE(canonical.get());
-    if (!fits(f, items, count)) return fall_back(f, args, nargsf, names);
-    PyObject *given = run(f, items, count);
-    if (given) return finish(f, items, count, given);
-    if (!PyErr_Occurred()) return coerce(f, args, n, names, canonical.get());
-    if (!PyErr_ExceptionMatches(moving::Misfit) || f->arguments != Py_None) return nullptr;
-    PyErr_Clear();  // not the common case: the closure's kernel knows it, or what is wrong
-    return fall_back(f, args, nargsf, names);
-}
-
-PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    Callable *f = (Callable *)self;
-    bool plain = !intercepted();
-    return PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
+    PyObject *result = call_plain(f, args, n);
+    return result || PyErr_Occurred() ? result : fall_back(f, args, nargsf, names);
 }
 
 bool are_passive(PyObject *const *values, Py_ssize_t n, bool slices, int depth) {
@@ -233,19 +191,6 @@ bool are_passive(PyObject *const *values, Py_ssize_t n, bool slices, int depth) 
             return false;
     }
     return true;
-}
-
-PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    Callable *f = (Callable *)self;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
-    bool plain = all_passive(args, n);
-    PyObject *result = PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
-    if (result || !plain) return result;
-    bool respelled = names && PyErr_ExceptionMatches(PyExc_TypeError);
-    bool no_tensor = n && Py_TYPE(args[0]) != core.tensor && PyErr_ExceptionMatches(PyExc_AttributeError);
-    if (!respelled && !no_tensor) return nullptr;
-    PyErr_Clear();  // other names of arguments? a first argument that is no tensor? the closure asks
-    return PyObject_Vectorcall(f->closure, args, nargsf, names);
 }
 
 }  // namespace fast

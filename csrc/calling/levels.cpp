@@ -522,7 +522,7 @@ static PyObject *call_batched(PyObject *level, Callable *f, PyObject *const *can
 
 PyObject *call_in_levels(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
     Ref stack(only_deriving());
-    if (!stack || (f->unguarded != call_general && !f->pointwise)) return nullptr;
+    if (!stack || (f->call != call_canonical && !f->pointwise)) return nullptr;
     Py_ssize_t first = f->tensors < 0 ? 1 : f->tensors;
     if (n < first) return nullptr;
     for (Py_ssize_t i = 0; f->tensors >= 0 && i < first; i++)

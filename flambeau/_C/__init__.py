@@ -24,7 +24,8 @@ from flambeau.autograd.saved_hooks import SavedTensor, disabled
 from flambeau.core import engine, modes
 from flambeau.core.engine import current_pass
 from flambeau.core.graph import AccumulateGrad, Node, accumulator_of
-from flambeau.core.op import edges_of, public
+from flambeau.core.op import public
+from flambeau.core.recording import edges_of
 from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (
     _disabled_torch_function as _disabled_torch_function_impl,

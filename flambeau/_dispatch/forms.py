@@ -19,7 +19,8 @@ from flambeau._ops import OpOverload, aten
 from flambeau.autograd.graph import running_node
 from flambeau.core import devices, engine
 from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.op import Op, parameters
+from flambeau.core.formulas import parameters
+from flambeau.core.op import Op
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.schema.function_schema import FunctionSchema
@@ -227,12 +228,7 @@ class _WholeForm(Form):
 @cache
 def _takes_canonical(op: Op) -> bool:
     """Can users pass the canonical arguments of this op, in their order?"""
-    if op.kind in ("pointwise", "composite"):
-        return True
-    taken = _signature(op.arguments).parameters.values()
-    return all(p.kind is p.POSITIONAL_OR_KEYWORD for p in taken) and \
-        [_other_name(p.name) if p.name == "input" else p.name for p in taken] == [
-            *op.tensors, *op.params]
+    return op.kind in ("pointwise", "composite")
 
 
 @cache

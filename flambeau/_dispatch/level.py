@@ -30,15 +30,8 @@ from flambeau.core.graph import (
     unpack,
 )
 from flambeau.core.modes import Level, grad_enabled, grad_mode
-from flambeau.core.op import (
-    Op,
-    class_name,
-    edges_of,
-    make_view,
-    record,
-    replay_of,
-    watch,
-)
+from flambeau.core.op import Op, class_name
+from flambeau.core.recording import edges_of, make_view, record, replay_of, watch
 from flambeau.core.tensor import LOOKUP, Tensor, alias, gradient_edge, plain, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.ops.inplace import _stand_in, save_anew

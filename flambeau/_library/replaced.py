@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau.core import modes
-from flambeau.core import op as core_op
+from flambeau.core.call import ANY, make_call
 from flambeau.core.tensor import wrap
 
 
@@ -44,5 +44,5 @@ def _with_kernel(op: Any, fn: Callable[..., Any]) -> Any:
         made.direct = fn
         return made
     made.kernel = kernel
-    made.direct = core_op.make_general(made, (), core_op.ANY, None)
+    made.direct = make_call(made, (), ANY)
     return made

@@ -16,7 +16,7 @@ from flambeau.autograd.graph import running_node
 from flambeau.core import engine
 from flambeau.core.backward_errors import described
 from flambeau.core.graph import Node
-from flambeau.core.op import node_watchers
+from flambeau.core.recording import node_watchers
 from flambeau.core.tensor import plain
 from flambeau.schema.errors import type_name
 

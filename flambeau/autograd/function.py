@@ -20,7 +20,7 @@ from flambeau.core.backward_errors import freed
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, Output, next_order, output_edges, packers, save_input, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
-from flambeau.core.op import node_watchers, watch
+from flambeau.core.recording import node_watchers, watch
 from flambeau.core.tensor import (
     LEAF,
     LOOKUP,

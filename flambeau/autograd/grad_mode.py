@@ -20,7 +20,7 @@ from flambeau.core.modes import (
     is_inference_mode_enabled,
     levels,
 )
-from flambeau.core.op import replay_of
+from flambeau.core.recording import replay_of
 from flambeau.core.tensor import LOOKUP
 from flambeau.schema.errors import type_name
 

@@ -32,8 +32,7 @@ from flambeau.autograd.profiler_util import (
     FunctionEventAvg,
     MemRecordsAcc,
 )
-from flambeau.core import engine
-from flambeau.core import op as core_op
+from flambeau.core import engine, recording
 from flambeau.core.modes import Level
 from flambeau.core.tensor import Tensor
 
@@ -81,7 +80,7 @@ class Recorder(Level):
         anomaly = vars(engine.anomaly)
         return (*super()._changes(), (anomaly, "enabled", True), (anomaly, "run", self._run_node),
                 (vars(engine), "accumulate_into", self._run_leaf),
-                (core_op.node_watchers, self._see_node), (recorders, self))
+                (recording.node_watchers, self._see_node), (recorders, self))
 
     def stop(self) -> None:
         if self not in recorders:                   # has been stopped
@@ -197,7 +196,9 @@ def op_name(op: Any) -> str:
     name = ATEN_NAMES.get(op.name)
     if name is None:
         name, base = op.name, op.functional or op
-        if name[0] == "_" or (base.namespace is None and not hasattr(Tensor, op.name)):
+        declared = base.declaration
+        inner = declared is not None and not (declared.function or declared.method)
+        if name[0] == "_" or (inner and not hasattr(Tensor, op.name)):
             node = getattr(base, "Backward", None)
             words = re.sub(r"Backward\d+$", "", name if node is None else node.__name__)
             name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", words).lower() + "_" * op.inplace

@@ -26,8 +26,8 @@ import numpy as np
 from flambeau import return_types
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.formulas import parameters
 from flambeau.core.graph import Node, unpack
-from flambeau.core.op import parameters
 from flambeau.core.tensor import Tensor
 
 SIZES = re.compile(r"(\w+)_sym_(?:(sizes)(_opt)?|(numel)|argsize_(minus_)?(\d+))")

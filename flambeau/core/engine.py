@@ -34,7 +34,7 @@ from flambeau.core import late_bound
 from flambeau.core.backward_errors import freed
 from flambeau.core.graph import Node, Output, next_order, takes_no_gradient
 from flambeau.core.hooks import check_replacement, run_posthooks, run_prehooks, run_tensor_hooks
-from flambeau.core.modes import grad_layouts, grad_mode, interceptors, levels
+from flambeau.core.modes import grad_layouts, grad_mode, interceptors, takes_ops
 from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain, tensor_types, wrap
@@ -386,7 +386,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
         elif type(grad) in own_rules:
             unshared = getrefcount(grad) <= stolen
             leaf._grad = late_bound.first_gradient(grad, unshared, create_graph)
-        elif create_graph or (levels.get() and type(grad) in plain):    # those see ops only
+        elif create_graph or (type(grad) in plain and takes_ops()):    # those see ops only
             leaf._grad = late_bound.copy(late_bound.empty_like(leaf, dtype=grad.dtype), grad)
         else:
             leaf._grad = late_bound.copy_like(grad, leaf)
@@ -397,7 +397,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
         return
     if old._array.dtype != grad._array.dtype:
         grad = late_bound.cast(grad, old._array.dtype)
-    if levels.get():
+    if takes_ops():
         old.add_(grad)
     else:
         kernels_add(old._array, grad._array, old._array)

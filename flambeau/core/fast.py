@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any
 
-from flambeau._call_guards import guarded
 from flambeau._support.source_locations import PACKAGE, native
 from flambeau.core import devices, late_bound
 from flambeau.core.dtypes import FLOATING, _Defaults
@@ -41,7 +40,7 @@ def bind(**objects: Any) -> None:
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
-            "defaults": _Defaults, "device": devices._default, "basis": late_bound,
+            "defaults": _Defaults, "device": devices._default, "late_bound": late_bound,
             "cpu": devices.cpu, "Output": Output, "package": PACKAGE, "inference": inference,
             **objects})
 
@@ -61,21 +60,17 @@ def _of_pointwise(op: Any, kind: str) -> tuple[Any, ...]:
     return (op.floating, op.wide, checked, apart, op.raw, op.fixed, op.usual, op.defaults)
 
 
-def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments: Any = None) -> Any:
-    """`closure`, or the C callable of this kind that stands in front of it."""
-    declared, inner = op.functional or op, kind in ("canonical", "elementwise", "apply")
-    plainly = kind not in ("canonical", "elementwise") and (declared.returns is not None
-                                       or declared.differentiable is not True)
-    if native is None or (plainly and inner):
-        return closure if inner else guarded(closure, op)
-    users = getattr(declared, "users", ())
+def callable_of(kind: str, op: Any, closure: Any, kernel: Any) -> Any:
+    """`closure`, or the C callable of this kind that stands in front of it: "canonical" and
+    "elementwise" call a kernel, "apply" runs the rules of a node."""
+    if native is None or (kind == "apply" and (op.returns is not None
+                                               or op.differentiable is not True)):
+        return closure
     plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
-                  for (what, where), who in zip(getattr(declared, "plan", ()), users)])
-    dtypes = native_dtypes(declared)
+                  for (what, where), who in zip(op.plan, op.users)])
     found = native.fast_make(
-        "closure" if plainly else kind, closure, kernel, arguments, op,
-        getattr(declared, "Backward", Node), -1 if declared.variadic else len(declared.tensors),
-        plan, dtypes, declared.is_differentiable, bool(declared.view) and len(op.tensors) == 1,
-        declared.view == "replay", bool(getattr(declared, "numbers", "")), declared.returns,
-        _differentiable_results(declared), *_of_pointwise(declared, kind))
+        kind, closure, kernel, op, getattr(op, "Backward", Node),
+        -1 if op.variadic else len(op.tensors), plan, native_dtypes(op), op.is_differentiable,
+        bool(op.view) and len(op.tensors) == 1, op.view == "replay", op.returns,
+        _differentiable_results(op), *_of_pointwise(op, kind))
     return update_wrapper(found, closure)

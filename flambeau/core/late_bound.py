@@ -63,13 +63,10 @@ default_torch_function: Annotated[Callable[..., Any], "transforms.function_modes
 handle_torch_function: Annotated[Callable[..., Any], "transforms.function_modes"]
 has_meta: Annotated[Callable[[Sequence[Any]], bool], "transforms.meta"]
 on_meta: Annotated[Callable[["Op", tuple[Any, ...]], Any], "transforms.meta"]
-make_inplace: Annotated[Callable[["Op"], Any], "ops.inplace"]
+make_inplace: Annotated[Callable[["Op"], "Op"], "ops.inplace"]
 store: Annotated[Callable[..., Any], "ops.coercion"]
 coerce_general: Annotated[Callable[..., Any], "ops.coercion"]
-respelled: Annotated[Callable[..., Any], "ops.coercion"]
-admit: Annotated[Callable[..., Any], "ops.misfit"]
-explain: Annotated[Callable[..., Any], "ops.misfit"]
-too_large: Annotated[Callable[..., Exception | None], "ops.misfit"]
+too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]
 
 # ---- autograd ------------------------------------------------------------------------------------
 

@@ -55,8 +55,7 @@ class Level(Scope):
 def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
     """A call with users' arguments while some thread has a level: function modes and subclasses
     that override come first, then the levels of this thread, innermost first."""
-    from flambeau.core import op as op_module
-    from flambeau.core import overrides
+    from flambeau.core import late_bound, overrides
     kwargs = kwargs or {}
     modes = function_modes.get()
     if modes:
@@ -80,16 +79,15 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
             op.kind == "creation" or (lv is stack[-1] and lv.takes(op))))), None)
         result = op.direct(*args, **kwargs) if observer is None else observer.composite(
             op, op.direct, args, kwargs)
-        return result if out is None else op_module.into(out, op, result, args)
+        return result if out is None else late_bound.store(out, op, result, args)
     if bound:
         result = intercept_canonical(op, args)
-        return result if out is None else op_module.into(out, op, result, args)
+        return result if out is None else late_bound.store(out, op, result, args)
     if "out" in kwargs:
         out = kwargs.pop("out")
         result = intercept(op, args, kwargs)
-        return result if out is None else op_module.into(out, op, result, args)
-    bound, canonical = op.bound(args, kwargs)
-    return intercept_canonical(replaced.get(bound, bound) if replaced else bound, canonical)
+        return result if out is None else late_bound.store(out, op, result, args)
+    return intercept_canonical(op, args)
 
 
 def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
@@ -102,6 +100,12 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
             op.unfolds and not (top.observes or top.makes))):
         return op.parts(*canonical)
     return within(levels, stack[:-1], top, op, canonical)
+
+
+def takes_ops() -> bool:
+    """Does a level of this thread take ops over, and does not only look on? Then nothing may be
+    computed but by ops."""
+    return any(not level.observes for level in levels.get())
 
 
 # ---- grad mode ----------------------------------------------------------------------------------

@@ -23,8 +23,10 @@ from typing import Any
 
 from flambeau import return_types
 from flambeau.core import fast, late_bound
+from flambeau.core.call import ANY, make_call
+from flambeau.core.formulas import plan_saving
 from flambeau.core.modes import interceptors
-from flambeau.core.op import ANY, Op, class_name, make_general, plan_saving, public, table
+from flambeau.core.op import Op, class_name, public, table
 from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.canonical import role_of
 from flambeau.dispatch.function import (
@@ -222,8 +224,6 @@ class Declaration:
                                   [p.kind for p in op.schema.parameters] != kinds))
         return same[0]
 
-    # ---- the ops ---------------------------------------------------------------------------------
-
     @cached_property
     def ops(self) -> tuple[Op, ...]:
         """One for each schema, in order of declaration: their nodes are numbered so."""
@@ -234,7 +234,7 @@ class Declaration:
     def inplace_ops(self) -> tuple[Op, ...]:
         """Of each op the one that writes its result into the first tensor; those of joined
         declarations too."""
-        made = [late_bound.make_inplace(op).op for d in (self, *self.joined) for op in d.ops]
+        made = [late_bound.make_inplace(op) for d in (self, *self.joined) for op in d.ops]
         space: Any = vars(Tensor) if self.method else public[self.namespace]
         for op in made:
             op.published = space[f"{self.name}_"]
@@ -292,13 +292,13 @@ class Declaration:
                 saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
-        op.call = make_general(op, interceptors, plain, None)
+        op.call = make_call(op, interceptors, plain)
         if self.unfolds:
             op.unfolds = True
             show_parts(op)
         else:
             op.call = fast.callable_of("canonical", op, op.call, self.quick or op.kernel)
-        op.direct = make_general(op, (), ANY, None)
+        op.direct = make_call(op, (), ANY)
         op.function = op.published = self.published
         return op
 

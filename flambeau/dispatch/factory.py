@@ -18,9 +18,10 @@ import numpy as np
 
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, type_info
+from flambeau.core.call import into
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
-from flambeau.core.op import Op, into, table
+from flambeau.core.op import Op, table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor

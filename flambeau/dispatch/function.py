@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, late_bound, overrides
+from flambeau.core.call import into
 from flambeau.core.modes import intercept, interceptors
-from flambeau.core.op import Op, into
+from flambeau.core.op import Op
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import (

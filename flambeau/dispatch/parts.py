@@ -12,9 +12,10 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
 from flambeau.core import engine, late_bound
+from flambeau.core.formulas import parameters
 from flambeau.core.graph import Node, Output, next_order, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
-from flambeau.core.op import Op, parameters
+from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, alias, gradient_edge, plain, tensor_types, wrap
 
 

@@ -19,20 +19,21 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import dtypes, fast, late_bound, overrides
+from flambeau.core.call import ANY, unsupported
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.formulas import plan_saving
 from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors
-from flambeau.core.op import (
-    ANY,
+from flambeau.core.op import Op, class_name
+from flambeau.core.promotion import (
     SCALARS,
-    Op,
-    class_name,
-    edges_of,
-    plan_saving,
-    record,
-    unsupported,
+    convert,
+    promote,
+    result_type,
+    scalar_cache,
+    scalar_operand,
 )
-from flambeau.core.promotion import convert, promote, result_type, scalar_cache, scalar_operand
+from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import plain, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare

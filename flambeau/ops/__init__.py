@@ -12,8 +12,7 @@ from flambeau._support.late_families import find_missing, late_families
 from flambeau.core.tensor import Tensor, add_members
 
 # What declarations rely on while they are made comes before them, whatever the alphabet says.
-for _module in ("transforms.meta", "transforms.function_modes", "ops.misfit", "ops.coercion",
-                "ops.inplace"):
+for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", "ops.inplace"):
     importlib.import_module(f"flambeau.{_module}")
 
 # The families that nearly every program needs; the others are imported when one of their ops is

@@ -3,9 +3,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import wraps
-from inspect import CO_VARARGS, unwrap
-from sys import exception
 from typing import Any
 
 import numpy as np
@@ -16,8 +13,9 @@ from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled
-from flambeau.core.op import SCALARS, Op
+from flambeau.core.op import Op
 from flambeau.core.promotion import (
+    SCALARS,
     convert,
 )
 from flambeau.core.tensor import Tensor, plain, tensor_types
@@ -59,11 +57,10 @@ def as_users_pass_them(op: Op, canonical: tuple[Any, ...]) -> tuple[Any, dict[st
             {p.name: given[p.name] for p in own if p.by_name and given.get(p.name) is not None})
 
 
-def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
+def coerce_general(op: Op, canonical: Any) -> Any:
     """A call of any other op whose tensors are not all plain."""
-    if overrides.wanted(args, kwargs):
-        if op.schema is not None:
-            args, kwargs = as_users_pass_them(op, canonical)
+    if overrides.wanted(canonical):
+        args, kwargs = (canonical, {}) if op.schema is None else as_users_pass_them(op, canonical)
         return overrides.call(op, args, kwargs)
     inputs = op.inputs(canonical)
     for position, tensor in enumerate(inputs):
@@ -96,49 +93,6 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
         parts = [each_result(v, change) for v in value]
         return parts if isinstance(value, list) else type(value)(parts)
     return value
-
-
-# NumPy's names of arguments, which torch takes too, and names of single overloads.
-SPELLINGS = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim", "x": "input",
-             "a": "input", "x1": "input", "x2": "other", "split_size": "split_size_or_sections",
-             "indices": "indices_or_sections", "sections": "indices_or_sections"}
-
-
-def respelled(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call that the op refuses, once more with torch's other names of arguments, and with
-    `f(dims=(0, 1))` as `f(0, 1)`; else the error that is being handled is raised."""
-    body = (op.functional if op.inplace else op).body if op.composite else None
-    code = unwrap(body or op.arguments).__code__
-    count = code.co_argcount + code.co_kwonlyargcount
-    names = code.co_varnames[:count]
-    several = code.co_varnames[count] if code.co_flags & CO_VARARGS else None
-    known = {*names, several} if several else {*names}
-    renamed = {name if name in known or SPELLINGS.get(name) not in known else SPELLINGS[name]: value
-               for name, value in kwargs.items()}
-    if several in renamed and len(args) <= code.co_argcount:
-        first = [renamed.pop(name) for name in names[len(args):code.co_argcount]]
-        args = (*args, *first, renamed.pop(several))
-    if len(renamed) == len(kwargs) and renamed.keys() == kwargs.keys():
-        error = exception()
-        if str(error).startswith("argument '"):         # of whose call, the check did not know
-            raise TypeError(f"{op.name}(): {error}") from None
-        raise
-    return op.published(*args, **renamed)
-
-
-def numbers_between(*keywords: str) -> Callable[[Any], Any]:
-    """Also take the numbers that early versions of torch had between the tensors, in the order of
-    `keywords`: `addcmul(input, 2, tensor1, tensor2)`."""
-    def decorate(function: Any) -> Any:
-        most = function.__code__.co_argcount
-
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if len(args) <= most:
-                return function(*args, **kwargs)
-            return with_keywords(function, keywords, args, kwargs)
-        return call
-    return decorate
 
 
 def with_keywords(function: Any, keywords: tuple[str, ...], args: tuple[Any, ...],

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import dtypes, fast, overrides
+from flambeau.core import dtypes, overrides
+from flambeau.core.call import ANY
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
-from flambeau.core.op import ANY, Op
+from flambeau.core.op import Op
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import (
@@ -61,57 +62,44 @@ def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> Non
     _check_fit(target, broadcast_shapes(*[a.shape for a in arrays]), found)
 
 
-def make_inplace(functional: Op) -> Any:
+def make_inplace(functional: Op) -> Op:
     """`add_` from `add`: the same kernel, the same node, one more write counted."""
     op = Op(f"{functional.name}_", functional.kind, inplace=True, functional=functional,
-            tensors=functional.tensors, arguments=functional.arguments,
-            namespace=functional.namespace, doc=_inplace_doc(functional),
-            composite=functional.composite)
-    op.function = fast.callable_of("closure", op, _general_inplace(op, interceptors, plain, True))
-    public = functional.composite and functional.schema is None
-    op.call = _general_inplace(op, interceptors, plain, public)
-    op.direct = _general_inplace(op, (), ANY, public)
-    function = op.function
-    function.op = op
-    function.__name__ = function.__qualname__ = op.name
-    function.__module__ = "torch"
-    function.__doc__ = op.doc
+            tensors=functional.tensors, namespace=functional.namespace,
+            composite=functional.composite, doc=f"Write the result of `{functional.name}` into "
+            "this tensor; returns the tensor.")
+    op.function = op.call = _general_inplace(op, interceptors, plain)
+    op.direct = _general_inplace(op, (), ANY)
     functional.inplace_op = op
-    return function
+    return op
 
 
-def _inplace_doc(functional: Op) -> str:
-    return f"Write the result of `{functional.name}` into this tensor; returns the tensor."
-
-
-def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Callable[..., Any]:
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _general_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+    def call(input: Tensor, *args: Any) -> Tensor:
         if interceptors:
-            return intercept(op, (input, *args), kwargs) if public or op.composite \
+            return intercept(op, (input, *args)) if op.composite \
                 else intercept_canonical(op, (input, *args))
         if op.composite and levels.get():       # its parts go through the levels, then a copy does
-            before = input.clone()
-            compute = op.functional.function if public else op.functional.call
-            return input.copy_(compute(before, *args, **kwargs))
+            return input.copy_(op.functional.call(input.clone(), *args))
         if type(input) not in plain:
-            return coerce_inplace(op, (input, *args), kwargs, public)
-        return write_result(op, input, args, kwargs, public)
+            return coerce_inplace(op, (input, *args))
+        return write_result(op, input, args, {})
     return call
 
 
-def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], public: bool = True
-                   ) -> Any:
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
+def coerce_inplace(op: Op, args: tuple[Any, ...]) -> Any:
+    if overrides.wanted(args):
+        return overrides.call(op, args, {})
     if type(args[0]) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
                         f"{type(args[0]).__name__}")
-    return write_result(op, args[0], args[1:], kwargs, public)
+    return write_result(op, args[0], args[1:], {})
 
 
 def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any],
-                 public: bool = True) -> Tensor:
-    """Compute the functional op, then store its result and take over its node."""
+                 public: bool = False) -> Tensor:
+    """Compute the functional op, then store its result and take over its node. The arguments are
+    canonical, or those that users pass if it is the `public` function."""
     functional, memory = op.functional, slot(input)
     tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
     if functional.schema is not None and functional.inplace_check is not None:

@@ -14,7 +14,7 @@ from flambeau._support.copy_on_write import own
 from flambeau._support.own_methods import each_its_own
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
-from flambeau.core.modes import grad_mode, levels
+from flambeau.core.modes import grad_mode, takes_ops
 from flambeau.core.tensor import arrays_of, plain
 from flambeau.optim._support import (
     _device_dtype_check_for_fused,
@@ -157,7 +157,7 @@ class RuleOptimizer(Optimizer):
 
     def _update_by_kernel(self, params, grads, group):
         """Update what a kernel can take; returns the parameters that are left."""
-        if group.get("capturable") or not params or levels.get():   # which see ops, not kernels
+        if group.get("capturable") or not params or takes_ops():   # which see ops, not kernels
             return params
         left = []
         for dtype in {p.dtype for p in params}:
@@ -197,7 +197,7 @@ class RuleOptimizer(Optimizer):
 
     def _kernel_takes(self, found, group):
         dtype = found[0].local.dtype
-        if group.get("capturable") or levels.get() or dtype not in self.kernel_dtypes or any(
+        if group.get("capturable") or takes_ops() or dtype not in self.kernel_dtypes or any(
                 t.dtype is not dtype for parts in found for t in (parts.local, parts.grad)):
             return False
         params, grads = [parts.local for parts in found], [parts.grad for parts in found]

@@ -16,7 +16,7 @@ from flambeau._support.scopes import within
 from flambeau.core import devices, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
-from flambeau.core.op import edges_of, record
+from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import Size, broadcast_shapes
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, plain, tensor_types, wrap
 

@@ -9,7 +9,7 @@ from flambeau.autograd.profiler import profile, record_function
 from flambeau.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from flambeau.core import engine
 from flambeau.core.modes import interceptors
-from flambeau.core.op import node_watchers
+from flambeau.core.recording import node_watchers
 from flambeau.profiler import ProfilerAction, ProfilerActivity, schedule
 from flambeau.profiler import profile as step_profile
 

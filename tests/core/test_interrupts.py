@@ -15,7 +15,7 @@ from flambeau._subclasses.functional_tensor import FunctionalTensorMode, disable
 from flambeau._support.source_locations import native
 from flambeau.amp import autocast_mode
 from flambeau.autograd import forward_ad, function, profiler, saved_hooks
-from flambeau.core import devices, engine, graph, modes, op, overrides
+from flambeau.core import devices, engine, graph, modes, overrides, recording
 from flambeau.func import (
     derivatives,
     functional_call,
@@ -51,7 +51,7 @@ def state(*owners):
                  attention._enabled, checkpoints._early_stop, checkpoints._debug,
                  checkpoints._group, proxy_tensor.CURRENT_DECOMPOSITION_TABLE,
                  proxy_tensor.ORIGINAL_ATEN)
-    lists = (modes.interceptors, graph.packers, op.node_watchers, forward_ad._entered,
+    lists = (modes.interceptors, graph.packers, recording.node_watchers, forward_ad._entered,
              watched_members.watchers, parametrize._caching, profiler.recorders,
              _hooks._global_forward_hooks, _hooks._global_forward_pre_hooks)
     members = [{name: tuple(value.items()) if isinstance(value, dict) else value

@@ -2,17 +2,17 @@
 signatures that its functions and methods have because of them, in the order in which it tries them.
 
 Run where PyTorch is installed: `python tests/data/record_overloads.py`. The schemas come from the
-list that PyTorch ships, the signatures from `flambeau/schema/signatures.txt`.
+list that PyTorch ships, the signatures from the errors of calls that fit none.
 """
 import json
 import re
 from collections import defaultdict
 from pathlib import Path
 
+import torch
 import torchgen
 
 from flambeau.schema.parser import parse
-from flambeau.schema.recorded import signatures
 
 YAML = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml"
 
@@ -33,6 +33,17 @@ def arguments(schema):
             if not p.is_out and p.name not in ("dtype", "layout", "device", "pin_memory")]
 
 
+def signatures(function):
+    """Those that the error of a call lists."""
+    try:
+        function(*[None] * 20)
+    except TypeError as error:
+        return re.findall(r"^ \* (\(.*\))$", str(error), re.M)
+    except Exception:           # of a function that takes anything
+        return []
+    return []
+
+
 def main():
     groups = defaultdict(list)
     for text, variants in entries():
@@ -50,7 +61,7 @@ def main():
             rows.append([text, out, variants])
         if len(rows) < 2 or name[0] == "_":
             continue
-        known = [[str(s) for s in signatures(n) if not s.is_deprecated] for n in (name, f".{name}")]
+        known = [signatures(getattr(owner, name, dict)) for owner in (torch, torch.ones(()))]
         if any(known):
             recorded[name] = [rows, *known]
     path = Path(__file__).with_name("overloads.json")

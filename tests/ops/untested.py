@@ -117,7 +117,7 @@ def source_of(op):
     declared = getattr(op.declaration, "canonical", None)
     rules = [op.vjp, *op.rules.values()] if op.declaration is not None else []
     return (getattr(op, "body", None) or declared or op.parts or next(
-        filter(callable, rules), op.arguments)).__module__
+        filter(callable, rules), op.batch_rule or op.function)).__module__
 
 
 def elsewhere(name, module):

@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import conjugate
+from flambeau.core.formulas import conjugate
 from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor

@@ -11,7 +11,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import late_bound
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import over
+from flambeau.core.formulas import over
 from flambeau.core.promotion import (
     convert,
     is_half,

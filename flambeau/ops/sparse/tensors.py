@@ -22,9 +22,11 @@ from flambeau._support.backends import could_not_run
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, overrides, type_info
+from flambeau.core.formulas import plan_saving
 from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
-from flambeau.core.op import Op, edges_of, plan_saving, public, record
+from flambeau.core.op import Op, public
 from flambeau.core.promotion import convert
+from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
 from flambeau.dispatch.function import Function
@@ -769,7 +771,7 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if op is not None and op.inplace and is_sparse(args[0]):
         return write(op, args, kwargs)
     if op is not None and op.inplace and op.functional.name in rules:
-        return write_result(op, args[0], args[1:], kwargs)      # into a dense tensor
+        return write_result(op, args[0], args[1:], kwargs, True)    # into a dense tensor
     rule = rules.get(name)
     out = kwargs.pop("out", None) if "out" in kwargs else None
     if rule is not None:

@@ -22,7 +22,7 @@ import numpy as np
 from flambeau._support.source_locations import counter_of
 from flambeau.core import dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled, levels
-from flambeau.core.op import replay_of
+from flambeau.core.recording import replay_of
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
     LEAF,
@@ -388,7 +388,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             if not written_anywhere(declared.functional):
                 check_places(below(first))
             rest, named = _all_resolved((args[1:], list(kwargs.values())), {})
-            return write_result(declared, first, rest, dict(zip(kwargs, named)))
+            return write_result(declared, first, rest, dict(zip(kwargs, named)), True)
         elif name.endswith("_") and not name.endswith("__"):
             changed = clone(first)
             function(changed, *args[1:], **kwargs)

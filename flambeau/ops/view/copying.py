@@ -83,7 +83,7 @@ def _copy_batched(dims: Any, self: Tensor, src: Tensor) -> Any:
     return copy(a, b), 0
 
 
-_write = make_inplace(copy.op).op.call
+_write = make_inplace(copy.op).call
 
 
 @member("copy_(Tensor(a!) self, Tensor other, bool non_blocking=False) -> Tensor(a!)",

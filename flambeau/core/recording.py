@@ -1,0 +1,121 @@
+"""Recording a call: the node that is made of it, with its edges and what it saves; and views, which
+share the version counter and the history of the tensor whose memory they look at.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray
+
+from flambeau._support.source_locations import counter_of
+from flambeau.core import late_bound
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import Node, Output, next_order, packers, save_input, save_result
+from flambeau.core.op import Op
+from flambeau.core.tensor import (
+    LOOKUP,
+    Tensor,
+    gradient_edge,
+    new_tensor,
+    new_view,
+    tensor_types,
+)
+
+
+def edges_of(inputs: Any) -> tuple[Any, ...] | None:
+    """The gradient edges of the inputs; None if none of them requires grad."""
+    edges = tuple([None if t is None or type(t) not in tensor_types or t._edge is None
+                   else gradient_edge(t) for t in inputs])
+    for edge in edges:
+        if edge is not None:
+            return edges
+    return None
+
+
+def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: Any) -> None:
+    """Make the node of a call that has given `results`."""
+    node = op.Backward()
+    node.edges, node.order = edges, next_order()
+    if op.returns is None:
+        results = (results,)
+    elif not op.unfolds:                # else the first alone is a result that users see
+        node.outputs = len(results)
+        node.simple = node.outputs == 1
+        node.results = [(r._array.shape, r._array.dtype) for r in results]
+    for i, result in enumerate(results):
+        array = result._array
+        if array.dtype not in FLOATING or (op.differentiable is not True
+                                           and not op.differentiable[i]):
+            continue
+        if node.outputs == 1:
+            node.shape, node.dtype = array.shape, array.dtype
+            edge: Any = node
+        else:
+            edge = Output(node, i, array.shape, array.dtype)
+        if op.view and result._base is not None:
+            result._view.node = edge
+        else:
+            result._edge = edge
+    saved = []
+    for (kind, where), users in zip(op.plan, op.users):
+        if kind == "tensor":
+            used = users is None or any(edges[i] is not None for i in users)
+            saved.append(save_input(canonical[where]) if used else None)
+        elif kind == "param":
+            saved.append(canonical[where])
+        elif kind == "shape":
+            of = canonical[where]
+            saved.append(of._array.shape if type(of) in tensor_types else ())
+        elif kind == "dtype":
+            of = canonical[where]
+            saved.append(of._array.dtype if type(of) in tensor_types else None)
+        elif kind == "geometry":
+            saved.append(late_bound.geometry(canonical[where]))
+        elif kind == "result":
+            saved.append(save_result(results[where], where))
+        elif kind == "tensors":
+            saved.append([save_input(t) for t in canonical[0][where:]])
+        else:
+            saved.append([getattr(t._array, kind[:-1]) for t in canonical[0]])
+    node.saved = tuple(saved)
+    if node_watchers:
+        watch(node, canonical)
+    if packers:
+        late_bound.pack_node(node)
+
+
+node_watchers: list[Any] = []           # anomaly mode and its kind: called with each new node
+
+
+def watch(node: Node, inputs: Any = ()) -> None:
+    for watcher in node_watchers:
+        watcher(node)
+
+
+def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
+    """A tensor on part of `parent`'s memory that shares its version counter."""
+    result = new_tensor()
+    result._array = array
+    result._counter = counter = counter_of(parent)
+    base = parent._base
+    result._base = parent if base is None else base
+    result._edge = LOOKUP
+    result._view = view = new_view()
+    view.node, view.replay = None, replay
+    view.version = ~counter[0] if made == "no_grad" else counter[0]
+    view.made = made or (parent._view.made if parent._edge is LOOKUP else "")
+    return result
+
+
+def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool = False) -> Any:
+    """How to make a view again from its base, where strides on the base cannot say it."""
+    before = parent._view.replay if parent._edge is LOOKUP else None
+    if before is None and op.view != "replay" and not always:
+        return None
+    rest = canonical[1:]
+    if before is None and parent._base is None:
+        return lambda base: op.call(base, *rest)
+    if before is None:
+        array, own = parent._array, parent._base._array
+        return lambda base: op.call(late_bound.same_part(base, array, own), *rest)
+    return lambda base: op.call(before(base), *rest)

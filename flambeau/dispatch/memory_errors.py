@@ -1,0 +1,31 @@
+"""What PyTorch says where NumPy finds no memory, or none that a number of bytes can say."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau.core.tensor import Tensor
+
+
+def too_large(args: tuple[Any, ...], error: Exception) -> Exception | None:
+    """For NumPy's error about memory that there is not, or that no number of bytes can say."""
+    if isinstance(error, MemoryError):
+        shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+        if shape is None or dtype is None:
+            return None
+        return RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: "
+                            "can't allocate memory: you tried to allocate "
+                            f"{math.prod(shape) * dtype.itemsize} bytes. Error code 12 (Cannot "
+                            "allocate memory)")
+    if not str(error).startswith(("array is too big", "Maximum allowed dimension exceeded",
+                                  "maximum supported dimension")):
+        return None
+    sizes = [n for arg in args for n in (arg if isinstance(arg, (tuple, list)) else (arg,))
+             if isinstance(n, int) and not isinstance(n, bool)]
+    viewed = [arg._array.size for arg in args if isinstance(arg, Tensor)]
+    if not viewed and 0 in sizes:
+        return RuntimeError("Stride calculation overflowed")
+    extents = [n for n in sizes if n > 0] + viewed * (-1 in sizes)
+    if not sizes or (viewed and math.prod(extents) >= 2 ** 63):
+        return RuntimeError("numel: integer multiplication overflow")
+    return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
