@@ -207,3 +207,92 @@ def _transformer(torch):
     model = Model()
     optimizer = torch.optim.AdamW(model.parameters())
     return training(torch, model, optimizer, torch.randn(8, 64, 64), torch.randint(10, (8,)))
+
+
+# ---- transforms: derivatives of functions, and functions of slices ------------------------------
+
+SLICES = {"x": "torch.randn(64, 32)", "w": "torch.randn(32, 32)", "v": "torch.randn(32)",
+          "i": "torch.randint(32, (64, 8))", "f": "torch.func"}  # fmt: skip
+for _code in (
+    "torch.vmap(torch.dot)(x, x)",
+    "torch.vmap(lambda x: torch.softmax(torch.tanh(x @ w), 0).sum())(x)",
+    "torch.vmap(torch.vmap(lambda a, b: (a - b).pow(2).sum(), (None, 0)), (0, None))(x, x)",
+    "torch.vmap(lambda x, i: x[i].sum())(x, i)",
+    "torch.vmap(f.grad(lambda x, i: x.gather(0, i).pow(2).sum()))(x, i)",
+    "torch.vmap(f.grad(lambda x: torch.stack(x.unbind(0)).sin().sum()))(x)",
+    "torch.vmap(f.jacrev(lambda x: torch.sin(x[:8] @ w[:8, :8])))(x)",
+    "torch.vmap(f.jacfwd(lambda x: torch.sin(x[:8] @ w[:8, :8])))(x)",
+    "torch.vmap(lambda x: f.hessian(lambda y: torch.tanh(y @ w[:3]).sum())(x[:3]).trace())(x)",
+    "f.hessian(lambda v: torch.tanh(x @ v).pow(2).sum())(v)",
+    "f.jvp(f.grad(lambda v: torch.tanh(w @ v).sum()), (v,), (v,))",
+    "torch.autograd.functional.jacobian(lambda v: torch.tanh(w @ v), v, vectorize=True)",
+):
+    expression("transforms", _code, **SLICES)
+
+
+def small_network(torch):
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 1))
+
+
+def squared_error(torch, net):
+    def loss(p, x, y):
+        return ((torch.func.functional_call(net, p, (x,)) - y) ** 2).mean()
+
+    return loss
+
+
+@row("transforms", "a gradient for each sample")
+def _per_sample(torch):
+    net = small_network(torch)
+    params = {k: v.detach() for k, v in net.named_parameters()}
+    f = torch.vmap(torch.func.grad(squared_error(torch, net)), (None, 0, 0))
+    x, y = torch.randn(64, 16), torch.randn(64, 1)
+    return lambda: f(params, x, y)
+
+
+@row("transforms", "an ensemble of eight networks, their gradients")
+def _ensemble(torch):
+    nets = [small_network(torch) for _ in range(8)]
+    params, _ = torch.func.stack_module_state(nets)
+    f = torch.vmap(torch.func.grad(squared_error(torch, nets[0])), (0, None, None))
+    x, y = torch.randn(64, 16), torch.randn(64, 1)
+    return lambda: f(params, x, y)
+
+
+@row("transforms", "a step of MAML over eight tasks")
+def _meta_learning(torch):
+    net = small_network(torch)
+    loss = squared_error(torch, net)
+
+    def task(p, x, y):
+        g = torch.func.grad(loss)(p, x, y)
+        return loss({k: p[k] - 0.1 * g[k] for k in p}, x, y)
+
+    f = torch.func.grad(lambda p: torch.vmap(task, (None, 0, 0))(p, x, y).mean())
+    params = {k: v.detach() for k, v in net.named_parameters()}
+    x, y = torch.randn(8, 10, 16), torch.randn(8, 10, 1)
+    return lambda: f(params)
+
+
+# ---- optimizers: steps over few large and many small parameters ---------------------------------
+
+SIZES = {"3 large": [(1024, 1024), (1024, 512), (512, 512)], "200 small": [(32, 32), (32,)] * 100}
+
+
+def step_of(name, shapes, **options):
+    def prepare(torch):
+        params = [torch.nn.Parameter(torch.randn(*shape)) for shape in shapes]
+        for p in params:
+            p.grad = torch.randn_like(p)
+        return getattr(torch.optim, name)(params, **options).step
+
+    return prepare
+
+
+for _size, _shapes in SIZES.items():
+    for _name, _options in (("Adam", {}), ("AdamW", {"amsgrad": True}),
+                            ("SGD", {"lr": 0.01, "momentum": 0.9}), ("RMSprop", {})):  # fmt: skip
+        _said = "".join(f", {k}" for k in _options if k != "lr")
+        row("optimizers", f"{_name}{_said}, {_size} parameters")(
+            step_of(_name, _shapes, **_options))
