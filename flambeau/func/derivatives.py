@@ -161,6 +161,8 @@ def _layers(x: Any) -> Iterator[Tensor]:
 
 def _in_graph(x: Any) -> bool:
     """Does a tensor, or that of which it is a slice, require gradients?"""
+    if type(x) is Tensor and x._tangents is None:
+        return x.requires_grad
     return any(layer.requires_grad for layer in _layers(x))
 
 
@@ -377,6 +379,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
 def _unit_vectors(leaves: list[Tensor]) -> list[Tensor]:
     """For each leaf, a stack of directions: together they are the unit vectors of all elements."""
     from flambeau.ops.factory.create import eye, zeros
+    if len(leaves) == 1:
+        n = leaves[0].numel()
+        return [eye(n, dtype=leaves[0].dtype).view(n, *leaves[0].shape)]
     total, at, stacks = sum(leaf.numel() for leaf in leaves), 0, []
     for leaf in leaves:
         n = leaf.numel()

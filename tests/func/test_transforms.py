@@ -123,3 +123,24 @@ def test_writes_under_vmap():
     expected = x.clone()
     expected[:, 0] += x.sum(1)
     assert_close(vmap(g)(x), expected)
+
+
+def test_passes_are_recorded_for_those_who_differentiate_them():
+    w = flambeau.tensor([0.5, -1.0, 2.0], requires_grad=True)
+    x, rows = flambeau.tensor([1.0, 2.0, 3.0]), flambeau.arange(6.0).view(2, 3)
+
+    def f(x):
+        return (x * x * w).sum()                # its gradient: 2 x w
+    for found, expected in (
+            (grad(f)(x), 2 * x), (vmap(grad(f))(rows), 2 * rows.sum(0)),
+            (jvp(grad(f), (x,), (x,))[1], 2 * x), (jacrev(grad(f))(x), flambeau.full((3,), 2.0)),
+            (vmap(lambda x: vjp(f, x)[1](flambeau.tensor(1.0))[0])(rows), 2 * rows.sum(0)),
+            (vmap(hessian(f))(rows), flambeau.full((3,), 4.0))):
+        by_w, = flambeau.autograd.grad(found.sum(), w)
+        assert_close(by_w, expected)
+    tangent = x.clone().requires_grad_()
+    slope = jvp(grad(lambda x: x.pow(3).sum()), (x,), (tangent,))[1]
+    assert_close(flambeau.autograd.grad(slope.sum(), tangent)[0], 6 * x)
+    with flambeau.no_grad():
+        assert not vmap(grad(f))(rows).requires_grad
+    assert not vmap(grad(lambda x: x.pow(3).sum()))(rows).requires_grad

@@ -1,8 +1,11 @@
 """vmap: each slice as it would be alone; what is batched, where, and what is refused."""
+import threading
+
 import pytest
 
 import flambeau as torch
 from flambeau.func import grad, vmap
+from flambeau.transforms.batching import BatchLevel
 
 
 def test_slices_along_any_dimension():
@@ -65,3 +68,49 @@ def test_draws_are_the_same_or_different_as_asked():
     assert (same == same[0]).all() and len(set(different.tolist())) == 4
     with pytest.raises(RuntimeError, match="random"):
         vmap(lambda s: s + torch.rand(()))(x)
+
+
+# ---- the common case in C ------------------------------------------------------------------------
+
+@pytest.fixture
+def unasked(monkeypatch):
+    """While it lasts, calls may not go through Python."""
+    from flambeau._support.source_locations import native
+    from flambeau.dispatch import function
+    if native is None:
+        pytest.skip("C is left out")
+
+    def asked(op, args, kwargs=None):
+        raise AssertionError(f"{op.name} went through Python")
+    monkeypatch.setattr(function, "intercept", asked)
+
+
+def test_calls_of_slices_do_not_go_through_python(unasked):
+    x, w = torch.randn(3, 4), torch.randn(4, 4)
+
+    def f(x):
+        y = torch.tanh(x @ w) * 2 + x
+        return torch.stack([y, y.softmax(0)]).view(2, 2, 2).transpose(0, 1).sum((0, 2))
+    found = vmap(grad(lambda x: f(x).pow(2).sum()))(x)
+    assert found.shape == x.shape
+    assert vmap(vmap(lambda a, b: a - b, (None, 0)), (0, None))(x, x).shape == (
+        3, 3, 4)
+
+
+def test_a_level_costs_other_threads_nothing(unasked):
+    entered, done = threading.Event(), threading.Event()
+
+    def stay():
+        with BatchLevel(3):
+            entered.set()
+            done.wait()
+    thread = threading.Thread(target=stay)
+    thread.start()
+    entered.wait()
+    try:
+        x = torch.ones(3, requires_grad=True)
+        (x.sin() * x + 1).sum().backward()
+        assert x.grad.shape == (3,)
+    finally:
+        done.set()
+        thread.join()
