@@ -183,12 +183,25 @@ class _Storages:
         return "storage", kind, key, location_tag(storage), count
 
 
+# values of which most of a pickle is made, which are never written in another way
+_PLAIN = frozenset({int, bool, str, tuple, type(None)})
+
+
 class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let names be changed
     """Writes flambeau's objects under PyTorch's names, whatever this package was imported as."""
 
     def __init__(self, file: Any, protocol: int, storages: _Storages):
         super().__init__(file, protocol)
         self.persistent_id = storages.persistent_id
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        if type(obj) not in _PLAIN or self.proto >= 4:      # which has frames to look after
+            return super().save(obj, save_persistent_id)
+        known = self.memo.get(id(obj))
+        if known is not None:
+            self.write(self.get(known[0]))
+        else:
+            self.dispatch[type(obj)](self, obj)
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, flambeau.dtype | flambeau.qscheme):
