@@ -13,6 +13,17 @@ from . import _hooks
 EXTRA_STATE_KEY = "_extra_state"
 
 
+def _entries_of_children(entries, prefix):
+    """For each name, the entries under it."""
+    found = {}
+    for key, value in entries.items():
+        if key.startswith(prefix):
+            name, dot, _ = key[len(prefix):].partition(".")
+            if dot:
+                found.setdefault(name, {})[key] = value
+    return found
+
+
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     __slots__ = ()
 
@@ -248,11 +259,11 @@ class StateMixin:
             module._load_from_state_dict(
                 entries, prefix, local_metadata, True, missing_keys, unexpected_keys, error_msgs
             )
+            if module._modules:
+                below = _entries_of_children(entries, prefix)
             for name, child in module._modules.items():
                 if child is not None:
-                    path = prefix + name + "."
-                    below = {key: value for key, value in entries.items() if key.startswith(path)}
-                    load(child, below, path)
+                    load(child, below.get(name, {}), prefix + name + ".")
             incompatible = _IncompatibleKeys(missing_keys, unexpected_keys)
             for hook in module.__dict__.get("_load_state_dict_post_hooks", {}).values():
                 assert hook(module, incompatible) is None, (
