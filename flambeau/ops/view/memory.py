@@ -100,9 +100,10 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     offset = 0 if root is array or not array.nbytes else array_offset(array)
     if count and offset + count * item <= root.nbytes:
         return _moved(self, np.ndarray(size, array.dtype, root, offset))
-    stride = contiguous_strides(size)
-    root = _grown(self, _needed(size, stride, offset // item, item))
-    return _moved(self, _on(root, array.dtype, size, stride, offset // item))
+    stride, dtype = contiguous_strides(size), array.dtype
+    del array, root             # memory that somebody else holds does not grow
+    grown = _grown(self, _needed(size, stride, offset // item, item))
+    return _moved(self, _on(grown, dtype, size, stride, offset // item))
 
 
 @member("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "

@@ -126,3 +126,9 @@ def test_edges_of_a_histogram_are_its_own():
     found = torch.histogram(torch.rand(3), bins=edges).bin_edges
     edges.zero_()
     assert found.tolist() == [0, 1, 2]
+
+
+def test_memory_that_is_too_small_grows():
+    for x in (torch.arange(4.0), torch.arange(8.0).view(2, 4).unbind(0)[0].clone()):
+        x.resize_(3, 3)
+        assert x.flatten()[:4].tolist() == [0, 1, 2, 3] and x.shape == (3, 3)
