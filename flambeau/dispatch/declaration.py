@@ -380,7 +380,7 @@ class Alias:
 
     def overloads(self, bound: bool, writes: bool = False) -> tuple[Overload, ...]:
         schemas = [parse(text) for text in self.texts]
-        made = [self.of.overload(self.of.op_for(s), bound, s) for s in schemas]
+        made = [self.of.overload(self.of.op_for(s), bound, s, writes=writes) for s in schemas]
         order = in_order([overload.signature for overload in made])
         return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
 

@@ -74,7 +74,7 @@ def unknown_name(signature: Signature, name: str, kwargs: dict[str, Any], count:
     names = [p.name for p in signature.parameters]
     for key in kwargs:
         standard = next((n for n, others in NUMPY_NAMES.items() if key in others), key)
-        if standard not in names and key not in names:
+        if key not in names and (standard not in names or standard in names[:count]):
             return f"{name}() got an unexpected keyword argument '{key}'"
         if key in names[:count]:
             return f"{name}() got multiple values for argument '{key}'"
@@ -111,8 +111,10 @@ def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, 
     named = [f"{key}={type_name(value)}" for key, value in reversed(kwargs.items())]
     got = f"({', '.join([*map(type_name, args), *named, *(() if args or not named else ('',))])})"
     if len(shown) == 1:
-        unknown = [key for key in reversed(kwargs)
-                   if key not in [p.name for p in shown[0].parameters[len(args):]]]
+        # PyTorch reads its own text here, as if defaults were names, and the last words only
+        last = shown[0].parameters[-len(kwargs):] if kwargs else ()
+        known = [p.name for p in last if p.default is None]
+        unknown = [key for key in reversed(kwargs) if key not in known]
         if unknown:
             return f"got unrecognized keyword arguments: {', '.join(unknown)}"
         return f"got {got}, but expected {shown[0]}"

@@ -12,6 +12,7 @@ from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, plain, tensor_types, wrap
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.members import member
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing, sorting
 from flambeau.kernels import searching as kernels
@@ -41,7 +42,7 @@ nonzero_rows = op(
     doc="The positions of the elements that are not zero, one a row.")
 
 
-@python_function(method=True)
+@python_function
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension.
 
@@ -57,6 +58,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     rows = nonzero_rows(input if input._array.ndim else reshape(input, (1,)))
     return unbind(rows, 1)
 
+
+member("nonzero(Tensor self) -> Tensor", "nonzero.tuple(Tensor self, *, bool as_tuple) -> Tensor[]",
+       function=False, doc=nonzero.__doc__,
+       body=lambda self, as_tuple=False: nonzero(self, as_tuple=bool(as_tuple)))
 
 argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), out=False,
               doc="The positions of the elements that are not zero, one a row.")
