@@ -281,8 +281,9 @@ def avg_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_m
     check_one_dimensional(self, "avg_pool1d")
     kernel = single(kernel_size, "avg_pool1d", "kernel_size")
     stride = single(stride, "avg_pool1d", "stride") if stride else kernel
-    return avg_pool2d(self.unsqueeze(-2), (1, kernel), (1, stride), (0, single(padding, "avg_pool1d", "padding")),
-                      ceil_mode, count_include_pad, None).squeeze(-2)
+    padding = single(padding, "avg_pool1d", "padding")
+    return avg_pool2d(self.unsqueeze(-2), (1, kernel), (1, stride), (0, padding), ceil_mode,
+                      count_include_pad, None).squeeze(-2)
 
 
 public[NETWORK]["avg_pool1d"] = avg_pool1d
