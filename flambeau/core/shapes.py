@@ -157,17 +157,19 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return result
 
 
-def refuse_negative(shape: Any) -> None:
-    """Raise unless a tensor may have that shape."""
+def refuse_negative(shape: Any, said: str = "") -> None:
+    """Raise, with what is `said` if that is another text, unless a tensor may have that shape."""
     if shape and min(shape) < 0:
+        if said:
+            raise RuntimeError(said)
         wrong = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {[*shape]}")
 
 
-def extents_of(*size: Any) -> tuple[int, ...]:
+def extents_of(*size: Any, said: str = "") -> tuple[int, ...]:
     """`size_of` a new tensor: raises where there is no such tensor."""
     shape = size_of(size)
-    refuse_negative(shape)
+    refuse_negative(shape, said)
     if shape and prod(shape) >= 2**60:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return shape

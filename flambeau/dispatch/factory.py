@@ -46,6 +46,7 @@ class Factory:
 
     texts       a schema for each overload, in PyTorch's notation
     kernel      canonical arguments and a NumPy type to an array; raises what PyTorch would
+    negative    what is said of negative extents, where that is another text
     native      the name of a kernel in C for what is usual: it says NotImplemented of the rest
     type        the type of elements if none is given: "default", "floating" (that, or the complex
                 one of complex numbers), "value" (that of the last argument), "whole" (int64 if all
@@ -65,6 +66,7 @@ class Factory:
     fill: Any = None
     drawing: Any = None
     native: str = ""
+    negative: str = ""
     type: Any = "default"
     like: bool = False
     slices: Any = None
@@ -170,7 +172,7 @@ class Factory:
                      for a in overload.arguments]
         if self.slices is not None and any(hasattr(v, "_level") for v in canonical):
             return self.slices(*canonical, options["dtype"])
-        canonical = [extents_of(v) if a.role == EXTENTS else
+        canonical = [extents_of(v, said=self.negative) if a.role == EXTENTS else
                      self._number(v, n) if a.role == NUMBER else v
                      for n, a, v in zip(self.names, overload.arguments, canonical)]
         if self.like:

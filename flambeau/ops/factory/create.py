@@ -31,6 +31,7 @@ def _empty(shape: Any, target: np.dtype) -> np.ndarray:
 
 
 zeros = factory(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.zeros, native="zeros",
+                negative="zeros: Dimension size must be non-negative.",
                 out=True, overlap="anywhere",
                 doc="""A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`.
 

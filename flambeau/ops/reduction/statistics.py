@@ -10,7 +10,7 @@ from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import promote, type_name
-from flambeau.core.shapes import wrap_dim
+from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -187,6 +187,7 @@ def nuclear_norm(self: Tensor, keepdim: bool, dim: Any) -> Tensor:
 
 
 def _dist(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
+    broadcast_shapes(self.shape, other.shape)
     if self.dtype is not other.dtype:
         self, other = promote(self, other)
     return kernels.vector_norm(kernels.subtract(self, other), p, None, False, None)
