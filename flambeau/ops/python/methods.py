@@ -298,6 +298,9 @@ class Copying(Chapter):
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
+        if not isinstance(require_grad, (bool, np.bool_)):
+            raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, "
+                            f"not {type_name_of(require_grad)}")
         result = alias(data.resolve_conj().resolve_neg()._array if data._conjugated or data._negated
                        else data._array, cls)
         result._counter = data._counter
