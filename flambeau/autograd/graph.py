@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.autograd.function import FunctionCtx
+from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core import engine

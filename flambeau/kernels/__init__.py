@@ -34,7 +34,7 @@ def _choose():
 
 
 if TYPE_CHECKING:
-    def __getattr__(name: str) -> Callable[..., Any]:
+    def __getattr__(name):
         """The kernels that `_choose` finds."""
 
 _choose()

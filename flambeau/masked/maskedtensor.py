@@ -160,7 +160,7 @@ def _block(texts: list[tuple[str, bool]], shape: tuple[int, ...], indent: str) -
 
 
 def _make(data: Tensor, mask: Tensor) -> MaskedTensor:
-    result = data.detach().as_subclass(MaskedTensor)
+    result: Any = data.detach().as_subclass(MaskedTensor)
     result._data, result._mask = data, mask
     return result
 

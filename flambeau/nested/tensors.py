@@ -324,7 +324,7 @@ def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None 
     shapes = list(map(tuple, shapes))
     largest = [max(sizes) for sizes in zip(*shapes)]    # what checks of arguments see: no elements
     stand_in = flambeau.zeros((), dtype=values.dtype).expand(len(shapes), *largest)
-    result = stand_in.as_subclass(NestedTensor)
+    result: Any = stand_in.as_subclass(NestedTensor)
     result._elements, result._shapes, result._ragged = values, shapes, ragged
     if ragged is not None:
         result._starts, result._lengths = starts, lengths

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flambeau import Tensor
-from flambeau.autograd.function import BackwardCFunction
+from flambeau.autograd.function_context import BackwardCFunction
 from flambeau.autograd.graph import get_gradient_edge
 from flambeau.core.graph import AccumulateGrad, Packed
 from flambeau.core.views import CopySlices

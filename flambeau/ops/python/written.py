@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 from flambeau.ops.linalg.lu import lu
-from flambeau.ops.python.methods import adopt
+from flambeau.ops.python.methods import Chapter, adopt
 from flambeau.ops.reduction.searching import unique, unique_consecutive
 from flambeau.ops.view.reshaping import reshape
 
@@ -24,7 +24,7 @@ def _expect_count(tensor: Tensor, sizes: Any) -> None:
             "shape of a given tensor, while preserving the number of elements. ")
 
 
-class Written:
+class Written(Chapter):
     """What calls functions."""
 
     def unique(self, sorted: bool = True, return_inverse: bool = False,
@@ -44,7 +44,7 @@ class Written:
         return lu(self, pivot, get_infos)
 
 
-class Gone:
+class Gone(Chapter):
     """What PyTorch had once."""
 
     def eig(self, eigenvectors: bool = False) -> Any:
@@ -75,15 +75,15 @@ class Gone:
     def resize(self, *sizes: Any) -> Any:
         """The same elements in another shape; older than `reshape`."""
         warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
-        _expect_count(self, sizes)      # type: ignore[arg-type]
-        return reshape(self, sizes)     # type: ignore[arg-type]
+        _expect_count(self, sizes)
+        return reshape(self, sizes)
 
     def resize_as(self, tensor: Tensor) -> Any:
         """The same elements in the shape of another tensor; older than `reshape`."""
         warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
         sizes = tensor.size()
-        _expect_count(self, sizes)      # type: ignore[arg-type]
-        return reshape(self, sizes)     # type: ignore[arg-type]
+        _expect_count(self, sizes)
+        return reshape(self, sizes)
 
 
 adopt(Written, Gone)
