@@ -24,7 +24,7 @@ COMMON = (
     "view.copying", "factory.from_data", "factory.create", "factory.legacy_types",
     "factory.ranges", "indexing.index", "indexing.gather", "indexing.slices",
     "indexing.masked", "view.join", "view.diagonal", "view.rearranging", "linalg.matmul",
-    "python.methods", "reduction.sums",
+    "python.methods", "python.members", "reduction.sums",
     "view.shape", "view.strided",
 )
 LATE = [
