@@ -101,7 +101,7 @@ def _transducer_costs(log_probs: Tensor, targets: Tensor, frames: Tensor, labels
     skip = log_probs[..., blank]
     index = targets.long()[:, None, :, None].expand(-1, log_probs.shape[1], -1, -1)
     emit = log_probs[:, :, :-1].gather(3, index)[..., 0]
-    emitted = flambeau.nn.functional.pad(emit.cumsum(2), (1, 0))
+    emitted = flambeau.nn.functional.pad(emit.cumsum(2), [1, 0])
     row = emitted[:, 0]
     rows = [row]
     for t in range(1, log_probs.shape[1]):

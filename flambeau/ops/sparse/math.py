@@ -107,7 +107,8 @@ def cast(input: Tensor, dtype: np.dtype, *_: Any) -> Tensor:
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     wanted = arguments_of_to(input, args, kwargs)
     if wanted["device"] is not None and wanted["device"].type == "meta":
-        return to_meta(input if wanted["dtype"] is None else cast(input, wanted["dtype"]))
+        source: Any = input if wanted["dtype"] is None else cast(input, wanted["dtype"])
+        return to_meta(source)
     if wanted["device"] is not None and input._device is devices.meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     result = input if wanted["dtype"] is None else cast(input, wanted["dtype"])

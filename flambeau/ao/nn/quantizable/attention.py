@@ -146,11 +146,11 @@ class MultiheadAttention(nn.MultiheadAttention):
         if attn_mask is not None:
             if attn_mask.dim() not in (2, 3):
                 raise RuntimeError(f"attn_mask's dimension {attn_mask.dim()} is not supported")
-            attn_mask = F.pad(attn_mask, (0, keys - attn_mask.size(-1)))
+            attn_mask = F.pad(attn_mask, [0, keys - attn_mask.size(-1)])
             scores = scores.masked_fill(attn_mask, float("-inf")) \
                 if attn_mask.dtype is flambeau.bool else scores + attn_mask
         if key_padding_mask is not None:
-            hidden = F.pad(key_padding_mask.bool(), (0, keys - key_padding_mask.size(1)))
+            hidden = F.pad(key_padding_mask.bool(), [0, keys - key_padding_mask.size(1)])
             scores = scores.view(batch, self.num_heads, length, keys).masked_fill(
                 hidden[:, None, None], float("-inf")).view(heads, length, keys)
         return scores
