@@ -177,6 +177,9 @@ class UntypedStorage(StorageBase, _InMainMemory):
     def untyped(self) -> UntypedStorage:
         return self
 
+    def _fix_weakref(self) -> None:
+        """Nothing: a weak reference holds as long as this object lives, which owns its memory."""
+
     # ---- its bytes -------------------------------------------------------------------------------
 
     def _writable(self) -> np.ndarray:
@@ -528,7 +531,9 @@ class TypedStorage(_InMainMemory):
         return wrap(self._numbers()[self._checked(index)]).item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._numbers()[index if isinstance(index, slice) else self._checked(index)] = value
+        place = index if isinstance(index, slice) else self._checked(index)
+        self._untyped_storage._writable()
+        self._numbers()[place] = value
 
     def _checked(self, index: Any) -> int:
         if not isinstance(index, int):
@@ -547,6 +552,7 @@ class TypedStorage(_InMainMemory):
 
     def fill_(self, value: Any) -> TypedStorage:
         if self.device.type != "meta":
+            self._untyped_storage._writable()
             self._numbers()[...] = value
         return self
 

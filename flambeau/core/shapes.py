@@ -44,7 +44,10 @@ class Size(tuple):
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
-            return NotImplemented
+            if hasattr(type(other), "__radd__") and not isinstance(other, (int, float)):
+                return NotImplemented           # it may know better
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to "
+                            "torch.Size")
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Size:

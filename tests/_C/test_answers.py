@@ -150,3 +150,25 @@ def test_what_functional_calls():
     assert values.shape == indices.shape == (1, 1, 1, 1)
     with pytest.raises(AttributeError, match=r"'torch._C._nn' has no attribute 'no_such_op'"):
         torch._C._nn.no_such_op
+
+
+def test_elements_that_are_one_in_memory():
+    x = torch.ones(1, 3)
+    assert torch._debug_has_internal_overlap(x) == 0
+    assert torch._debug_has_internal_overlap(x.expand(4, 3)) == 1
+    sparse_rows = torch.ones(2, 1, 10)[::2].as_strided((2, 1, 5), (10, 0, 2))
+    assert torch._debug_has_internal_overlap(sparse_rows) == 2
+
+
+def test_rows_in_reverse():
+    assert reversed(torch.arange(3)).tolist() == [2, 1, 0]
+    assert reversed(torch.tensor(3)).tolist() == 3
+
+
+def test_shapes_and_functions_of_elements_refuse_what_does_not_fit():
+    with pytest.raises(TypeError, match=r"can only concatenate tuple \(not list\) to torch.Size"):
+        torch.Size([1]) + [2]
+    with pytest.raises(TypeError, match="must be real number, not str"):
+        torch.ones(1).apply_(lambda x: "text")
+    with pytest.raises(RuntimeError, match=r"Can't call map_\(\) on Variable that requires grad"):
+        torch.ones(1, requires_grad=True).map_(torch.ones(1), lambda x, y: x)

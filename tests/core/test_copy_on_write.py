@@ -24,6 +24,7 @@ WRITES = {
     "foreach": lambda x: torch._foreach_add_([x], 1),
     "a view": lambda x: x[1:].zero_(),
     "storage": lambda x: x.untyped_storage().fill_(0),
+    "numbers of a storage": lambda x: x._typed_storage().__setitem__(1, 7.0),
 }
 
 

@@ -112,8 +112,17 @@ def _mapped(self: Tensor, function: Any, others: tuple[Tensor, ...]) -> Tensor:
     arrays = [self._array, *[t.expand(self._array.shape)._array for t in others]]
     values = [function(*[x.item() for x in row])
               for row in zip(*[a.reshape(-1) for a in arrays])]
+    wrong = next((v for v in values if isinstance(v, str)), None)
+    if wrong is not None:
+        raise TypeError("must be real number, not str")
     check_inplace(self, False)
     return write(self, np.asarray(values).astype(self._array.dtype).reshape(self._array.shape))
+
+
+def _refuse_gradients(*tensors: Tensor, name: str) -> None:
+    if any(t.requires_grad for t in tensors):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use "
+                           f"var.detach().{name}() instead.")
 
 
 @member("apply_(Tensor(a!) self, object callable) -> Tensor(a!)", function=False)
@@ -125,6 +134,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 @member("map_(Tensor(a!) self, Tensor other, object callable) -> Tensor(a!)", function=False)
 def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Replace each element by `callable(element, element of other)`."""
+    _refuse_gradients(self, other, name="map_")
     return _mapped(self, callable, (other,))
 
 
@@ -132,6 +142,7 @@ def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
         function=False)
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Replace each element by `callable(element, element of x, element of y)`."""
+    _refuse_gradients(self, x, y, name="map2_")
     return _mapped(self, callable, (x, y))
 
 

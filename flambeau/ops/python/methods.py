@@ -153,6 +153,13 @@ class Conversion(Chapter):
             raise TypeError("iteration over a 0-d tensor")
         return iter(unbind(self, 0))
 
+    def _fix_weakref(self) -> None:
+        """Nothing: a weak reference holds as long as this object lives."""
+
+    def __reversed__(self) -> Tensor:
+        """The rows in reverse, as one tensor."""
+        return self.flip(0) if self._array.ndim else self
+
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
             equal: Any = element == self

@@ -144,6 +144,17 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
     return wrap(target)
 
 
+# ---- what lies where -----------------------------------------------------------------------------
+
+@member("_debug_has_internal_overlap(Tensor self) -> int", method=False)
+def _debug_has_internal_overlap(self: Tensor) -> int:
+    """Are several elements one in memory? 0: no; 1: yes; 2: that would be too much to find out."""
+    array = self._array
+    if is_dense(array):
+        return 0
+    return 1 if any(n > 1 and not s for n, s in zip(array.shape, array.strides)) else 2
+
+
 # ---- copies that wait for a write ----------------------------------------------------------------
 
 _lazy_clone = op(
