@@ -420,6 +420,9 @@ def _chunk_cat(
 def _conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view of the same memory; a real tensor is its own."""
 
+def _debug_has_internal_overlap(input: Tensor) -> _int:
+    """Are several elements one in memory? 0: no; 1: yes; 2: that would be too much to find out."""
+
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
 
