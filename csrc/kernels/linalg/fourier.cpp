@@ -192,6 +192,15 @@ static PyObject *store(const Request &q, Planes &x, bool complex) {
     return result;
 }
 
+// The call (self, dim, normalization, flag) for float and double, or what they are parts of.
+using Transform = PyObject *(*)(Request &, bool);
+static PyObject *by_type(Args a, Py_ssize_t n, int single, int wide, Transform floats, Transform doubles) {
+    Request q;
+    if (n != 4 || !q.read(a[0], a[1]) || !q.fits(0) || !q.read_factor(a[2], 0)) return declined();
+    int type = PyArray_TYPE(q.array);
+    return type == single ? floats(q, is_true(a[3])) : type == wide ? doubles(q, is_true(a[3])) : declined();
+}
+
 // _fft_c2c(self, dim, normalization, forward)
 template <class T>
 static PyObject *c2c_of(Request &q, bool forward) {
@@ -203,10 +212,7 @@ static PyObject *c2c_of(Request &q, bool forward) {
 }
 
 static PyObject *c2c(Args a, Py_ssize_t n, PyObject *) {
-    Request q;
-    if (n != 4 || !q.read(a[0], a[1]) || !q.fits(0) || !q.read_factor(a[2], 0)) return declined();
-    if (PyArray_TYPE(q.array) == NPY_CFLOAT) return c2c_of<float>(q, is_true(a[3]));
-    return PyArray_TYPE(q.array) == NPY_CDOUBLE ? c2c_of<double>(q, is_true(a[3])) : declined();
+    return by_type(a, n, NPY_CFLOAT, NPY_CDOUBLE, c2c_of<float>, c2c_of<double>);
 }
 
 // The values that mirror those of the first half of the last dimension.
@@ -235,10 +241,7 @@ static PyObject *r2c_of(Request &q, bool onesided) {
 }
 
 static PyObject *r2c(Args a, Py_ssize_t n, PyObject *) {
-    Request q;
-    if (n != 4 || !q.read(a[0], a[1]) || !q.fits(0) || !q.read_factor(a[2], 0)) return declined();
-    if (PyArray_TYPE(q.array) == NPY_FLOAT) return r2c_of<float>(q, is_true(a[3]));
-    return PyArray_TYPE(q.array) == NPY_DOUBLE ? r2c_of<double>(q, is_true(a[3])) : declined();
+    return by_type(a, n, NPY_FLOAT, NPY_DOUBLE, r2c_of<float>, r2c_of<double>);
 }
 
 // _fft_c2r(self, dim, normalization, last_dim_size): the others first, then the last one to reals

@@ -550,12 +550,17 @@ static PyObject *baddbmm_of(const Added &o) {
     return add_to<T>(o, [&](T *to, T &) { return multiply_all<T>(o.a, o.b, to, false); });
 }
 
+// What baddbmm and addbmm take; the result has as many dimensions.
+static bool read_added(Args args, Py_ssize_t n, Added &o, int nd) {
+    if (n < 5 || !read_batches(args + 1, o.a, o.b)) return false;
+    o.shape[0] = nd == 3 ? o.a.dims[0] : 1, o.shape[1] = o.a.dims[1], o.shape[2] = o.b.dims[2], o.nd = nd;
+    return o.read_self(args);
+}
+
 // baddbmm(self, batch1, batch2, beta, alpha)
 static PyObject *baddbmm(Args args, Py_ssize_t n, PyObject *) {
     Added o;
-    if (n < 5 || !read_batches(args + 1, o.a, o.b)) return declined();
-    o.shape[0] = o.a.dims[0], o.shape[1] = o.a.dims[1], o.shape[2] = o.b.dims[2], o.nd = 3;
-    if (!o.read_self(args)) return declined();
+    if (!read_added(args, n, o, 3)) return declined();
     BY_TYPE(PyArray_TYPE(o.a.array), baddbmm_of, o)
 }
 
@@ -567,9 +572,7 @@ static PyObject *addbmm_of(const Added &o) {
 // addbmm(self, batch1, batch2, beta, alpha)
 static PyObject *addbmm(Args args, Py_ssize_t n, PyObject *) {
     Added o;
-    if (n != 5 || !read_batches(args + 1, o.a, o.b)) return declined();
-    o.shape[1] = o.a.dims[1], o.shape[2] = o.b.dims[2];
-    if (!o.read_self(args)) return declined();
+    if (!read_added(args, n, o, 2)) return declined();
     BY_TYPE(PyArray_TYPE(o.a.array), addbmm_of, o)
 }
 
@@ -671,13 +674,7 @@ static PyObject *affine(Args args, Py_ssize_t n, PyObject *) {
 
 int register_products(PyObject *module) {
     using namespace linalg;
-    struct {
-        const char *name;
-        Native run;
-    } all[] = {{"mm", mm}, {"bmm", bmm}, {"mv", mv}, {"dot", dot}, {"vdot", vdot}, {"addmm", addmm},
-               {"addmv", addmv}, {"addr", addr}, {"baddbmm", baddbmm}, {"addbmm", addbmm}, {"cross", cross},
-               {"affine", affine}};
-    for (auto &f : all)
-        if (make_function(module, f.name, f.run)) return -1;
-    return 0;
+    return make_functions(module, {{"mm", mm}, {"bmm", bmm}, {"mv", mv}, {"dot", dot}, {"vdot", vdot},
+                                   {"addmm", addmm}, {"addmv", addmv}, {"addr", addr}, {"baddbmm", baddbmm},
+                                   {"addbmm", addbmm}, {"cross", cross}, {"affine", affine}});
 }

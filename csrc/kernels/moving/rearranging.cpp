@@ -498,19 +498,13 @@ PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 
 int register_rearranging(PyObject *module) {
     using namespace moving;
-    return make_function(module, "flip", flip) || make_function(module, "roll", roll) ||
-                   make_function(module, "triangle", triangle) ||
-                   make_function(module, "repeat", repeat) ||
-                   make_function(module, "embedded_diagonal", embedded<write_diagonal>) ||
-                   make_function(module, "diagonal_scatter", scattered<write_diagonal>) ||
-                   make_function(module, "embedded_slices", embedded<write_slices>) ||
-                   make_function(module, "scattered_slices", scattered<write_slices>) ||
-                   make_function(module, "stack", moving::stack) ||
-                   make_function(module, "cat", cat) ||
-                   make_function(module, "summed_windows", summed_windows) ||
-                   make_function(module, "block_diag", block_diag) ||
-                   make_function(module, "constant_pad", constant_pad) ||
-                   make_function(module, "mirror_pad", mirror_pad)
-               ? -1
-               : 0;
+    return make_functions(module, {{"flip", flip}, {"roll", roll}, {"triangle", triangle},
+                                   {"repeat", repeat},
+                                   {"embedded_diagonal", embedded<write_diagonal>},
+                                   {"diagonal_scatter", scattered<write_diagonal>},
+                                   {"embedded_slices", embedded<write_slices>},
+                                   {"scattered_slices", scattered<write_slices>},
+                                   {"stack", moving::stack}, {"cat", cat},
+                                   {"summed_windows", summed_windows}, {"block_diag", block_diag},
+                                   {"constant_pad", constant_pad}, {"mirror_pad", mirror_pad}});
 }

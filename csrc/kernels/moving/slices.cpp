@@ -126,6 +126,19 @@ static PyArrayObject *scaled(PyArrayObject *source, PyObject *alpha) {
     return r;
 }
 
+// A copy of x with those slices along `dim`, or with them added.
+static PyObject *put_slices(PyArrayObject *x, PyArrayObject *index, npy_intp dim, PyArrayObject *source,
+                            bool adds) {
+    fast::Ref values(at_least_a_vector(source));
+    PyArrayObject *r = values ? copied(x) : nullptr;
+    if (!r) return nullptr;
+    Slices slices;
+    if (slices.read(r, index, dim) && put(slices.target, slices.places, array(values.get()), adds))
+        return as_object(r);
+    Py_DECREF(r);
+    return declined();
+}
+
 // index_add(x, index, source, dim, alpha)
 static PyObject *index_add(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp dim;
@@ -136,14 +149,7 @@ static PyObject *index_add(PyObject *const *args, Py_ssize_t n, PyObject *names)
         return declined();
     fast::Ref values((PyObject *)scaled(source, args[4]));
     if (!values) return PyErr_Occurred() ? nullptr : declined();
-    values.take(at_least_a_vector(array(values.get())));
-    PyArrayObject *r = values ? copied(x) : nullptr;
-    if (!r) return nullptr;
-    Slices slices;
-    if (slices.read(r, index, dim) && put(slices.target, slices.places, array(values.get()), true))
-        return as_object(r);
-    Py_DECREF(r);
-    return declined();
+    return put_slices(x, index, dim, array(values.get()), true);
 }
 
 // index_copy(x, index, source, dim)
@@ -155,14 +161,7 @@ static PyObject *index_copy(PyObject *const *args, Py_ssize_t n, PyObject *names
         PyArray_TYPE(index) != NPY_INT64)
         return misfit();
     if (PyArray_SIZE(x) > SMALL || !within(index, extent(x, int(dim)))) return declined();
-    fast::Ref values(at_least_a_vector(source));
-    PyArrayObject *r = values ? copied(x) : nullptr;
-    if (!r) return nullptr;
-    Slices slices;
-    if (slices.read(r, index, dim) && put(slices.target, slices.places, array(values.get()), false))
-        return as_object(r);
-    Py_DECREF(r);
-    return declined();
+    return put_slices(x, index, dim, source, false);
 }
 
 template <class T>
@@ -742,20 +741,12 @@ int register_slices(PyObject *module) {
     Misfit = bases ? PyErr_NewException("flambeau.kernels._native.Misfit", bases, nullptr) : nullptr;
     Py_XDECREF(bases);
     if (!Misfit) return -1;
-    return PyModule_AddObjectRef(module, "Misfit", Misfit) ||
-                   make_function(module, "index_add", index_add) ||
-                   make_function(module, "index_copy", index_copy) ||
-                   make_function(module, "index_select", index_select) ||
-                   make_function(module, "index_fill", index_fill) ||
-                   make_function(module, "masked_fill", masked_fill) ||
-                   make_function(module, "masked_select", masked_select) ||
-                   make_function(module, "filled", filled) ||
-                   make_function(module, "scatter", scatter) || make_function(module, "gather", gather) ||
-                   make_function(module, "index_reduce", index_reduce) ||
-                   make_function(module, "take", take_flat) || make_function(module, "put", put_flat) ||
-                   make_function(module, "masked_scatter", masked_scatter) ||
-                   make_function(module, "nonzero", nonzero) ||
-                   make_function(module, "repeated_places", repeated_places)
-               ? -1
-               : 0;
+    if (PyModule_AddObjectRef(module, "Misfit", Misfit)) return -1;
+    return make_functions(module, {{"index_add", index_add}, {"index_copy", index_copy},
+                                   {"index_select", index_select}, {"index_fill", index_fill},
+                                   {"masked_fill", masked_fill}, {"masked_select", masked_select},
+                                   {"filled", filled}, {"scatter", scatter}, {"gather", gather},
+                                   {"index_reduce", index_reduce}, {"take", take_flat},
+                                   {"put", put_flat}, {"masked_scatter", masked_scatter},
+                                   {"nonzero", nonzero}, {"repeated_places", repeated_places}});
 }

@@ -348,17 +348,11 @@ static PyObject *windows(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 
 int register_view_kernels(PyObject *module) {
     using namespace moving;
-    return make_function(module, "squeeze", squeeze) || make_function(module, "t", t) ||
-                   make_function(module, "slices", slices) || make_function(module, "slice", slice) ||
-                   make_function(module, "view", view) || make_function(module, "moved", moved) ||
-                   make_function(module, "broadcast_shapes", broadcast_shapes) ||
-                   make_function(module, "view_as_real", view_as_real) ||
-                   make_function(module, "view_as_complex", view_as_complex) ||
-                   make_function(module, "split", split) ||
-                   make_function(module, "split_with_sizes", split_with_sizes) ||
-                   make_function(module, "unbind", unbind) ||
-                   make_function(module, "diagonal", diagonal) ||
-                   make_function(module, "windows", windows)
-               ? -1
-               : 0;
+    return make_functions(module, {{"squeeze", squeeze}, {"t", t}, {"slices", slices},
+                                   {"slice", slice}, {"view", view}, {"moved", moved},
+                                   {"broadcast_shapes", broadcast_shapes},
+                                   {"view_as_real", view_as_real},
+                                   {"view_as_complex", view_as_complex}, {"split", split},
+                                   {"split_with_sizes", split_with_sizes}, {"unbind", unbind},
+                                   {"diagonal", diagonal}, {"windows", windows}});
 }

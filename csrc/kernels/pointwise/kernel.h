@@ -1,6 +1,8 @@
 // A pointwise kernel: for each dtype a loop over contiguous elements. The call (kernel.cpp) does the
 // rest once for all: Python numbers, broadcasting, strides, the result's layout, threads, overlap.
 #pragma once
+#include <initializer_list>
+
 #include "common.h"
 
 constexpr int MAX_IN = 6;
@@ -30,6 +32,16 @@ Kernel *make_kernel(PyObject *module, const char *name, int nin);
 // A function of arrays with its own calling convention. NotImplemented hands the call to the twin.
 using Native = PyObject *(*)(PyObject *const *args, Py_ssize_t n, PyObject *names);
 int make_function(PyObject *module, const char *name, Native native);
+
+struct Named {
+    const char *name;
+    Native native;
+};
+inline int make_functions(PyObject *module, std::initializer_list<Named> functions) {
+    for (const Named &f : functions)
+        if (make_function(module, f.name, f.native)) return -1;
+    return 0;
+}
 
 // The operands of one run, broadcast to `shape`; strides in bytes.
 constexpr int MAX_OPERANDS = MAX_IN + 1;
