@@ -305,7 +305,8 @@ bool fits_tiles(const Plan &plan) {
     for (int k = 0; k < plan.count; k++) {
         const Operand &o = plan.operands[k];
         if (o.strides[last] == o.size) continue;
-        if (k == plan.count - 1 || o.strides[last - 1] != o.size || o.size > 8) return false;
+        bool across = o.strides[last] && o.strides[last - 1] == o.size && o.size <= 8;
+        if (k == plan.count - 1 || !across) return false;
         by_columns = true;
     }
     return by_columns;
