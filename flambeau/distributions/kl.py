@@ -13,6 +13,7 @@ from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.cauchy import Cauchy
 from flambeau.distributions.continuous_bernoulli import ContinuousBernoulli
 from flambeau.distributions.dirichlet import Dirichlet
+from flambeau.distributions.distribution import Distribution  # noqa: F401
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.exponential import Exponential
 from flambeau.distributions.gamma import Gamma

@@ -6,6 +6,7 @@
 True
 """
 from flambeau.core.op import public as _public
+from flambeau.core.tensor import Tensor as Tensor
 from flambeau.ops import load as _load
 
 _load()

@@ -8,11 +8,28 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._support.settings import warn_once
+from flambeau.schema import errors
+from flambeau.schema.arguments import bind
+from flambeau.schema.parser import parse
+from flambeau.schema.signature import function_signature
 
 
 def _warn(given: str, instead: str) -> None:
     warn_once(f"torch.sparse.SparseTensor({given}) is deprecated.  Please use "
               f"torch.sparse_coo_tensor({instead}).", stacklevel=4)
+
+
+_SCHEMAS = ("new(*, Device? device=None) -> Tensor",
+            "new.entries(Tensor indices, Tensor values, *, Device? device=None) -> Tensor",
+            "new.form(Tensor indices, Tensor values, int[] size, *, Device? device=None) -> Tensor",
+            "new.size(int[] size, *, Device? device=None) -> Tensor")
+
+
+def _refused(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """The error of a call that fits none of the schemas."""
+    signatures = [function_signature(parse(text)) for text in _SCHEMAS]
+    said = [str(bind(signature, "new", args, kwargs)) for signature in signatures]
+    return TypeError(errors.fits_none("new", signatures, said, args, kwargs))
 
 
 def _make(dtype: Any, args: tuple[Any, ...], device: Any = None) -> Tensor:
@@ -30,14 +47,11 @@ def _make(dtype: Any, args: tuple[Any, ...], device: Any = None) -> Tensor:
     if all(isinstance(size, int) for size in args):
         _warn("shape, *, device=", "shape, dtype=, device=")
         return flambeau.sparse_coo_tensor(args, **options)
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0]
     if len(args) == 1 and isinstance(args[0], Sequence):
         raise TypeError("torch.sparse.SparseTensor(sequence) only accepts sizes.  Please use "
                         "torch.sparse_coo_tensor() or construct a strided tensor and convert it to "
                         "sparse via to_sparse.")
-    raise TypeError("torch.sparse.SparseTensor() takes sizes, or indices and values and a size, "
-                    f"but got {', '.join(type(arg).__name__ for arg in args)}")
+    raise _refused(args, {} if device is None else {"device": device})
 
 
 class _TensorType(type):
@@ -49,7 +63,9 @@ class _TensorType(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype \
             and instance.layout is flambeau.sparse_coo
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+    def __call__(cls, *args: Any, device: Any = None, **wrong: Any) -> Tensor:
+        if wrong:
+            raise _refused(args, wrong)
         return _make(cls.dtype, args, device)
 
 

@@ -22,9 +22,11 @@ from flambeau._C import _current_graph_task_id
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, restoring, within
 from flambeau.autograd import Function
-from flambeau.autograd.saved_hooks import saved_tensors_hooks
+from flambeau.autograd.saved_hooks import SavedTensor, saved_tensors_hooks  # noqa: F401
 from flambeau.core import engine
 from flambeau.core.modes import grad_mode
+from flambeau.utils._python_dispatch import TorchDispatchMode
+from flambeau.utils._pytree import tree_map  # noqa: F401
 from flambeau.utils._selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -379,7 +381,6 @@ class _OpLog:
     def context(self) -> Any:
         import traceback
 
-        from flambeau.utils._python_dispatch import TorchDispatchMode
         log: list[tuple[str, str]] = []
         self.runs.append(log)
 

@@ -16,7 +16,9 @@ import flambeau
 from flambeau import Tensor
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.nn.modules.container import ModuleDict, ModuleList
+from flambeau.nn.modules.module import Module  # noqa: F401
 from flambeau.nn.parameter import Parameter
+from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass  # noqa: F401
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization",

@@ -7,6 +7,7 @@ import warnings
 
 from flambeau import Tensor
 from flambeau._support.scopes import Scope, restoring
+from flambeau.nn.utils._named_member_accessor import NamedMemberAccessor  # noqa: F401
 
 __all__ = ["functional_call"]
 
