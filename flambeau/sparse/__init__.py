@@ -24,9 +24,9 @@ from flambeau.ops.sparse import places as sparse_places
 from flambeau.ops.sparse import products as sparse_products
 from flambeau.ops.sparse import reduce as sparse_reduce
 from flambeau.ops.sparse import tensors as _sparse
+from flambeau.ops.sparse.calls import replace as _replace
+from flambeau.ops.sparse.calls import rules as _rules
 from flambeau.ops.sparse.diagonals import spdiags
-
-_rules = _sparse.rules
 
 
 def _product(a: Tensor, b: Tensor, reduce: str | None) -> Tensor:
@@ -68,7 +68,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: A
     tensor([4., 4.])
     """
     result = _rules["sparse.sampled_addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
-    return result if out is None else _sparse.replace(out, result)
+    return result if out is None else _replace(out, result)
 
 
 _sparse_sum = member(

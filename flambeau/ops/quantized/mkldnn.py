@@ -26,7 +26,7 @@ from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.members import member
 from flambeau.ops.coercion import each_result
-from flambeau.ops.sparse.tensors import sparse_op
+from flambeau.ops.sparse.values import sparse_op
 from flambeau.ops.view.conversion import cast, clone
 
 HELD = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.int8)

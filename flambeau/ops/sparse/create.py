@@ -18,17 +18,10 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.members import member
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.calls import replace
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
-from flambeau.ops.sparse.tensors import (
-    Invariants,
-    SparseTensor,
-    expect_coo,
-    make,
-    on_meta,
-    replace,
-    stored_values,
-    with_values,
-)
+from flambeau.ops.sparse.tensors import Invariants, SparseTensor, make, on_meta
+from flambeau.ops.sparse.values import expect_coo, stored_values, with_values
 from flambeau.ops.view.conversion import cast
 
 # ---- making them --------------------------------------------------------------------------------

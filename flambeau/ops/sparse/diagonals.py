@@ -15,14 +15,8 @@ from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.layouts import to_sparse
 from flambeau.ops.sparse.products import at_places, operand
-from flambeau.ops.sparse.tensors import (
-    SparseTensor,
-    as_form,
-    is_sparse,
-    make,
-    sparse_op,
-    with_values,
-)
+from flambeau.ops.sparse.tensors import SparseTensor, is_sparse, make
+from flambeau.ops.sparse.values import as_form, sparse_op, with_values
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:

@@ -7,7 +7,8 @@ import numpy as np
 
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.sparse.compressed import COO
-from flambeau.ops.sparse.tensors import make, with_values
+from flambeau.ops.sparse.tensors import make
+from flambeau.ops.sparse.values import with_values
 
 
 def rows_of_table(grad: Tensor, indices: Tensor, count: int, padding_idx: int, scale: bool

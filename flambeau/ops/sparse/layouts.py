@@ -9,15 +9,8 @@ from flambeau.dispatch.members import member
 from flambeau.ops.python.methods import adopt
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, COO, TITLES
-from flambeau.ops.sparse.tensors import (
-    SparseTensor,
-    blocksize_of,
-    change_form,
-    form_of,
-    is_sparse,
-    sparse_dim_of,
-    to_dense,
-)
+from flambeau.ops.sparse.tensors import SparseTensor, blocksize_of, is_sparse, sparse_dim_of
+from flambeau.ops.sparse.values import change_form, form_of, to_dense
 
 STRIDED = type_info.strided
 

@@ -22,37 +22,38 @@ from flambeau.ops.factory import create
 from flambeau.ops.pointwise import arithmetic
 from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.calls import rule, rules
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    as_form,
     bare,
     blocksize_of,
-    coalesced,
     conjugate,
     coordinates,
     empty,
     empty_like,
     entries,
-    form_of,
-    grad_values,
     is_number,
     is_sparse,
     like,
     make,
-    masked,
     on_meta,
-    rule,
-    rules,
-    same_places,
     sparse_dim_of,
+    to_meta,
+    tracked,
+    unsupported,
+)
+from flambeau.ops.sparse.values import (
+    as_form,
+    coalesced,
+    form_of,
+    grad_values,
+    masked,
+    same_places,
     sparse_op,
     stored_values,
     to_coo,
     to_dense,
-    to_meta,
-    tracked,
-    unsupported,
     with_values,
 )
 from flambeau.ops.view import conversion

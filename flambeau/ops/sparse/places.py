@@ -9,22 +9,23 @@ import flambeau
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.calls import rule, rules
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
     bare,
-    coalesced,
-    grad_values,
     is_sparse,
     like,
     make,
-    rule,
-    rules,
     sparse_dim_of,
+    tracked,
+)
+from flambeau.ops.sparse.values import (
+    coalesced,
+    grad_values,
     sparse_op,
     stored_values,
     to_coo,
-    tracked,
     with_values,
 )
 

@@ -16,23 +16,25 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import sparse_products as kernels
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.calls import rule
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    as_form,
     bare,
-    coalesced,
     conjugate,
     coordinates,
     is_sparse,
     like,
     make,
-    masked,
-    rule,
-    sparse_op,
-    stored_values,
     tracked,
     unsupported,
+)
+from flambeau.ops.sparse.values import (
+    as_form,
+    coalesced,
+    masked,
+    sparse_op,
+    stored_values,
     with_values,
 )
 

@@ -9,25 +9,26 @@ import flambeau
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.calls import rule, rules
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.math import through_values
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    as_form,
     bare,
-    coalesced,
     coordinates,
-    form_of,
-    grad_values,
     is_sparse,
     make,
-    rule,
-    rules,
     sparse_dim_of,
+    unsupported,
+)
+from flambeau.ops.sparse.values import (
+    as_form,
+    coalesced,
+    form_of,
+    grad_values,
     sparse_op,
     stored_values,
     to_dense,
-    unsupported,
     with_values,
 )
 
