@@ -115,7 +115,8 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
     arrange = made["arrange"]
     checks = [(i, p.is_list, p.nullable,
                _SURE["Tensor"] | _SURE["Scalar"] if numbers and _may_be_number(p) else
-               _SURE.get(p.kind, frozenset()), p.value) for i, p in enumerate(parameters)]
+               None if p.kind == "object" else _SURE.get(p.kind, frozenset()), p.value)
+              for i, p in enumerate(parameters)]
     integers = [(i, p.is_list) for i, p in enumerate(parameters) if p.kind == "int"]
 
     def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
@@ -126,7 +127,7 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
         for i, is_list, nullable, sure, default in checks:
             value = values[i]
             if value is default or (value is None and nullable) or (
-                    not is_list and type(value) in sure):
+                    not is_list and (sure is None or type(value) in sure)):
                 continue
             if not is_list or type(value) not in (tuple, list, Size) or not sure.issuperset(
                     map(type, value)):

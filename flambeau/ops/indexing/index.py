@@ -259,7 +259,7 @@ take_many = op(
 
 def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
     where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
-    return take_many((self, *[advanced[i] for i in where]), where)
+    return take_many.op.call((self, *[advanced[i] for i in where]), where)
 
 
 @compiled("index_put")
@@ -345,7 +345,7 @@ put_many = op(
 
 
 def put_at(self: Tensor, indices: Any, where: Any, values: Tensor, accumulate: bool) -> Tensor:
-    return put_many((self, values, *indices), where, accumulate)
+    return put_many.op.call((self, values, *indices), where, accumulate)
 
 
 def _check_values(input: Tensor, values: Tensor, indices: list[Tensor],
