@@ -46,6 +46,8 @@ class Recorder:
 def record(family):
     recorder = Recorder()
     for name in family:
+        if name in family.own:
+            continue
         function = resolve(torch, name)
         entries = []
         for sample in family.calls(name):

@@ -109,6 +109,7 @@ class Samples(dict):
         self.untested = {}              # ops that need no samples, and why
         self.pointwise = {}             # ops for the dtype matrix: name to number of tensors
         self.unbatched = ()             # ops whose results have no fixed shape: vmap refuses them
+        self.own = ()                   # ops that PyTorch has not: tested by differences alone
         self.contiguous = ()            # ops that ask for the strides of their argument
 
     def __call__(self, name):
