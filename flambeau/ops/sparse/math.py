@@ -63,8 +63,10 @@ from flambeau.ops.view.conversion import arguments_of_to
 
 @sparse_op("CloneBackward0", vjp=lambda grad: [grad])
 def _clone(self: SparseTensor) -> SparseTensor:
-    return make(self._layout, tuple(w.copy() for w in self._where), self._data.copy(),
-                self._array.shape, self._coalesced)
+    result = make(self._layout, tuple(w.copy() for w in self._where), self._data.copy(),
+                  self._array.shape)
+    result._coalesced = self._coalesced
+    return result
 
 
 @rule("clone")
@@ -303,10 +305,10 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
         both = _sum_of(to_coo(like(a, first), n), to_coo(like(b, second), n), False)
         return as_form(both, form)
     indices, data = np.concatenate([x, y], 1), np.concatenate([first, second])
-    sorted_ = a._coalesced and b._coalesced
-    if sorted_:
-        indices, data = forms.coalesced(indices, data, a._array.shape)
-    return make(COO, (indices,), data, a._array.shape, sorted_)
+    shape = a._array.shape
+    if forms.is_coalesced(x, shape) and forms.is_coalesced(y, shape):
+        indices, data = forms.coalesced(indices, data, shape)       # entries merge in order
+    return make(COO, (indices,), data, shape, a._coalesced and b._coalesced)
 
 
 def _check_density(a: SparseTensor, b: SparseTensor) -> None:

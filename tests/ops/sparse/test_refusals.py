@@ -89,3 +89,12 @@ def test_nothing_can_be_added_whatever_its_sparse_dimensions():
 def test_results_that_are_filled_can_require_gradients():
     assert torch.zeros(2, 3, out=torch.sparse_coo_tensor((2, 3)), requires_grad=True).requires_grad
     assert torch.zeros(2, 3, out=torch.empty(0), requires_grad=True).requires_grad
+
+
+def test_entries_in_order_merge_in_order():
+    a = torch.sparse_coo_tensor(torch.tensor([[0, 3, 4]]), torch.tensor([1.0, 2.0, 3.0]), (6,))
+    b = torch.sparse_coo_tensor(torch.tensor([[0, 1, 3]]), torch.tensor([1.0, 5.0, 2.0]), (6,))
+    for total in (a + b, b + a):
+        assert total._indices().tolist() == [[0, 1, 3, 4]] and not total.is_coalesced()
+    one = torch.sparse_coo_tensor([[0]], [1.0], (2,), is_coalesced=False)
+    assert not one.clone().is_coalesced()
