@@ -87,7 +87,7 @@ def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
         shape = shape_of_taken(self, indices, where)
         if 0 not in shape:
             raise _out_of_bounds(self, indices, where, error) from None
-        return np.empty(found, self.dtype)      # no place is looked at
+        return np.empty(shape, self.dtype)      # no place is looked at
     if result.ndim < 2 or (in_front and all(i.flags.c_contiguous for i in indices)):
         return result
     return views.arranged(result, _order_of_taken(self, indices, where, result.shape))
@@ -438,7 +438,8 @@ def _filling(view: Tensor, value: Tensor, indices: list[Tensor], where: tuple[in
         shape_of_taken(view._array, [i._array for i in indices], where)
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            "unsigned char")
-    return cast(value, view._array.dtype)
+    own = view._array.dtype
+    return value if value._array.dtype == own else cast(value, own)
 
 
 def _keeps_all(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:

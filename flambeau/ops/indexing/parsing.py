@@ -56,7 +56,7 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
             tensors.append(None)
             changed = changed or not is_whole(item, shape[dim])
             dim += 1
-        elif not item._array.ndim:              # True and False: a new dimension of 1 or 0
+        elif not item._array.ndim and item._array.dtype.kind == "b":    # a new dimension of 1 or 0
             basic.append(None)
             tensors.append(_place_of(item))
             changed = True
