@@ -132,7 +132,7 @@ class Pass:
 
     def reachable(self) -> dict[int, Node]:
         """All nodes that the roots depend on; with captures of nodes only, none older than they."""
-        oldest = None
+        oldest = None                       # orders fall: the greatest is the oldest
         if self.targets and not self.leaf_targets:
             oldest = max(self.targets)
         nodes: dict[int, Node] = {}

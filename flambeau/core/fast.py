@@ -1,6 +1,6 @@
 """The common case of a call in C, where the native extension is there.
 
-`csrc/calling` does what the closures of `core/op.py` do for plain tensors of one dtype, and hands
+`csrc/calling` does what the closures of `core/call.py` do for plain tensors of one dtype, and hands
 every other call to the closure, which stays the definition (`function.__wrapped__`) and what a
 debugger steps through. Whether a call is C's is known before it has any effect, so that nothing
 happens twice. C reads the slots of tensors and nodes at the offsets that their classes give, and is

@@ -1,4 +1,4 @@
-"""The graph: nodes, edges, what a node saves, and hooks.
+"""The graph: nodes, edges, and what a node saves.
 
 A recorded op makes one `Node`. Its `edges` say where the gradients of its inputs go: to the node
 that computed the input, to the input itself if that is a leaf, or nowhere (None). A node with

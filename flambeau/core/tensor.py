@@ -6,11 +6,11 @@ on the class and lives in `__dict__` once set.
     _array    the numpy.ndarray that holds the values
     _edge     where a gradient goes: None (nowhere), a Node or one Output of a Node, LEAF (it
               arrives at this tensor), LOOKUP (this is a view: `gradient_edge` knows), or another
-              tensor (this stands in for that leaf)
+              tensor (this stands in for that leaf while it is written to: `ops/inplace`)
     _base     of a view, the tensor that it looks at; else None
     _counter  [writes, place of the last]: one list for all tensors on the same memory, None until
               somebody cares
-    _view     of a view, a `views.View`; read only when `_edge` is LOOKUP
+    _view     of a view, a `View` (below); read only when `_edge` is LOOKUP
 """
 from __future__ import annotations
 
@@ -329,8 +329,9 @@ class Untracked(list):
 class View:
     """What a view must know to find its history when its base is written to.
 
-    `version` is that of the memory when `node` was made, or its complement (`~version`) for a leaf:
-    `node` is LEAF if the user made it one, None for what was made while nothing was recorded.
+    `version` is that of the memory when `node` was made; `node` holds until the memory is written
+    to. Its complement (`~version`) marks views that no op made with a history: `node` is LEAF if
+    the user made it one, None for what was made while nothing was recorded. -1 asks for a new node.
     `replay(base)` makes the view again where strides on the base cannot say it (a change of dtype);
     `made` says how the view came about, since some views forbid in-place writes.
     """

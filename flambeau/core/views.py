@@ -6,6 +6,9 @@ history of its base: the base gets a `CopySlices` node, which sends the gradient
 through the op that wrote, and the rest around it. Views of the base then find themselves a new node
 when next asked (`tensor.gradient_edge`).
 
+`ops/inplace.write_result` tells the story in order: `check_inplace`, the op on a stand-in for the
+tensor, the copy of its result, the count (`bump`), and `rebase`, which relies on the count.
+
     >>> import flambeau
     >>> w = flambeau.ones(2, requires_grad=True)
     >>> base = flambeau.zeros(3)

@@ -10,7 +10,9 @@ import numpy as np
 import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.nn import functional as F
+from flambeau.ops.linalg.matmul import linear
+from flambeau.ops.nn.activation import gelu
+from flambeau.ops.nn.normalize import layer_norm
 from flambeau.ops.nn.softmax import _masked_softmax
 
 
@@ -61,9 +63,9 @@ def _check_layer(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_
 def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor) -> Tensor:
     """All three beside each other; with one multiplication if they are one tensor."""
     if query is key is value:
-        return F.linear(query, weight)
+        return linear(query, weight)
     parts = zip((query, key, value), weight.chunk(3))
-    return flambeau.cat([F.linear(x, w) for x, w in parts], -1)
+    return flambeau.cat([linear(x, w) for x, w in parts], -1)
 
 
 @op("_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int "
@@ -89,7 +91,7 @@ def _native_multi_head_attention(
     scores = q @ k.mT
     weights = scores.softmax(-1) if mask is None else _masked_softmax(scores, mask, 3, mask_type)
     attended = (weights @ v).transpose(1, 2).reshape(query._array.shape)
-    result = F.linear(attended, proj_weight, proj_bias)
+    result = linear(attended, proj_weight, proj_bias)
     if not need_weights:
         return result, None
     return result, weights.mean(1) if average_attn_weights else weights
@@ -109,10 +111,10 @@ def _transformer_encoder_layer_fwd(
     """A layer of an encoder: attention and a network of two layers, each added to its input and
     normalised, before (`norm_first`) or after."""
     def first_norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+        return layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
 
     def second_norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+        return layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
 
     def attend(x: Tensor) -> Tensor:
         return _native_multi_head_attention(
@@ -120,8 +122,8 @@ def _transformer_encoder_layer_fwd(
             False, True, mask_type)[0]
 
     def feed_forward(x: Tensor) -> Tensor:
-        hidden = F.linear(x, ffn_weight_1, ffn_bias_1)
-        return F.linear(F.gelu(hidden) if use_gelu else F.relu(hidden), ffn_weight_2, ffn_bias_2)
+        hidden = linear(x, ffn_weight_1, ffn_bias_1)
+        return linear(gelu(hidden) if use_gelu else flambeau.relu(hidden), ffn_weight_2, ffn_bias_2)
 
     if norm_first:
         x = src + attend(first_norm(src))
