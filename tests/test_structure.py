@@ -1,7 +1,12 @@
 """The order of the house: which way imports point, how large rooms and modules are."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import flambeau
 
@@ -79,6 +84,26 @@ def test_no_modules_import_each_other_in_a_circle():
     found = circles({name: imports_of(name) for name in MODULES})
     assert [circle for circle in found if not circle & set(FORCED)] == []
     assert all(any(name in circle for circle in found) for name in FORCED)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each module is imported in a child process")
+def test_modules_can_be_imported_first():
+    """Whichever module of a layer comes first, its imports lead to no half-made module."""
+    names = [name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in LAYERS]
+    program = f"""
+import importlib, os, sys, traceback
+import flambeau
+for name in {names!r}:
+    if os.fork() == 0:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            print(name, traceback.format_exc().splitlines()[-1], flush=True)
+        os._exit(0)
+    os.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
 
 
 def test_what_computes_knows_nothing_of_networks():

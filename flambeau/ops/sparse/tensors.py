@@ -11,7 +11,6 @@ somebody else's indices, `values_of` gives the values, and each is the other's d
 from __future__ import annotations
 
 import copy
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -346,6 +345,4 @@ def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
     return old.add_(grad)
 
 
-for _family in ("values", "parts", "calls", "create", "validate", "layouts"):
-    importlib.import_module(f"flambeau.ops.sparse.{_family}")
 __all__ = ["SparseTensor"]
