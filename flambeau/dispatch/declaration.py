@@ -98,6 +98,7 @@ class Declaration:
     replay      of a view: is it made again by a call, since strides on its base cannot say it?
 
     floating    do integers become the default floating type first?
+    first       raises for users' values what PyTorch says before it looks at dimensions
     refuses     PyTorch's name of the kernel, or a sentence, and the kinds of dtypes that it is not
                 compiled for
     out         is there an `out=` form? If not of all overloads, the names of those
@@ -163,6 +164,7 @@ class Declaration:
     shares: bool = False
     replay: bool = False
     floating: bool = False
+    first: Callable[..., None] | None = None
     refuses: Any = ()
     out: Any = True
     out_type: str = ""

@@ -216,6 +216,11 @@ class Function:
         """The call, when no mode and no type has taken it over."""
         try:
             return self.compute(args, kwargs)
+        except (IndexError, RuntimeError):
+            first = getattr(self.declaration, "first", None)
+            if first is not None:
+                first(*self.choose(args, kwargs)[1])
+            raise
         except (ValueError, MemoryError) as error:
             better = late_bound.too_large((*args, *kwargs.values()), error)
             if better is None:
@@ -234,7 +239,7 @@ class Function:
         op = overload.op
         try:
             canonical = overload.canonical(values)
-        except IndexError:
+        except (IndexError, RuntimeError):
             refuse_type(op, values)
             raise
         out = None if overload.out < 0 else values[overload.out]
@@ -326,6 +331,8 @@ def warn_of_overload(name: str, signature: Signature) -> None:
 def refuse_type(op: Op, values: list[Any]) -> None:
     """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
     PyTorch says it before it looks at dimensions. What is so "on CPU" its kernels say, later."""
+    if op.declaration is not None and op.declaration.first is not None:
+        op.declaration.first(*values)
     if op.refuses and isinstance(values[0], Tensor):
         said, kinds = op.refuses
         if not isinstance(said, str) and said.__code__.co_argcount != 1:

@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 
+from ._extension import Misfit
 from ._quiet import quiet
 from .reference import (
     cast,
@@ -138,7 +139,7 @@ def min(x, axis=None, keepdims=False):
     return np.asarray(result).astype(x.dtype, copy=False)
 
 
-def _check_any(name, x, axis, error=RuntimeError):
+def _check_any(name, x, axis, error=RuntimeError, mark="()", empty=IndexError):
     """Raise unless there is an element to choose along each dimension."""
     if axis is None and not x.size:
         raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
@@ -146,20 +147,20 @@ def _check_any(name, x, axis, error=RuntimeError):
                     * (error is RuntimeError))
     for d in () if axis is None or not x.ndim else axis if isinstance(axis, tuple) else (axis,):
         if not x.shape[d]:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            raise empty(f"{name}{mark}: Expected reduction dim {d} to have non-zero size.")
 
 
 @quiet
 def amax(x, axis=None, keepdims=False):
     """The largest element of all, or along dimensions."""
-    _check_any("amax", x, axis)
+    _check_any("amax", x, axis, empty=Misfit)
     return max(x, axis, keepdims)
 
 
 @quiet
 def amin(x, axis=None, keepdims=False):
     """The smallest element of all, or along dimensions."""
-    _check_any("amin", x, axis)
+    _check_any("amin", x, axis, empty=Misfit)
     return min(x, axis, keepdims)
 
 
@@ -183,7 +184,7 @@ def aminmax(x, axis=None, keepdims=False):
     if axis is None and not x.size:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
                            "operation has no identity.")
-    _check_any("aminmax", x, axis)
+    _check_any("aminmax", x, axis, mark="")
     return min(x, axis, keepdims), max(x, axis, keepdims)
 
 

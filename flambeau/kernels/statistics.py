@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 
 from . import reductions
+from ._extension import Misfit
 from ._quiet import quiet
 from .reference import cast, compute_dtype, real_dtype, type_title
 
@@ -118,8 +119,9 @@ def _normed(x, ord, axis, dtype):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of "
                            "norm.")  # fmt: skip
     if (ord < 0 or math.isinf(ord)) and not count(x, axis):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
-                           "because the operation does not have an identity")  # fmt: skip
+        error = Misfit if axis else RuntimeError
+        raise error(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
+                    "because the operation does not have an identity")  # fmt: skip
     return x
 
 

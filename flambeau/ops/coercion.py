@@ -177,6 +177,10 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         return out.copy_(result)
     if out._device != result._device:
         raise other_device(op, out.device, result.device)
+    if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
+            one is out for one in read):
+        raise RuntimeError(f"output with shape {list(out._array.shape)} doesn't match the "
+                           f"broadcast shape {list(result._array.shape)}")
     if result.dtype is not out.dtype:
         check_out_type(op, out, result.dtype)
     if out._array.shape != result._array.shape:

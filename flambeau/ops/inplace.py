@@ -40,14 +40,22 @@ def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
     _check_fit(target, result.shape, dtypes.from_numpy_dtype(result.dtype))
 
 
-def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any) -> None:
+def _speaks_c(functional: Op, args: tuple[Any, ...]) -> bool:
+    """Does PyTorch name types as C++ does? Where the bounds of `clamp` are numbers."""
+    return functional.name.startswith("clamp") and not any(type(a) in tensor_types for a in args)
+
+
+def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any,
+               in_c: bool = False) -> None:
     own = slot(target).shape
     if shape != own and not is_expandable_to(shape, own):
         raise RuntimeError(f"output with shape {list(own)} doesn't match the "
                            f"broadcast shape {list(shape)}")
     if dtype is not target.dtype and not can_cast(dtype, target.dtype):
+        from flambeau.ops.pointwise.arithmetic import c_name
+        own = c_name(target) if in_c else type_name(target.dtype)
         raise RuntimeError(f"result type {type_name(dtype)} can't be cast to the desired output "
-                           f"type {type_name(target.dtype)}")
+                           f"type {own}")
 
 
 def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> None:
@@ -59,7 +67,8 @@ def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> Non
     found = result_type(arrays, [v for v in values if type(v) in (bool, int, float, complex)])
     if functional.floating and not found.is_floating_point and not found.is_complex:
         found = dtypes.from_numpy_dtype(dtypes.default_float())
-    _check_fit(target, broadcast_shapes(*[a.shape for a in arrays]), found)
+    _check_fit(target, broadcast_shapes(*[a.shape for a in arrays]), found,
+               _speaks_c(functional, args))
 
 
 def make_inplace(functional: Op) -> Op:
@@ -114,12 +123,13 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     run = functional.function if public else functional.call
     try:
         result = run(source, *args, **kwargs)
-    except NotImplementedError:
+    except RuntimeError:
         if functional.kind == "pointwise":
             check_operands(functional, input, args)
         raise
     values = result._array
-    check_stored(op.name, input, values)
+    _check_fit(input, values.shape, dtypes.from_numpy_dtype(values.dtype),
+               _speaks_c(functional, args))
     if values.shape != memory.shape:
         raise RuntimeError(f"output with shape {list(memory.shape)} doesn't match the "
                            f"broadcast shape {list(values.shape)}")

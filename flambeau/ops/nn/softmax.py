@@ -23,7 +23,7 @@ _REAL = "bBilUcW8"
 def _kernel_name(name: str) -> Any:
     """What PyTorch calls its kernel, by where the dimension is."""
     return lambda x, dim, *_: \
-        f"{name}{'_lastdim' if x.ndim and dim == x.ndim - 1 else ''}_kernel_impl"
+        f"{name}{'_lastdim' if not x.ndim or dim == x.ndim - 1 else ''}_kernel_impl"
 
 
 def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> Any:
@@ -31,7 +31,7 @@ def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> A
     def run(x: Any, dim: int, half_to_float: bool) -> Any:
         if half_to_float:
             raise RuntimeError(f"{name} with half to float conversion is not supported on CPU")
-        return kernel(x, dim)
+        return kernel(x, dim) if x.size else x.copy()
 
     inner = op(
         f"_{name}(Tensor self, int dim, bool half_to_float) -> Tensor",

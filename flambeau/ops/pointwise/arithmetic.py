@@ -17,6 +17,7 @@ from flambeau.core.promotion import (
     is_half,
     result_type,
     scalar_operand,
+    type_label,
     type_name,
 )
 from flambeau.core.shapes import broadcast_error
@@ -390,8 +391,13 @@ addcmul = pointwise(
 
 def _refuse_integers(self: Tensor, tensor1: Tensor, tensor2: Tensor, *_: Any) -> None:
     if not {tensor1._array.dtype, tensor2._array.dtype} & FLOATING:
-        raise RuntimeError("Integer division with addcdiv is no longer supported: convert tensor1 "
-                           "and tensor2 to a floating type first")
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release "
+            "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+            "behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to("
+            "input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float "
+            "inputs. The future addcdiv behavior is just the latter implementation: (input + "
+            "value * tensor1 / tensor2), for all dtypes.")
 
 
 addcdiv = pointwise(
@@ -440,9 +446,7 @@ def c_name(tensor: Tensor) -> str:
 
 def class_of(tensor: Tensor) -> str:
     """PyTorch's class of tensors of this type, which error messages quote."""
-    name = type_name(tensor.dtype)
-    recent = name in ("Bool", "BFloat16") or name.startswith(("UInt", "Float8", "Complex"))
-    return f"CPU{name}Type" if recent else f"torch.{name}Tensor"
+    return type_label(tensor.dtype, tensor.is_meta)
 
 
 # ---- rectified ----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import special, views
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.refused import refuse
-from flambeau.ops.coercion import beyond_c, stored
+from flambeau.ops.coercion import beyond_c, stored, too_large
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.pointwise.arithmetic import as_number, c_name
 from flambeau.ops.pointwise.comparison import isfinite
@@ -171,10 +171,15 @@ def _clamp_vjp(grad: Tensor, self: Tensor, min: Any, max: Any, needs: Any) -> An
     return grads
 
 
+def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
+    if self.is_floating_point() and complex in (type(min), type(max)):
+        raise too_large(dtypes.float64.numpy)
+
+
 clamp = pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clip, raw=True,
-    vjp=_clamp_vjp,
+    vjp=_clamp_vjp, check=_check_bounds,
     aliases=("clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
              "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
     doc="""min(max(input, min), max): each bound a number, a tensor, or absent.

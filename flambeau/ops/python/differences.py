@@ -61,7 +61,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 def _check_samples(name: str, y: Tensor, x: Any, dim: int, dx: Any) -> int:
     """The dimension along which to integrate."""
     if not y._array.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor." if name[0] == "c" else
+                         f"Dimension specified as {dim} but tensor has no dimensions")
     if type(dx) in (bool, complex):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     dim = wrap_dim(dim, y._array.ndim)

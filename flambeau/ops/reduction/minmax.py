@@ -57,11 +57,22 @@ def take_along(tangent: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
 # ---- over all elements or several dimensions ----------------------------------------------------
 
 
+def _check_extents(name: str) -> Any:
+    """Dimensions are said as they are given."""
+    def check(self: Tensor, dim: Any, *_: Any) -> None:
+        for d in () if self._array.size or not self.ndim or dim is None else (
+                (dim,) if isinstance(dim, int) else dim):
+            if not self.size(d):
+                raise IndexError(f"{name}: Expected reduction dim {d} to have non-zero size.")
+    return check
+
+
 def _of_several(name: str, which: str) -> Any:
     """`amax` or `amin`."""
     return op(
         f"{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-        kernel=getattr(kernels, name), dims="dim", refuses=(f"{name[1:]}_values_cpu", "UcW8"),
+        kernel=getattr(kernels, name), dims="dim", first=_check_extents(f"{name}()"),
+        refuses=(f"{name[1:]}_values_cpu", "UcW8"),
         out_type="Expected the dtype for input and out to match, but got {found} for input's dtype "
         "and {out} for out's dtype.", overlap="anywhere",
         d_self=evenly, doc=f"""The {which} element of all, or along `dim` (one or several). Equal

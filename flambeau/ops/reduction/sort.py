@@ -88,7 +88,7 @@ kthvalue = _chosen(
     f"kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> {_BOTH}",
     kernel=sorting.kthvalue, out_type="output values must be of same type as input",
     overlap="index",
-    refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim or self.dtype.kind in "bc" else "",
+    refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim else "",
              "bUcW8"),
     doc="The k-th smallest element along `dim`, counted from 1, and its position.")
 

@@ -126,10 +126,25 @@ def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     return sgn(self) * where(zero, 0, slope) * g
 
 
+def _check_norm(self: Tensor, ord: Any, dim: Any, *_: Any) -> None:
+    if not self.is_floating_point() and not self.is_complex():
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
+                           f"input. Got {type_name(self.dtype)}")
+    if self._array.size or isinstance(ord, complex) or not (ord < 0 or np.isinf(ord)):
+        return
+    dims = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    where = "an empty tensor " if not dims else next(
+        (f"the dimension {d}" for d in dims if not self.size(d)), "")
+    if where:
+        empty = "this dimension is empty and " if dims else ""
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on {where}because "
+                           f"{empty}the operation does not have an identity")
+
+
 vector_norm = op(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
-    kernel=kernels.vector_norm, dims="dim", method=False, out_type=OUT_TYPE,
+    kernel=kernels.vector_norm, dims="dim", method=False, out_type=OUT_TYPE, first=_check_norm,
     refuses=("norm_cpu", "8"), d_self=_norm_back,
     doc="""(Σ |x|^ord)^(1/ord) over all elements, or along `dim`; ±inf is the extreme |x|, 0 counts.
 
@@ -214,7 +229,6 @@ dist = op(
 
 
 def _renorm(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarray:
-    _check_renorm(self, p, maxnorm)
     others = tuple([i for i in range(self.ndim) if i != dim])
     size = kernels.vector_norm(self, p, others, True, None)
     above = kernels.divide(maxnorm, kernels.add(size, 1e-7))
@@ -222,9 +236,7 @@ def _renorm(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarray:
     return kernels.multiply(self, kernels.cast(factor, self.dtype))
 
 
-def _check_renorm(self: np.ndarray, p: Any, maxnorm: Any) -> None:
-    if self.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+def _check_renorm(self: Tensor, p: Any, dim: Any, maxnorm: Any) -> None:
     for name, number in (("p", p), ("maxnorm", maxnorm)):
         if isinstance(number, complex):
             raise RuntimeError(f"renorm: {name} must be real-valued")
@@ -232,6 +244,13 @@ def _check_renorm(self: np.ndarray, p: Any, maxnorm: Any) -> None:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+
+
+def _renormed(input: Tensor, p: Any, dim: int, maxnorm: Any) -> tuple[Any, ...]:
+    _check_renorm(input, p, dim, maxnorm)
+    return input, p, wrap_dim(dim, input.ndim), maxnorm
 
 
 def _renorm_slices(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
@@ -254,7 +273,7 @@ def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> 
 
 renorm = op(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
-    out_type=OUT_TYPE, overlap="element", shape="self", inplace=True,
+    out_type=OUT_TYPE, overlap="element", shape="self", inplace=True, canonical=_renormed,
     batch=_renorm_slices, d_self=_renorm_back,
     doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
     larger.""")

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dims
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.factory.create import eye, ones_like
@@ -68,13 +68,19 @@ sum = op(
     """)
 
 
-def _mean(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
-    found = self.dtype if dtype is None else dtype
+def _check_mean(self: Any, *rest: Any) -> None:
+    dtype = rest[-1] if isinstance(rest[-1], np.dtype) else as_numpy_dtype(rest[-1])
+    found = self._array.dtype if dtype is None else dtype
     if found not in FLOATING:
         raise RuntimeError("mean(): could not infer output dtype. "
                            f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
                            "floating point or complex dtype. Got: "
                            f"{type_name(from_numpy_dtype(found))}")
+
+
+def _mean(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+    if (self.dtype if dtype is None else dtype) not in FLOATING:
+        _check_mean(wrap(self), dtype)
     return kernels.mean(self if dtype is None else convert(self, dtype), dim, keepdim)
 
 
@@ -86,7 +92,7 @@ def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
 mean = op(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_mean, kind="linear", dims="dim", refuses=("sum_cpu", "W8"),
+    kernel=_mean, kind="linear", dims="dim", first=_check_mean, refuses=("sum_cpu", "W8"),
     d_self=lambda grad, self_shape, dim, keepdim: _spread(
         grad, self_shape, dim, keepdim) / count(self_shape, dim),
     doc="""The mean of all elements, or along `dim` (one or several).

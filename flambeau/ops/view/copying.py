@@ -10,7 +10,7 @@ from flambeau._support import copy_on_write
 from flambeau._support.source_locations import bump
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
-from flambeau.core.shapes import contiguous_strides, is_expandable_to
+from flambeau.core.shapes import broadcast_shapes, contiguous_strides, is_expandable_to
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
@@ -49,10 +49,13 @@ def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
 
 def _expandable(self: Tensor, src: Tensor) -> Any:
     if not is_expandable_to(src._array.shape, self._array.shape):
-        a, b = self._array.shape, src._array.shape
-        raise RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape "
-                           f"{list(b)}" if len(b) > len(a) else _copy_message(a, b))
+        raise _misshapen(self._array.shape, src._array.shape)
     return self, src
+
+
+def _misshapen(own: tuple[int, ...], given: tuple[int, ...]) -> RuntimeError:
+    return RuntimeError(f"output with shape {list(own)} doesn't match the broadcast shape "
+                        f"{list(broadcast_shapes(own, given))}")
 
 
 copy = op(
@@ -62,14 +65,6 @@ copy = op(
     batch=lambda size, dims, self, src: _copy_batched(dims, self, src),
     doc="`src` in the shape and type of `self`.")
 copy.op.Backward.name = lambda self: "torch::autograd::CopyBackwards"
-
-
-def _copy_message(a: tuple[int, ...], b: tuple[int, ...]) -> str:
-    for i in range(1, len(b) + 1):
-        if b[-i] not in (1, a[-i]):
-            return (f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
-                    f"non-singleton dimension {len(a) - i}")
-    return f"shape {list(b)} cannot be copied into {list(a)}"
 
 
 def _copy_batched(dims: Any, self: Tensor, src: Tensor) -> Any:
@@ -102,7 +97,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
         kernels.copy_into(target, source if source.dtype is target.dtype
                           else convert(source, target.dtype))
     except ValueError:
-        raise RuntimeError(_copy_message(target.shape, source.shape)) from None
+        raise _misshapen(target.shape, source.shape) from None
     bump(self)
     return self
 

@@ -129,11 +129,12 @@ def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0]._array.shape
+    dim = wrap_dim(dim, len(shape) + 1)
     for i, t in enumerate(tensors):
         if t._array.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} "
                                f"at entry 0 and {list(t._array.shape)} at entry {i}")
-    return tuple(tensors), wrap_dim(dim, len(shape) + 1)
+    return tuple(tensors), dim
 
 
 stack = op(

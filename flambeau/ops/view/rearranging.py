@@ -193,7 +193,7 @@ def _rolled(input: Tensor, shifts: Any, dims: Any) -> tuple[Tensor, Any, Any]:
     if not input._array.size or not dims:
         return input, shifts, ()
     if not input.ndim:
-        raise NO_DIMENSION
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims])
 
 
