@@ -93,7 +93,9 @@ inline bool watched() {
 
 // One saved value of a node: how it is taken from a call.
 struct Saved {
-    enum Kind : int8_t { TENSOR, PARAM, SHAPE, DTYPE, GEOMETRY, RESULT, TENSORS, SHAPES, DTYPES } kind;
+    enum Kind : int8_t {
+        TENSOR, PARAM, SHAPE, DTYPE, GEOMETRY, BY_COLUMNS, RESULT, TENSORS, SHAPES, DTYPES
+    } kind;
     int8_t where;    // which argument; of several tensors, the first that is saved
     uint64_t users;  // kept only if one of these edges is there
 };

@@ -67,6 +67,14 @@ static PyObject *shape_of(PyObject *array) {
     return shape;
 }
 
+// Does a matrix lie in memory column by column?
+static bool is_by_columns(PyObject *array) {
+    PyArrayObject *a = (PyArrayObject *)array;
+    npy_intp item = PyArray_ITEMSIZE(a);
+    return PyArray_NDIM(a) == 2 && PyArray_STRIDE(a, 0) == item &&
+           PyArray_STRIDE(a, 1) == item * PyArray_DIM(a, 0);
+}
+
 static PyObject *dtype_object(PyObject *array) {
     return incref((PyObject *)PyArray_DESCR((PyArrayObject *)array));
 }
@@ -134,6 +142,8 @@ static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edge
             return is_tensor(value) ? shape_of(slot(value, core.array)) : PyTuple_New(0);
         case Saved::DTYPE:
             return is_tensor(value) ? dtype_object(slot(value, core.array)) : incref(Py_None);
+        case Saved::BY_COLUMNS:
+            return PyBool_FromLong(is_tensor(value) && is_by_columns(slot(value, core.array)));
         case Saved::GEOMETRY: {
             static PyObject *name = PyUnicode_InternFromString("geometry");
             return PyObject_CallMethodOneArg(core.late_bound, name, value);

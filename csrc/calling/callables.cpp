@@ -72,8 +72,9 @@ static PyMethodDef callable_methods[] = {{"__reduce__", reduce, METH_NOARGS, nul
 // ---- making callables ---------------------------------------------------------------------------
 
 static int read_plan(Callable *f, PyObject *plan) {
-    static const char *kinds[] = {"tensor", "param",   "shape",  "dtype", "geometry",
-                                  "result", "tensors", "shapes", "dtypes"};
+    static const char *kinds[] = {"tensor", "param",   "shape",   "dtype",  "geometry",
+                                  "by_columns", "result", "tensors", "shapes", "dtypes"};
+    constexpr int count = sizeof(kinds) / sizeof(*kinds);
     f->nsaved = int(PyTuple_GET_SIZE(plan));
     if (f->nsaved > MAX_SAVED) {
         PyErr_SetString(PyExc_ValueError, "too many saved values");
@@ -85,8 +86,8 @@ static int read_plan(Callable *f, PyObject *plan) {
         unsigned long long users;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(plan, i), "siK", &kind, &where, &users)) return -1;
         int k = 0;
-        while (k < 9 && std::strcmp(kind, kinds[k])) k++;
-        if (k == 9) {
+        while (k < count && std::strcmp(kind, kinds[k])) k++;
+        if (k == count) {
             PyErr_Format(PyExc_ValueError, "unknown kind of saved value: %s", kind);
             return -1;
         }

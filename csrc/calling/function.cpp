@@ -436,9 +436,10 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
                                    ? f->overloads[i].run(f->overloads[i], bound.values)
                                    : nullptr;
             if (!result && (PyErr_ExceptionMatches(PyExc_MemoryError) ||
+                            PyErr_ExceptionMatches(PyExc_NotImplementedError) ||
                             PyErr_ExceptionMatches(PyExc_ValueError))) {
                 if (is_composite(f->overloads[i])) return reworded(args, n, names);
-                PyErr_Clear();  // no memory, or a Misfit: the twin says so in PyTorch's words
+                PyErr_Clear();  // no memory or kernel, or a Misfit: the twin says it as PyTorch does
             } else if (result || PyErr_Occurred()) {
                 return result;
             }

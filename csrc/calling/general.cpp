@@ -71,6 +71,10 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     if (!replay || recorded < 0) return nullptr;
     PyObject *counter = counter_of(parent);
     if (!counter) return nullptr;
+    if (Py_TYPE(counter) == core.untracked) {  // of inference mode, which remembers no base
+        set(result.get(), core.counter, incref(counter));
+        return result.release();
+    }
     PyObject *view = core.view->tp_alloc(core.view, 0), *base = slot(parent, core.base);
     if (!view) return nullptr;
     slot(view, core.view_node) = incref(Py_None);

@@ -11,6 +11,7 @@ from typing import Any
 from flambeau._support.c_functions import takes_nothing
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent, inside
+from flambeau._support.source_locations import counter_of
 from flambeau.core.modes import (
     Level,
     grad_layouts,
@@ -177,7 +178,9 @@ class _InferenceLevel(Level):
             for tensor in result if isinstance(result, (tuple, list)) else (result,):
                 if not hasattr(tensor, "_edge"):
                     continue
-                if tensor._edge is LOOKUP:
+                if op.name == "detach":         # as the tensor that it was
+                    tensor._counter = counter_of(args[0])
+                elif tensor._edge is LOOKUP:
                     tensor._view.made = "inference"
                 elif not tensor._inference:
                     tensor._inference = True

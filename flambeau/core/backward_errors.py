@@ -30,7 +30,7 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
     """A saved tensor cannot be used: it was written to."""
     if tensor._detached:
         return RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. "
-                            "with .detach_(). This is not supported, please use out-of-place "
+                            "with .detach_().This is not supported, please use out-of-place "
                             "`.detach()` instead")
     edge = gradient_edge(tensor)
     origin = "" if edge is None or type(edge) in tensor_types else \

@@ -60,6 +60,9 @@ def plan_saving(op: Op) -> None:
         elif name.removesuffix("_geometry") in op.tensors:
             kinds.append("value")
             plan.append(("geometry", op.tensors.index(name.removesuffix("_geometry"))))
+        elif name.removesuffix("_by_columns") in op.tensors:
+            kinds.append("value")
+            plan.append(("by_columns", op.tensors.index(name.removesuffix("_by_columns"))))
         elif name in op.params:
             first = 1 if op.variadic else len(op.tensors)
             kinds.append("value"), plan.append(("param", op.params.index(name) + first))

@@ -7,17 +7,21 @@ from typing import Any
 
 from numpy import ndarray
 
+from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
 from flambeau.core import late_bound
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, Output, next_order, packers, save_input, save_result
+from flambeau.core.modes import grad_mode
 from flambeau.core.op import Op
 from flambeau.core.tensor import (
     LOOKUP,
     Tensor,
+    array_strides,
     gradient_edge,
     new_tensor,
     new_view,
+    plain,
     tensor_types,
 )
 
@@ -30,6 +34,12 @@ def edges_of(inputs: Any) -> tuple[Any, ...] | None:
         if edge is not None:
             return edges
     return None
+
+
+def is_by_columns(tensor: Tensor) -> bool:
+    """Does a matrix lie in memory column by column?"""
+    a = tensor._array
+    return a.ndim == 2 and a.strides == (a.itemsize, a.itemsize * a.shape[0])
 
 
 def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: Any) -> None:
@@ -71,6 +81,8 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
             saved.append(of._array.dtype if type(of) in tensor_types else None)
         elif kind == "geometry":
             saved.append(late_bound.geometry(canonical[where]))
+        elif kind == "by_columns":
+            saved.append(is_by_columns(canonical[where]))
         elif kind == "result":
             saved.append(save_result(results[where], where))
         elif kind == "tensors":
@@ -97,6 +109,9 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     result = new_tensor()
     result._array = array
     result._counter = counter = counter_of(parent)
+    if parent._inference:                   # which remembers no base
+        result._base = result._edge = None
+        return result
     base = parent._base
     result._base = parent if base is None else base
     result._edge = LOOKUP
@@ -114,8 +129,25 @@ def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool =
         return None
     rest = canonical[1:]
     if before is None and parent._base is None:
-        return lambda base: op.call(base, *rest)
-    if before is None:
+        before = _itself
+    elif before is None:
         array, own = parent._array, parent._base._array
-        return lambda base: op.call(late_bound.same_part(base, array, own), *rest)
-    return lambda base: op.call(before(base), *rest)
+        before = lambda base: late_bound.same_part(base, array, own)    # noqa: E731
+    declared = op.declaration.replay if op.declaration is not None else None
+    if always or (op.view == "replay" and not callable(declared)):
+        return lambda base: op.call(before(base), *rest)
+    return lambda base: _by_strides(op, before(base), rest, declared)
+
+
+def _itself(base: Tensor) -> Tensor:
+    return base
+
+
+def _by_strides(op: Op, parent: Tensor, rest: tuple[Any, ...], reinterpret: Any) -> Tensor:
+    """A view made again by its strides on the parent, or on what `reinterpret` makes of that."""
+    if type(parent) not in plain:
+        return op.call(parent, *rest)
+    part = within(grad_mode, False, op.call, parent, *rest)
+    source = reinterpret(parent) if callable(reinterpret) else parent
+    return late_bound.as_strided(source, part._array.shape, array_strides(part._array),
+                                 part.storage_offset())

@@ -217,7 +217,9 @@ class Tensor(Methods, metaclass=TensorMeta):
         """How often this memory has been written to in place."""
         if self._inference:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return 0 if self._counter is None else self._counter[0]
+        # `detach_` counts, for the nodes that saved the tensor, and is not seen to
+        return 0 if self._counter is None else self._counter[0] - (
+            getattr(self, "_detached", False) is True)
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None,
                  create_graph: bool = False, inputs: Any = None) -> None:
@@ -240,7 +242,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     def data(self) -> Tensor:
         """The same values on the same memory, unknown to autograd: writes are not counted."""
         result = late_bound.detach(self)
-        result._counter = None
+        result._counter = Untracked([0, None]) if self._inference else None
         if result._edge is LOOKUP:
             result._base = result._edge = None
         if type(self) is not Tensor and type(result) is Tensor and type(self) in plain:

@@ -56,7 +56,8 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
     if tensor._inference and not is_inference_mode_enabled():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed.You can make a clone to get a normal tensor before doing "
-                           "inplace update.")
+                           "inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+                           "details.")
 
 
 def check_places(tensor: Tensor) -> None:

@@ -95,7 +95,8 @@ class Declaration:
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
     shares      does the result look at the same memory without being a view, as `detach` gives?
-    replay      of a view: is it made again by a call, since strides on its base cannot say it?
+    replay      of a view: is it made again by a call, since strides on its base cannot say it? If
+                on another view of that, what gives it
 
     floating    do integers become the default floating type first?
     first       raises for users' values what PyTorch says before it looks at dimensions
@@ -162,7 +163,7 @@ class Declaration:
     shape: Any = None
     unsized: Any = False
     shares: bool = False
-    replay: bool = False
+    replay: Any = False
     floating: bool = False
     first: Callable[..., None] | None = None
     refuses: Any = ()

@@ -217,9 +217,9 @@ class Function:
         try:
             return self.compute(args, kwargs)
         except (IndexError, RuntimeError):
-            first = getattr(self.declaration, "first", None)
-            if first is not None:
-                first(*self.choose(args, kwargs)[1])
+            if getattr(self.declaration, "first", None) is not None:
+                overload, values = self.choose(args, kwargs)
+                say_first(overload.op, values)
             raise
         except (ValueError, MemoryError) as error:
             better = late_bound.too_large((*args, *kwargs.values()), error)
@@ -328,11 +328,17 @@ def warn_of_overload(name: str, signature: Signature) -> None:
                   stacklevel=5)
 
 
+def say_first(op: Op, values: list[Any]) -> None:
+    """Raise what PyTorch says of users' values before it looks at dimensions."""
+    if op.declaration.first is not None:
+        op.declaration.first(*values[:len(op.schema.parameters)])
+
+
 def refuse_type(op: Op, values: list[Any]) -> None:
     """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
     PyTorch says it before it looks at dimensions. What is so "on CPU" its kernels say, later."""
-    if op.declaration is not None and op.declaration.first is not None:
-        op.declaration.first(*values)
+    if op.declaration is not None:
+        say_first(op, values)
     if op.refuses and isinstance(values[0], Tensor):
         said, kinds = op.refuses
         if not isinstance(said, str) and said.__code__.co_argcount != 1:

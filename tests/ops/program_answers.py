@@ -51,6 +51,7 @@ def torch_view_as_real(tensor):
 def answer(program, torch):
     """What is seen of the tensors that a program names, or its error."""
     names = {}
+    torch.set_default_dtype(torch.float32)
     world = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn,
              "data": lambda *shape, dtype=None: data(torch, *shape, dtype=dtype)}
     with warnings.catch_warnings():

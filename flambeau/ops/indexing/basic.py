@@ -1,6 +1,7 @@
 """Views by integers, slices, None and `...`: the part of `x[index]` that copies nothing."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from flambeau.dispatch.parts import become, can_unfold
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
 from flambeau.ops.indexing.parsing import is_whole
-from flambeau.ops.view.shape import movedim, select, unsqueeze
+from flambeau.ops.view.shape import movedim, select, squeeze_dims, unsqueeze
 
 # ---- as modes that look below autograd see them --------------------------------------------------
 
@@ -131,11 +132,31 @@ def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
     return views.strided(self, tuple(shape), tuple(strides), offset)
 
 
+def _cut(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> Tensor:
+    return slice_backward(grad, self_shape, index)
+
+
+def _back(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> Tensor:
+    """The gradient of a view; one that shows everything has it as a view too."""
+    shape = self_shape
+    if grad._array.size != prod(shape) or any(type(item) is int for item in index):
+        return slice_backward(grad, shape, index)
+    if None not in index:
+        return grad
+    left = len(shape) - sum([item is not None and item is not Ellipsis for item in index])
+    dims, dim = [], 0
+    for item in index:
+        if item is None:
+            dims.append(dim)
+        dim += left if item is Ellipsis else 1
+    return squeeze_dims(grad, tuple(dims))
+
+
 def _declare_view(kind: str, *shown: Shown) -> Any:
     """The view op of basic indices, under the name that torch's node for the last of them has."""
     take = op(f"basic_{kind.lower()}(Tensor(a) self, object index) -> Tensor(a)", kernel=_basic,
               kind="linear", function=False, method=False, node=f"{kind}Backward0",
-              d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
+              d_self=_cut if kind in ("Slice", "Select") else _back,
               batch=lambda size, dims, self, index: (
                   basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0),
               shown=shown, as_calls=None if kind == "Alias" else as_single_views)

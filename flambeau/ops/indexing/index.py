@@ -30,9 +30,8 @@ from flambeau.ops.indexing.basic import (
 )
 from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
-from flambeau.ops.indexing.values import as_value, assign, without_ones
+from flambeau.ops.indexing.values import as_value, assign
 from flambeau.ops.overlap import warn_of_expanded
-from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim, unsqueeze
 
@@ -411,11 +410,11 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     check_inplace(view, recorded, apart=False)
     where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
     indices = [advanced[i] for i in where]
+    value = without_ones(value)
     if value._array.size == 1 and _is_mask(indices):
         value = _filling(view, value, indices, where,
                          index if isinstance(index, tuple) else (index,))
     else:
-        value = without_ones(value)
         _check_values(view, value, indices, where)
     if not recorded and not interceptors and all(type(t) in plain
                                                  for t in (view, value, *indices)):

@@ -27,10 +27,11 @@ from flambeau.ops.linalg.matmul import (
     conj,
     fits,
     matmul,
-    mm,
     mv,
     product,
     same_as_mv,
+    to_left,
+    to_right,
     with_out_dtype,
 )
 from flambeau.ops.out_types import OUT_TYPE
@@ -198,8 +199,10 @@ addmm = _added("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
                shown=(Shown("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
                             "Scalar alpha=1) -> Tensor", grads=_addmm_grads),),
                refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
-               d_mat1=lambda grad, mat2, alpha: mm(_scaled(grad, alpha), adjoint(mat2)),
-               d_mat2=lambda grad, mat1, alpha: mm(adjoint(mat1), _scaled(grad, alpha)),
+               d_mat1=lambda grad, mat2, alpha, mat1_by_columns: _scaled(
+                   to_left(grad, mat2, mat1_by_columns), alpha),
+               d_mat2=lambda grad, mat1, alpha, mat2_by_columns: _scaled(
+                   to_right(grad, mat1, mat2_by_columns), alpha),
                doc="""beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0
     ignores `input`.
 

@@ -16,7 +16,7 @@ from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.reshaping import reshape, unsafe_view
-from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
+from flambeau.ops.view.shape import expand, movedim, t, transpose, unsqueeze
 
 _quiet_matmul = kernels.quiet(np.matmul)
 _MANY = 1 << 14     # products of integers: from here on BLAS, where its sums in double are exact
@@ -118,6 +118,20 @@ def _check_mm(self: Tensor, mat2: Tensor) -> Any:
     return self, mat2
 
 
+def to_left(grad: Tensor, right: Tensor, by_columns: bool) -> Tensor:
+    """The gradient of the left factor of a product, laid out in memory as that is."""
+    if by_columns:
+        return t(mm(conj(right), t(grad)))
+    return mm(grad, adjoint(right))
+
+
+def to_right(grad: Tensor, left: Tensor, by_columns: bool) -> Tensor:
+    """The gradient of the right factor of a product, laid out in memory as that is."""
+    if by_columns:
+        return t(mm(t(grad), conj(left)))
+    return mm(adjoint(left), grad)
+
+
 # Derivatives by PyTorch's ops, as modes that look below autograd are shown them.
 
 def by_first(grad: Tensor, b: Tensor) -> Tensor:
@@ -139,8 +153,8 @@ def _mm_grads(grad: Tensor, needs: Any, self: Tensor, mat2: Tensor) -> tuple[Any
 mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm, kernel_checks=True,
         canonical=_check_mm, kind="multilinear", core="(n,k),(k,m)->(n,m)",
         refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
-        d_self=lambda grad, mat2: mm(grad, adjoint(mat2)),
-        d_mat2=lambda grad, self: mm(adjoint(self), grad),
+        d_self=lambda grad, mat2, self_by_columns: to_left(grad, mat2, self_by_columns),
+        d_mat2=lambda grad, self, mat2_by_columns: to_right(grad, self, mat2_by_columns),
         batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
         shown=(Shown("mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads),),
         doc="""The product of two matrices.

@@ -87,16 +87,20 @@ _complex_part = op(
     doc="A complex tensor with one part given and the other zero.")
 
 
+def _in_pairs(self: Tensor) -> Tensor:
+    return view_as_real(self)
+
+
 real_view = op(
     "real_view(Tensor(a) self) -> Tensor(a)",
-    kernel=lambda self: views.part(self, "real"), kind="linear", replay=True, function=False,
+    kernel=lambda self: views.part(self, "real"), kind="linear", replay=_in_pairs, function=False,
     method=False, node="RealBackward0",
     as_calls=lambda self: view_as_real(self).select(-1, 0),
     d_self=lambda grad: _complex_part(grad, False),
     batch=lambda size, dims, self: (real_view(self), dims[0]))
 imag_view = op(
     "imag_view(Tensor(a) self) -> Tensor(a)",
-    kernel=lambda self: views.part(self, "imag"), kind="linear", replay=True, function=False,
+    kernel=lambda self: views.part(self, "imag"), kind="linear", replay=_in_pairs, function=False,
     method=False, node="ImagBackward0",
     as_calls=lambda self: view_as_real(self).select(-1, 1),
     d_self=lambda grad: _complex_part(grad, True),

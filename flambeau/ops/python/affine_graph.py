@@ -29,6 +29,9 @@ from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.reshaping import unsafe_view, view
 from flambeau.ops.view.shape import t
 
+# How the factors of the product lie in memory: the second is the weight, transposed.
+LAID_OUT = {"self_by_columns": False, "mat1_by_columns": False, "mat2_by_columns": True}
+
 
 def unfold(node: Node) -> Node:
     """Let a node of `linear` become the last of PyTorch's nodes, and make those before it."""
@@ -51,7 +54,7 @@ def unfold(node: Node) -> Node:
     if weight is not None:
         weight = made(node, t, 2, (weight,), shape_of(weight)[::-1])
     values = {"self": seen(input_entry, (rows, -1), input), "beta": 1, "alpha": 1,
-              "mat2": seen(weight_entry, None, weight)}
+              "mat2": seen(weight_entry, None, weight), **LAID_OUT}
     values["mat1"] = values["self"]
     op = (mm if bias is None else addmm).op
     last.__class__ = op.Backward
@@ -74,7 +77,7 @@ def apart(node: Node, weight_entry: Any, input_entry: Any) -> Node:
     if weight is not None:
         weight = made(node, t, 3, (weight,), shape_of(weight)[::-1])
     values = {"self": seen(input_entry, (rows, -1), input),
-              "mat2": seen(weight_entry, None, weight)}
+              "mat2": seen(weight_entry, None, weight), **LAID_OUT}
     product = made(node, mm, 2, (input, weight), (rows, columns),
                    tuple([values[name] for name in mm.op.saved]))
     if bias is None:

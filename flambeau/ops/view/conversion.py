@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau._support.source_locations import counter_of, native
 from flambeau.core import devices, dtypes, late_bound, overrides, type_info
-from flambeau.core.modes import interceptors, levels
+from flambeau.core.modes import interceptors, is_inference_mode_enabled, levels
 from flambeau.core.tensor import Tensor, plain
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
@@ -236,10 +236,12 @@ def detach_(self: Tensor) -> Tensor:
                            "DistributedDataParallel (DDP) for training, and "
                            "gradient_as_bucket_view is set as True, gradients are views of DDP "
                            "buckets, and hence detach_() cannot be called on these gradients.")
+    if is_inference_mode_enabled():
+        return self                             # which records nothing
     if self._base is None:
         if self._edge is not None and not self.is_leaf:
             # a new counter, ahead of the old one: nodes that saved this tensor will notice
-            self._counter, self._detached = [self._version + 1, None], True
+            self._counter, self._detached = [counter_of(self)[0] + 1, None], True
         self._edge = None
     if self._tangents is not None:
         self._tangents = dict.fromkeys(self._tangents)
