@@ -173,7 +173,7 @@ class Factory:
         if self.slices is not None and any(hasattr(v, "_level") for v in canonical):
             return self.slices(*canonical, options["dtype"])
         canonical = [extents_of(v, said=self.negative) if a.role == EXTENTS else
-                     self._number(v, n) if a.role == NUMBER else v
+                     self._number(v, n, values) if a.role == NUMBER else v
                      for n, a, v in zip(self.names, overload.arguments, canonical)]
         if self.like:
             canonical.insert(0, own._array.shape)
@@ -228,13 +228,16 @@ class Factory:
             below = below._value
         return own._level.repeated(self.make(overload, [below, *values[1:]]))
 
-    def _number(self, value: Any, name: str) -> Any:
+    def _number(self, value: Any, name: str, values: list[Any]) -> Any:
         """The number in a tensor, or the value itself."""
         if not isinstance(value, Tensor):
             return value
         if value._array.ndim:
             raise RuntimeError(f"{self.name} only supports 0-dimensional start and end tensors, "
-                               f"but got {name} with {value._array.ndim} dimension(s).")
+                               "but got " + " and ".join([
+                                   f"{n} with {v._array.ndim} dimension(s)"
+                                   for n, v in zip((name, "end"), (value, *values[1:2]))
+                                   if isinstance(v, Tensor)]) + ".")
         return value.item()
 
     def _type(self, own: Any, out: Any, dtype: Any, canonical: list[Any]) -> np.dtype:

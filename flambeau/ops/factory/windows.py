@@ -30,6 +30,17 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
               single: bool = True) -> Tensor:
     """A window of `values` at start, start + step, …, computed in its own type. `single` says that
     a window of one value is 1."""
+    own = _check_window(name, M, dtype, layout)
+    options = {"dtype": own, "device": device, "requires_grad": requires_grad}
+    if M == 0:
+        return empty(0, **options)
+    if M == 1 and single:
+        return ones(1, **options)
+    return values(linspace(start, start + (M - 1) * step, M, **options))
+
+
+def _check_window(name: str, M: int, dtype: Any, layout: Any) -> Any:
+    """The type of a window's values."""
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout not in (None, strided):
@@ -37,12 +48,7 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
     own = from_numpy_dtype(dtypes.default_float()) if dtype is None else dtype
     if own not in (dtypes.float32, dtypes.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {own}")
-    options = {"dtype": own, "device": device, "requires_grad": requires_grad}
-    if M == 0:
-        return empty(0, **options)
-    if M == 1 and single:
-        return ones(1, **options)
-    return values(linspace(start, start + (M - 1) * step, M, **options))
+    return own
 
 
 def _step(M: int, sym: bool) -> float:
@@ -57,9 +63,12 @@ def _sum_of_cosines(x: Tensor, coefficients: Iterable[float]) -> Tensor:
     return (a.unsqueeze(-1) * (k.unsqueeze(-1) * x).cos()).sum(0)
 
 
-def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
+def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str,
+                   checks: bool = False) -> Any:
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False) -> Tensor:
+        if checks:
+            _check_window(name, M, dtype, layout)
         return general_cosine(M, a=coefficients, sym=sym, dtype=dtype, layout=layout,
                               device=device, requires_grad=requires_grad)
     window.__doc__ = doc
@@ -88,7 +97,7 @@ hann = _cosine_window("hann", (0.5, 0.5), """(1 - cos(2πn/(M-1))) / 2
     """)
 hamming = _cosine_window("hamming", (0.54, 1 - 0.54), "0.54 - 0.46 cos(2πn/(M-1))")
 blackman = _cosine_window("blackman", (0.42, 0.5, 0.08),
-                          "0.42 - 0.5 cos(2πn/(M-1)) + 0.08 cos(4πn/(M-1))")
+                          "0.42 - 0.5 cos(2πn/(M-1)) + 0.08 cos(4πn/(M-1))", checks=True)
 nuttall = _cosine_window("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411),
                          "Nuttall's sum of four cosines, with low sidelobes.")
 

@@ -30,7 +30,7 @@ from flambeau.ops.indexing.basic import (
 )
 from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
-from flambeau.ops.indexing.values import as_value, assign
+from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim, unsqueeze

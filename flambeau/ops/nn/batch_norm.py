@@ -180,6 +180,34 @@ def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, running_mean
                              eps)
 
 
+_UPDATED = ("Tensor input, Tensor? weight, Tensor? bias, Tensor{} running_mean, Tensor{} "
+            "running_var, float momentum, float eps")
+_FOUR = "(Tensor, Tensor, Tensor, Tensor)"
+
+
+def _with_reserve(results: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Also what cuDNN would keep for the backward pass: nothing."""
+    return *results, flambeau.empty(0, dtype=flambeau.uint8)
+
+
+@op(f"_batch_norm_with_update({_UPDATED.format('', '')}) -> {_FOUR}", method=False, function=False,
+    out=False)
+def _batch_norm_with_update(input: Tensor, weight: Any, bias: Any, running_mean: Tensor,
+                            running_var: Tensor, momentum: float, eps: float) -> Any:
+    """`native_batch_norm` in training, which updates the running statistics."""
+    return _with_reserve(native_batch_norm(input, weight, bias, running_mean, running_var, True,
+                                           momentum, eps))
+
+
+@op(f"_batch_norm_no_update({_UPDATED.format('?', '?')}) -> {_FOUR}", method=False,
+    function=False, out=False)
+def _batch_norm_no_update(input: Tensor, weight: Any, bias: Any, running_mean: Any,
+                          running_var: Any, momentum: float, eps: float) -> Any:
+    """`native_batch_norm` by the running statistics."""
+    return _with_reserve(native_batch_norm(input, weight, bias, running_mean, running_var, False,
+                                           momentum, eps))
+
+
 batch_norm_op = op(
     f"batch_norm({_BATCH}, bool cudnn_enabled) -> Tensor",
     body=lambda input, weight, bias, running_mean, running_var, training, momentum, eps, *_:

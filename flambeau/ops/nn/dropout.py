@@ -150,3 +150,9 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     product = mul(input, kept)
     _check_type(product._array.dtype)
     return mul(product, scale), kept
+
+
+native_dropout_backward = op(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+    body=lambda grad_output, mask, scale: mul(mul(grad_output, mask), scale), function=False,
+    method=False, out=False, doc="The gradient of `native_dropout`, of its mask and 1 / (1 - p).")

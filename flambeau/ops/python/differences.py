@@ -170,10 +170,12 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
         raise RuntimeError("torch.gradient expected each tensor to be on the same device, but got "
                            f"devices {devices[0]} and {other}!")
     if len(steps) != len(dims):
-        raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar "
-                           + ("or a list" if len(dims) == 1 or isinstance(steps[0], Tensor)
-                              else "or it's") +
-                           f" of length {len(dims)}, but got a list of length {len(steps)}")
+        expected = "torch.gradient expected spacing to be unspecified, a scalar"
+        raise RuntimeError(
+            f"{expected}, or a list of length equal to 'self.dim() = {len(dims)}', since dim "
+            f"argument was not given, but got a list of length {len(steps)}" if dim is None else
+            f"{expected} or it's spacing and dim arguments to have the same length, but got a "
+            f"spacing argument of length {len(steps)} and a dim argument of length {len(dims)}.")
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least "

@@ -238,13 +238,18 @@ def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
 def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
              transposed: bool, output_padding: Any, groups: int) -> tuple[Any, ...]:
     x, w = input._array, weight._array
+    if len(stride) not in (1, w.ndim - 2) and w.ndim > 2:
+        raise RuntimeError(f"expected stride to be a single integer value or a list of {w.ndim - 2}"
+                           " values to match the convolution dimensions, but got stride="
+                           f"{list(stride)}")
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
     if min(dilation) <= 0:
-        raise RuntimeError("non-positive dilation is not supported: dilation should be greater "
-                           f"than zero, but got {list(dilation)}")
+        wide = (1, *dilation) if len(dilation) == 1 else dilation
+        raise RuntimeError("dilation should be greater than zero"
+                           + (f", but got {list(wide)}" if min(dilation) == 0 else ""))
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if 0 in w.shape[2:]:
@@ -296,7 +301,7 @@ def _check_dimensions(x: Any, w: Any) -> None:
     if w.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
     if w.ndim != x.ndim:
-        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
+        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight"
                            f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
                            f"{list(x.shape)} instead")
 

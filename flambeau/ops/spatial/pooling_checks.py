@@ -55,7 +55,7 @@ def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilatio
     if 0 in inner and n == 3:
         raise RuntimeError(f"{name}(): Expected input's non-batch dimensions to have positive "
                            f"length, but input has a shape of {list(x.shape)} and non-batch "
-                           f"dimension {inner.index(0)} has length zero!")
+                           f"dimension {max(inner.index(0) - 1, 0)} has length zero!")
     if 0 in inner:
         raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
                            f"batch size for input, but got:{list(x.shape)}")
@@ -128,7 +128,7 @@ def adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[
         refuse_negative((*x.shape[:-n], *sizes))
     elif min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 "
-                           f"but received {{{', '.join(map(str, sizes))}}}")
+                           f"but received {{{sizes[0]}, {','.join(map(str, sizes[1:]))}}}")
     return sizes
 
 

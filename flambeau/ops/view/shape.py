@@ -252,7 +252,7 @@ def _summed(input: Tensor, size: Any) -> Tensor:
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
     lead = len(shape) - len(target)
     if lead and not target:
-        return late_bound.sum(input, tuple(range(lead)), False)
+        return late_bound.sum_over(input, tuple(range(lead)), False)
     dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
                                        if n == 1 and shape[i + lead] != 1])
     summed = late_bound.sum_over(input, dims, True)
