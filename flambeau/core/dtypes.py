@@ -167,8 +167,6 @@ def default_float() -> np.dtype:
 
 
 def default_complex() -> np.dtype:
-    if _Defaults.float is bfloat16:
-        raise RuntimeError("invalid default scalar type for complex")
     return _Defaults.float.to_complex().numpy
 
 

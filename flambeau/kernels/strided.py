@@ -45,7 +45,7 @@ def as_strided(x, size, stride, offset):
         offset = array_offset(x) // item
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else -1
     if (last + 1) * item > root.nbytes:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
                            f"offset {offset}, and itemsize {item} requiring a storage size of "

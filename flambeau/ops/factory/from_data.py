@@ -122,11 +122,18 @@ def _check_readable(array: np.ndarray) -> None:
                          "Conversion between byte orders is currently not supported.")
 
 
+def _complex_of_data() -> np.dtype:
+    """The type of complex numbers that are given no type."""
+    if dtypes.default_float() == dtypes.bfloat16.numpy:
+        raise RuntimeError("invalid default scalar type for complex")
+    return dtypes.default_complex()
+
+
 def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
     if target is None:
         natural = {bool: np.bool_, int: np.int64}.get(type(data))
         try:
-            return np.array(data, natural or dtypes.default_complex())
+            return np.array(data, natural or _complex_of_data())
         except OverflowError:
             raise ValueError("Overflow when unpacking long long") from None
     if type(data) in (int, float) and target.kind in "ui":
@@ -180,7 +187,7 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
     if array.dtype.kind in "ui":
         return array if array.dtype == np.int64 or _holds_arrays(data) else array.astype(np.int64)
     if array.dtype.kind in "cW":
-        return convert(array, dtypes.default_complex())
+        return convert(array, _complex_of_data())
     if not array.size:
         return array.astype(default_float())
     return array

@@ -261,6 +261,16 @@ def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
     return take_many.op.call((self, *[advanced[i] for i in where]), where)
 
 
+def _put_as_laid_out(arrays: list[np.ndarray], where: tuple[int, ...],
+                     accumulate: bool) -> np.ndarray:
+    """The copy that is written to lies in memory as the tensor does."""
+    self, values, *indices = arrays
+    if self.flags.c_contiguous:
+        return _put(arrays, where, accumulate)
+    refuse(self, "U", "index_put")
+    return _put_into(self.copy(order="K"), values, indices, where, accumulate)
+
+
 @compiled("index_put")
 def _put(arrays: list[np.ndarray], where: tuple[int, ...], accumulate: bool) -> np.ndarray:
     self, values, *indices = arrays
@@ -332,7 +342,8 @@ def _ranked(tensor: Tensor, rank: int) -> Tensor:
 
 
 put_many = op(
-    "index_put_many(Tensor[] tensors, int[] where, bool accumulate) -> Tensor", kernel=_put,
+    "index_put_many(Tensor[] tensors, int[] where, bool accumulate) -> Tensor",
+    kernel=_put_as_laid_out,
     kind="linear", function=False, method=False, node="IndexPutBackward0", batch=_put_batched,
     vjp=_put_gradients, nondiff="tensors_from2", overlap="index",
     jvp=lambda tensors, tensors_t, where, accumulate: put_many(

@@ -60,6 +60,8 @@ def _check_combined(name: str, input: Tensor, dim: int, index: Tensor, source: T
 def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         return self.copy()
+    if index.size and not self.shape[dim]:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     return indexing.index_select(self, dim, index.reshape(-1))
 
 

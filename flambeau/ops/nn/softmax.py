@@ -22,7 +22,7 @@ _REAL = "bBilUcW8"
 
 def _kernel_name(name: str) -> Any:
     """What PyTorch calls its kernel, by where the dimension is."""
-    return lambda x, dim, *_: \
+    return lambda x, dim=-1, *_: \
         f"{name}{'_lastdim' if not x.ndim or dim == x.ndim - 1 else ''}_kernel_impl"
 
 

@@ -231,13 +231,15 @@ def detach(self: Tensor) -> Tensor:
 @member("detach_(Tensor self) -> Tensor")
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
+    if is_inference_mode_enabled():
+        return self                             # which records nothing
     if self._base is not None and self._is_view():
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
                            "DistributedDataParallel (DDP) for training, and "
                            "gradient_as_bucket_view is set as True, gradients are views of DDP "
-                           "buckets, and hence detach_() cannot be called on these gradients.")
-    if is_inference_mode_enabled():
-        return self                             # which records nothing
+                           "buckets, and hence detach_() cannot be called on these gradients. "
+                           "To fix this error, please refer to the Optimizer.zero_grad() function "
+                           "in torch/optim/optimizer.py as the solution.")
     if self._base is None:
         if self._edge is not None and not self.is_leaf:
             # a new counter, ahead of the old one: nodes that saved this tensor will notice

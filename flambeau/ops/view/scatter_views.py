@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flambeau.core.op import table
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
@@ -131,9 +133,20 @@ def _select_scattered(input: Tensor, src: Tensor, dim: int, index: int) -> tuple
     return input, _typed(src, input), dim, index
 
 
+def _scattered(self: np.ndarray, src: np.ndarray, dim: int, start: int, step: int) -> np.ndarray:
+    """A copy, laid out in memory as the tensor is, with `src` as some of its slices."""
+    if self.flags.c_contiguous:
+        return rearranging.scattered_slices(self, src, dim, start, step)
+    order = list(views.memory_order(self))
+    if src.ndim < self.ndim:
+        src = np.expand_dims(src, dim)
+    return views.in_order(rearranging.scattered_slices(
+        self.transpose(order), src.transpose(order), order.index(dim), start, step), order)
+
+
 select_scatter = op(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
-    kernel=lambda self, src, dim, index: rearranging.scattered_slices(
+    kernel=lambda self, src, dim, index: _scattered(
         self, src, dim, _counted(index, self.shape[dim]), 1),
     kind="linear", dims="dim", canonical=_select_scattered, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, dim, index: select_scatter(
@@ -173,7 +186,7 @@ def _write_slice(self: Any, src: Any, dim: int, start: int | None, end: int | No
     first, count = _first_of(self.shape[dim], start, end, step)
     if src.shape[dim] != count:
         raise Misfit
-    return rearranging.scattered_slices(self, src, dim, first, step)
+    return _scattered(self, src, dim, first, step)
 
 
 slice_scatter = op(
