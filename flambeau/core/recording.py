@@ -132,7 +132,7 @@ def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool =
         before = _itself
     elif before is None:
         array, own = parent._array, parent._base._array
-        before = lambda base: late_bound.same_part(base, array, own)    # noqa: E731
+        before = lambda base: late_bound.same_part(base, array, own)
     declared = op.declaration.replay if op.declaration is not None else None
     if always or (op.view == "replay" and not callable(declared)):
         return lambda base: op.call(before(base), *rest)
