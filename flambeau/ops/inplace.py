@@ -53,9 +53,9 @@ def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any,
                            f"broadcast shape {list(shape)}")
     if dtype is not target.dtype and not can_cast(dtype, target.dtype):
         from flambeau.ops.pointwise.arithmetic import c_name
-        own = c_name(target) if in_c else type_name(target.dtype)
+        wanted = c_name(target) if in_c else type_name(target.dtype)
         raise RuntimeError(f"result type {type_name(dtype)} can't be cast to the desired output "
-                           f"type {own}")
+                           f"type {wanted}")
 
 
 def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> None:
