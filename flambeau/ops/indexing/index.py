@@ -449,7 +449,7 @@ def _filling(view: Tensor, value: Tensor, indices: list[Tensor], where: tuple[in
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            "unsigned char")
     own = view._array.dtype
-    return value if value._array.dtype == own else cast(value, own)
+    return value if value._array.dtype == own else value.to(view.dtype)
 
 
 def _keeps_all(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
