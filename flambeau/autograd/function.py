@@ -12,6 +12,7 @@ from typing import Any
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
+from flambeau.autograd.function_context import BackwardCFunction as BackwardCFunction
 from flambeau.autograd.function_context import BackwardNode, Context, FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import pack_node

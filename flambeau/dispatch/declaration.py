@@ -58,9 +58,8 @@ class Declaration:
     texts       a schema for each overload, in PyTorch's notation
     kernel      canonical arguments (arrays for tensors) to an array, or to several
     body        instead: the op is made of others, by this function of the values of its parameters
-    in_c        of a body: gives, at the first call, what does the common case of it in C, and else
-                NotImplemented
-    explicit    is that one op below autograd, and not those that it is made of?
+    in_c        of a body: gives what does its common case in C, and else NotImplemented
+    explicit    is that one op below autograd?
     shown       what modes that look below autograd see, where that is not the schema: each a
                 `Shown`, of which the first that fits is taken
     as_calls    what makes the calls that they see instead, from the same arguments; it gives
@@ -70,9 +69,9 @@ class Declaration:
     spelled     what these call its parameters: "unbiased=correction"
     parts       the same as the kernel, made of other ops: what every transform runs, and what is
                 differentiated where no rule is given
-    backward    … and a kernel of the gradients, for when no graph of them is wanted: of arrays for
-                `grad`, `needs`, arguments and results
-    unfolds     … is it the parts that users see, in the graph and in modes?
+    backward    … a kernel of the gradients, where no graph of them is wanted: of arrays for `grad`,
+                `needs`, arguments and results
+    unfolds     … do users see the parts, in the graph and in modes?
     quick       a compiled kernel that checks its arguments: C tries it first, and it raises Misfit
                 for all that is not the common case
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
@@ -95,24 +94,23 @@ class Declaration:
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
     shares      does the result look at the same memory without being a view, as `detach` gives?
-    replay      of a view: is it made again by a call, since strides on its base cannot say it? If
-                on another view of that, what gives it
+    replay      of a view that strides on its base cannot say: is it made again by a call? If on
+                another view of that, what gives it
 
     floating    do integers become the default floating type first?
     first       raises for users' values what PyTorch says before it looks at dimensions
     refuses     PyTorch's name of the kernel, or a sentence, and the kinds of dtypes that it is not
                 compiled for
     out         is there an `out=` form? If not of all overloads, the names of those
-    out_type    what is said of an `out` of another type than the result's; if nothing, all types
-                that the result can be cast to will do
+    out_type    what is said of an `out` of another type; if nothing, all that it can be cast to do
     out_cast    what is said of one that the result can't be cast to
     out_device  what is said of an `out` on another device
     out_speaker the op that says that `out=` is not differentiable, where it is another; None: none;
                 False: it does not ask whether anything requires grad
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to; "index anywhere"
-    autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
-                type that there is, or "untouched"; or "opened", if it looks at what it is made of
+    autocast    what autocast makes of floating tensors: "lower", "full", the "widest" precision,
+                "untouched"; or "opened", if it looks at what it is made of
     out_any     may `out` have any type?
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
     inplace     is there a form that writes to the first tensor? If that is a method, as a function

@@ -42,7 +42,7 @@ def additive_mask(mask: Tensor | None, query: Tensor, key: Tensor, is_causal: bo
         mask = flambeau.where(mask, zeros, -math.inf)
     if is_causal:
         shape = (query._array.shape[-2], key._array.shape[-2])
-        later = flambeau.full(shape, -math.inf, dtype=query.dtype).triu(1)
+        later = flambeau.full(shape, -math.inf, dtype=query.dtype, device=query.device).triu(1)
         mask = later if mask is None else mask + later
     return mask
 

@@ -246,6 +246,8 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
         raise RuntimeError("negative padding is not supported")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) == 0 and x.shape[0] > 1 and x.dtype.name in ("float32", "bfloat16"):
+        raise RuntimeError("non-positive dilation is not supported")
     if min(dilation) <= 0:
         wide = (1, *dilation) if len(dilation) == 1 else dilation
         raise RuntimeError("dilation should be greater than zero"
