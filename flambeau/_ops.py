@@ -343,6 +343,8 @@ def _op_named(name: str) -> Op | None:
         return None
     if in_table() is None:
         load(lambda: in_table() is not None)
+    if in_table() is None and "sparse" in name:
+        importlib.import_module("flambeau.sparse")      # which has ops of its own
     op = in_table()
     function = None if op else public["torch"].get(name) or getattr(Tensor, name, None)
     if op is None and not callable(function):
