@@ -51,6 +51,7 @@ class _Context:
         self.numbers = itertools.count()
         self.owned: dict[GloballyUniqueId, _Owned] = {}
         self.forks: dict[GloballyUniqueId, set[GloballyUniqueId]] = {}
+        self.dropped_early: set[GloballyUniqueId] = set()   # before it was known that there are any
         self.announced: dict[GloballyUniqueId, Future[_Owned]] = {}     # to be owned soon
         self.pending_users: set[_Fork] = set()
         self.pending_children: dict[GloballyUniqueId, _Fork] = {}
@@ -101,17 +102,27 @@ def flush() -> None:
 
 def _delete_fork(rref_id: GloballyUniqueId, fork_id: GloballyUniqueId) -> None:
     with _context.lock:
-        forks = _context.forks.get(rref_id)
-        if forks is None:
+        forks = _context.forks.get(rref_id, set())
+        if fork_id not in forks:            # messages may overtake each other
+            _context.dropped_early.add(fork_id)
             return
         forks.discard(fork_id)
         if not forks:
-            del _context.forks[rref_id]
-            _context.owned.pop(rref_id, None)
+            _forget(rref_id)
+
+
+def _forget(rref_id: GloballyUniqueId) -> None:
+    _context.forks.pop(rref_id, None)
+    _context.owned.pop(rref_id, None)
 
 
 def _add_fork(rref_id: GloballyUniqueId, fork_id: GloballyUniqueId) -> None:
     with _context.lock:
+        if fork_id in _context.dropped_early:
+            _context.dropped_early.discard(fork_id)
+            if not _context.forks.get(rref_id):
+                _forget(rref_id)
+            return
         _context.own(rref_id)
         _context.forks.setdefault(rref_id, set()).add(fork_id)
 
