@@ -11,8 +11,9 @@ NUMBERS = torch.arange(3.0)
 ZERO = torch.tensor(0)
 ALSO = torch.tensor([[2, 0, 1], [1, 1, 1]])
 
-# what is left: a result of one extent, filled up; distinct slices along a dimension
-LOOP = {"unique_dim", "nonzero_static"}
+# what is left: a result of one extent, filled up; distinct slices along a dimension; histograms of
+# points, whose ops are made for each number of coordinates at first use
+LOOP = {"unique_dim", "nonzero_static", *(f"histogram_of_{n}d" for n in range(1, 9))}
 # what levels never see: `vmap` computes these otherwise, random numbers for all slices at once
 NEVER = {"_one_hot", "_max_pool1d_values", "conj_view", "negative_view"}
 
