@@ -14,8 +14,8 @@ _WHOLE = {part: whole for whole, part in _PARTS.items()}
 def complex_of(part):
     """The dtype of complex numbers whose parts are of the dtype `part`; Misfit if there is none."""
     if part.char == "e":
-        from flambeau.core.narrow_dtypes import complex32
-        return complex32
+        from flambeau.core.dtypes import complex32
+        return complex32.numpy              # from now on a floating type that is known
     if part not in _WHOLE:
         raise Misfit
     return _WHOLE[part]

@@ -1,6 +1,8 @@
 """Element types are single objects, one for each type of NumPy's."""
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -54,3 +56,17 @@ def test_the_default_type():
 def test_pythons_types_name_element_types():
     assert [dtypes.as_numpy_dtype(t) for t in (float, int, bool, complex, None)] == [
         np.float64, np.int64, np.bool_, np.complex128, None]
+
+
+def test_half_complex_numbers_are_floating_from_the_first_one_on():
+    """Arrays of the type come from kernels, and not only by its name."""
+    program = """if True:
+        import flambeau
+        z = flambeau.view_as_complex(flambeau.ones(2, 2).half())
+        try:
+            flambeau.fft.fft(z)
+        except RuntimeError as error:
+            print(error)
+    """
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert said.stdout == "MKL FFT doesn't support tensors of type: Half\n", said.stderr
