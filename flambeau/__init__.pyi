@@ -3770,13 +3770,12 @@ def saddmm(
     input: Tensor,
     mat1: Tensor,
     mat2: Tensor,
-    out_dtype: Any = None,
     *,
     beta: Any = 1,
     alpha: Any = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
+    """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
 def scalar_tensor(
     s: Any,

@@ -71,7 +71,7 @@ def _coordinates(like: Tensor) -> tuple[Tensor, ...]:
         numbered = like.detach().clone()
         elements(numbered).copy_(flambeau.arange(1, n + 1).reshape(elements(numbered).shape))
         flat = numbered.to_dense().reshape(-1)
-        order = flat.real.argsort()[-n:] if flat.is_complex() else flat.argsort()[-n:]
+        order = (flat.real if flat.is_complex() else flat).argsort()[flat.numel() - n:]
         return flambeau.unravel_index(order, tuple(like.shape))
 
 

@@ -1369,6 +1369,8 @@ class Methods:
         """The same elements in the shape of another tensor; older than `reshape`."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """`resize_` to the shape of another tensor."""
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
     def resolve_conj(self) -> Tensor:
         """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
     def resolve_neg(self) -> Tensor:

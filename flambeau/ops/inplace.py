@@ -130,6 +130,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                 functional.check(input, *args)
             check_operands(functional, input, args)
         raise
+    if type(result) in overrides.sparse_types:      # `mul_` of a dense tensor by a sparse one
+        result = result.to_dense()
     values = result._array
     _check_fit(input, values.shape, dtypes.from_numpy_dtype(values.dtype),
                _speaks_c(functional, args))
@@ -247,6 +249,10 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
             return self
         if result._tangents is not None:
             self._tangents = result._tangents
+        if type(self) in overrides.sparse_types:    # whose views are tensors of their own
+            self.data, self._edge = result, result._edge
+            bump(self)
+            return self
         found = result._view
         self._array = slot(result)
         bump(self)

@@ -33,6 +33,11 @@ def _value_tensor(data: Any, dtype: Any) -> Tensor:
     return wrap(array_of(data, dtype))
 
 
+def _index_array(indices: Any) -> np.ndarray:
+    """Indices as an array: a tensor's own, so that both see what is written to either."""
+    return indices._array if isinstance(indices, Tensor) else array_of(indices)
+
+
 def _wants_meta(device: Any, *parts: Any) -> bool:
     """Is a tensor to be made on device meta, where its parts are?"""
     return devices.checked(device) is devices.meta or (device is None and any(
@@ -85,7 +90,7 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
         pattern = make(COO, (np.zeros((len(shape), 0), np.int64),),
                        np.zeros(0, as_numpy_dtype(dtype) or array_of(0.0).dtype), shape)
         return _finish(wrap(pattern._data), pattern, requires_grad)
-    where, entry_values = array_of(indices), _value_tensor(values, dtype)
+    where, entry_values = _index_array(indices), _value_tensor(values, dtype)
     where = convert(where, np.dtype(np.int64))
     if where.ndim == 1:
         where = where[:, None] if where.size else where.reshape(0, 0) if size is not None \
@@ -143,7 +148,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     if layout not in forms.COMPRESSED:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but "
                            f"got {'none' if layout is None else TITLES.get(layout, layout)}")
-    outer, inner = array_of(compressed_indices), array_of(plain_indices)
+    outer, inner = _index_array(compressed_indices), _index_array(plain_indices)
     entry_values = _value_tensor(values, dtype)
     data = entry_values._array
     shape = _compressed_size(outer, inner, data, layout) if size is None \
@@ -213,15 +218,40 @@ def smm(input: SparseTensor, mat: Tensor) -> Tensor:
     rows, width = product._where[0][0], mat._array.shape[1]
     where = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
     values = stored_values(product).reshape(-1)
-    return with_values(values, make(COO, (where,), values._array, product._array.shape, True))
+    result = with_values(values, make(COO, (where,), values._array, product._array.shape))
+    result._coalesced = False
+    return result
 
 
-def _sspaddmm(input: Tensor, mat1: SparseTensor, mat2: Tensor, beta: Any, alpha: Any,
+def _sspaddmm(input: SparseTensor, mat1: SparseTensor, mat2: Tensor, beta: Any, alpha: Any,
               out: Tensor | None = None) -> Tensor:
+    _check_sspaddmm(input, mat1, mat2)
     scaled = input if beta == 1 else input * beta
     product = smm(mat1, mat2)
-    total = scaled + (product if alpha == 1 else product * alpha)
+    product = product if alpha == 1 else product * alpha
+    values = flambeau.cat([stored_values(scaled), stored_values(product)])
+    where = np.concatenate([scaled._where[0], product._where[0]], 1)
+    total = with_values(values, make(COO, (where,), values._array, input._array.shape))
+    total._coalesced = False
     return total if out is None else replace(out, total)
+
+
+def _check_sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    expect_coo(input, "sspaddmm")
+    for name, tensor, layout in (("mat1", mat1, COO), ("mat2", mat2, flambeau.strided)):
+        if tensor.layout is not layout:
+            raise RuntimeError(f"sspaddmm: expected '{name}' to have {_LAYOUT[layout]} layout, "
+                               f"got '{name}' with layout {TITLES.get(tensor.layout, 'Strided')}")
+    (rows, inner), (given, columns) = mat1.shape, mat2.shape
+    if given != inner:
+        raise RuntimeError(f"sspaddmm: Argument #3: Expected dim 0 size {inner}, got {given}")
+    for dim, wanted in enumerate((rows, columns)):
+        if input.shape[dim] != wanted:
+            raise RuntimeError(f"sspaddmm: Argument #1: Expected dim {dim} size {wanted}, got "
+                               f"{input.shape[dim]}")
+
+
+_LAYOUT = {COO: "sparse", flambeau.strided: "strided"}
 
 
 _PRODUCT = "Tensor self, Tensor mat1, Tensor mat2"
@@ -234,8 +264,9 @@ _HOW: dict[str, Any] = {
 sspaddmm = member(f"sspaddmm({_PRODUCT}, *, {_FACTORS}, Tensor? out=None) -> Tensor", method=False,
                   **_HOW)
 member(f"sspaddmm({_PRODUCT}, *, {_FACTORS}) -> Tensor", function=False, **_HOW)
-for _name, _alias in (("dsmm", "mm"), ("spmm", "mm"), ("saddmm", "addmm")):
-    public["torch"][_name] = getattr(flambeau, _alias)
+for _name in ("dsmm", "spmm"):
+    public["torch"][_name] = flambeau.mm
+public["torch"]["saddmm"] = sspaddmm
 public["torch"]["hsmm"] = hspmm
 
 

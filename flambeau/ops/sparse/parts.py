@@ -155,16 +155,31 @@ def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: in
     if len(shape) != sparse_dim + dense_dim:
         raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
                            f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}")
-    if len(data) and (sparse_dim != len(where) or dense_dim != data.ndim - 1
-                      or any(a < b for a, b in zip(shape, self._array.shape))):
-        raise RuntimeError("changing the number of sparse or dense dimensions, or shrinking the "
-                           "size, of a non-empty sparse tensor is not supported: use "
-                           "sparse_resize_and_clear_")
     if len(data):
+        _check_resize(self, shape, sparse_dim, dense_dim)
         grown = np.zeros((len(data), *shape[sparse_dim:]), data.dtype)
-        grown[tuple(slice(n) for n in data.shape)] = data
+        grown.reshape(-1)[:data.size] = data.reshape(-1)    # as `resize_` does it
         return _become(self, make(COO, (where,), grown, shape, self._coalesced))
     return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
+
+
+def _check_resize(self: SparseTensor, shape: tuple[int, ...], sparse_dim: int, dense_dim: int
+                  ) -> None:
+    """Entries stay where they are: dimensions keep their number and do not shrink."""
+    own, count = list(self._array.shape), len(self._where[0])
+    said = ""
+    for kind, before, after in (("sparse", count, sparse_dim),
+                                ("dense", len(own) - count, dense_dim)):
+        if before != after and not said:
+            said = f"changing the number of {kind} dimensions (from {before} to {after})"
+    for kind, old, new in (("sparse", own[:count], list(shape[:count])),
+                           ("dense", own[count:], list(shape[count:]))):
+        if not said and any(a < b for a, b in zip(new, old)):
+            said = f"shrinking the size of {kind} dimensions (from {old} to {new})"
+    if said:
+        raise RuntimeError(f"{said} on a non-empty sparse tensor is not supported.\nMake an empty "
+                           "one, `sparse_coo_tensor(size)`, drop the entries by "
+                           "`sparse_resize_and_clear_`, or make one of other parts.")
 
 
 @member("sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> "
@@ -183,7 +198,29 @@ def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
     return self
 
 
-@member("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)", method=False)
+def resize_compressed(self: SparseTensor, size: tuple[int, ...]) -> SparseTensor:
+    """Another number of lines and of places in a line, in place; the entries stay."""
+    if len(size) < 2:
+        raise RuntimeError("torch.resize_: Only batched sparse CSR matrices are supported, but got "
+                           f"size {list(size)}")
+    by_row, (outer, inner), data = self._layout in forms.BY_ROW, self._where, self._data
+    lines, across = (size[-2], size[-1]) if by_row else (size[-1], size[-2])
+    own = self._array.shape[-1 if by_row else -2]
+    if across < own:
+        raise RuntimeError(
+            "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not "
+            f"supported. The original number of columns is {own} while the requested new number "
+            f"of columns is {across}.")
+    batch = size[:-2]
+    if outer.ndim == 1 and batch:
+        outer, inner, data = (np.broadcast_to(a, (*batch, *a.shape)) for a in (outer, inner, data))
+    ends = np.repeat(outer[..., -1:], max(lines + 1 - outer.shape[-1], 0), -1)
+    starts = np.concatenate([outer[..., :lines + 1], ends], -1)
+    starts[..., -1] = outer[..., -1]            # the last line has the entries of those dropped
+    return _become(self, make(self._layout, (starts, inner), data, size))
+
+
+@member("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)")
 def resize_as_sparse_(input: Tensor, the_template: SparseTensor) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
     for tensor in (input, the_template):

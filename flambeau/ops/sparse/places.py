@@ -11,6 +11,7 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.calls import rule, rules
 from flambeau.ops.sparse.compressed import COO
+from flambeau.ops.sparse.parts import resize_as_sparse_, resize_compressed
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
     bare,
@@ -19,6 +20,7 @@ from flambeau.ops.sparse.tensors import (
     make,
     sparse_dim_of,
     tracked,
+    unsupported,
 )
 from flambeau.ops.sparse.values import (
     coalesced,
@@ -96,8 +98,9 @@ def _transpose(self: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     if self._layout is COO:
         order = list(range(sparse))
         order[dim0], order[dim1] = dim1, dim0
-        return make(COO, (self._where[0][order],), self._data, shape,
-                    self._coalesced and dim0 == dim1)
+        turned = make(COO, (self._where[0][order],), self._data, shape)
+        turned._coalesced = self._coalesced and (dim0 == dim1 or not len(self._data))
+        return turned
     if {dim0, dim1} != {sparse - 2, sparse - 1}:
         raise NotImplementedError("transpose of a batch dimension of a compressed tensor")
     data = self._data
@@ -157,12 +160,35 @@ def permute(input: SparseTensor, *places: Any, dims: Any = None) -> Tensor:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
                            "match the length of the desired ordering of dimensions i.e. input.dim()"
                            f" = {source._array.ndim} is not equal to len(dims) = {len(dims)}")
-    if tuple(dims[sparse:]) != tuple(range(sparse, len(dims))):
-        raise NotImplementedError("permute of a sparse tensor: only its sparse dimensions may move")
-    shape = [source._array.shape[d] for d in dims]
-    order = list(dims[:sparse])
-    return moved("PermuteBackward0", source, source._where[0][order], shape, None,
-                 source._coalesced and order == sorted(order))
+    order, turned = list(dims[:sparse]), list(dims[sparse:])
+    if any(d >= sparse for d in order):
+        raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense "
+                           "dimensions are not allowed.Only transpositions within sparse and "
+                           "dense dimensions are supported.")
+    shape = [source._array.shape[d] for d in order + sorted(turned)]
+    result = moved("PermuteBackward0", source, source._where[0][order], shape)
+    if turned != sorted(turned):
+        values = stored_values(result).permute(0, *[d - sparse + 1 for d in turned])
+        shape = [source._array.shape[d] for d in dims]
+        result = with_values(values, make(COO, result._where, values._array, shape))
+    # a first dimension that is counted from the back is, in PyTorch, not the first one
+    result._coalesced = source._coalesced and order == sorted(order) and given[:1] == (0,)
+    return result
+
+
+@rule("resize_")
+def resize(input: SparseTensor, size: Any, memory_format: Any = None) -> Tensor:
+    if input._layout is COO:
+        raise unsupported("resize_", input)
+    return resize_compressed(input, size)
+
+
+@rule("resize_as_")
+def resize_as(input: SparseTensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+    if input.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    return resize_as_sparse_(input, the_template) if input._layout is COO is the_template.layout \
+        else resize(input, the_template._array.shape)
 
 
 @rule("unsqueeze")

@@ -110,13 +110,13 @@ def same_places(a: SparseTensor, b: SparseTensor) -> bool:
             and all(x is y or np.array_equal(x, y) for x, y in zip(a._where, b._where)))
 
 
-def _mask_back(grad: Tensor, form: Any, shape: Any) -> list[Tensor]:
-    dense = to_dense(grad)
+def _mask_back(grad: Tensor, pattern: SparseTensor, form: Any) -> list[Tensor]:
+    dense = to_dense(masked(grad, coalesced(pattern)))  # elsewhere nothing depends on it
     return [dense if form is None else as_form(dense, form)]
 
 
 @sparse_op("SparseMaskBackward0", params="pattern form",
-           vjp=lambda grad, form, self_shape: _mask_back(grad, form, self_shape))
+           vjp=_mask_back)
 def masked_values(self: Tensor, pattern: SparseTensor, form: Any) -> SparseTensor:
     wanted, _ = coordinates(pattern)
     n = len(wanted)

@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._support.settings import filled_if_deterministic
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import type_info
+from flambeau.core import overrides, type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.op import public
@@ -89,6 +89,8 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     refuse_negative(size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if type(self) in overrides.sparse_types:
+        return overrides.own_rules[type(self)](resize_, (self, size), {})
     if size == self._array.shape:
         return self
     if type(self) not in plain and hasattr(self, "_bdim"):          # a slice under vmap
@@ -110,6 +112,8 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
         "Tensor(a!)")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any) -> Tensor:
     """`resize_` to the shape of another tensor."""
+    if type(self) in overrides.sparse_types:
+        return overrides.own_rules[type(self)](resize_as_, (self, the_template), {})
     return self.resize_(the_template.shape)
 
 

@@ -28,3 +28,19 @@ def test_gradients_reach_the_values():
     s = torch.sparse_coo_tensor([[0, 1]], values, (3,))
     (s.to_dense() * torch.tensor([3.0, 4.0, 5.0])).sum().backward()
     assert values.grad.tolist() == [3.0, 4.0]
+
+
+def test_parts_are_shared():
+    where, values = torch.tensor([[2]]), torch.tensor([5.])
+    s = torch.sparse_coo_tensor(where, values, (3,))
+    where[0, 0], values[0] = 0, 6.
+    assert s.to_dense().tolist() == [6., 0., 0.]
+
+
+def test_products_are_appended():
+    s = torch.tensor([[0., 1.], [2., 0.]]).to_sparse()
+    found = torch.saddmm(s, s, torch.ones(2, 2), beta=3, alpha=2)
+    assert found._indices().tolist() == [[0, 1, 0, 0, 1, 1], [1, 0, 0, 1, 0, 1]]
+    assert found._values().tolist() == [3, 6, 2, 2, 4, 4] and not found.is_coalesced()
+    with pytest.raises(RuntimeError, match="Argument #3: Expected dim 0 size 2, got 3"):
+        torch.sspaddmm(s, s, torch.ones(3, 2))

@@ -94,3 +94,20 @@ def test_new_tensors_have_the_layout():
 def test_diagonals_are_a_vector_or_a_matrix():
     with pytest.raises(RuntimeError, match="Diagonals must be vector or matrix"):
         flambeau.sparse.spdiags(flambeau.ones(1, 2, 3), flambeau.tensor([0]), (3, 3))
+
+
+def test_a_dense_tensor_is_multiplied_in_place():
+    dense, sparse = flambeau.arange(1., 5.).reshape(2, 2), flambeau.tensor([[0., 2.], [0., 0.]])
+    dense.requires_grad_()
+    product = dense.clone().mul_(sparse.to_sparse())
+    assert flambeau.equal(product, dense * sparse)
+    product.sum().backward()
+    assert flambeau.equal(dense.grad.to_dense(), sparse)
+
+
+def test_masks_let_gradients_of_their_places_through():
+    places = flambeau.tensor([[0, 0, 1], [0, 1, 1]])
+    s = flambeau.sparse_coo_tensor(places, flambeau.ones(3), (2, 2)).requires_grad_()
+    mask = flambeau.sparse_coo_tensor(places[:, 1:], flambeau.ones(2), (2, 2))
+    s.sparse_mask(mask).to_dense(masked_grad=False).backward(flambeau.ones(2, 2))
+    assert s.grad.to_dense().tolist() == [[0., 1.], [0., 1.]]
