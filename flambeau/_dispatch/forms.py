@@ -244,17 +244,15 @@ def _public(value: Any) -> Any:
     return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-# Python's operators wrap the number, formulas of derivatives and PyTorch's composites don't.
-ARITHMETIC = frozenset("add sub mul div".split())
-
-
 def _of_an_operator(number: Any) -> bool:
     """In a backward pass: is this the wrapped number that the node which runs has saved, or does
     the program itself say what the node does?"""
     node = running_node()
     if node is None or node.op is None:
         return node is not None
-    return node.op.name in ARITHMETIC and any(saved is number for saved in node.saved or ())
+    declaration = node.op.declaration
+    return declaration is not None and bool(declaration.hidden) \
+        and any(saved is number for saved in node.saved or ())
 
 
 def tensors_in(values: Any) -> list[Tensor]:

@@ -266,8 +266,8 @@ class Declaration:
         if self.body is not None:
             kind = "creation" if self.kind == "creation" else "composite"
             op = Op(self.name, kind, key=key, schema=schema, declaration=self,
-                    composite=True, body=self.body, view=schema.is_view, namespace=self.namespace,
-                    doc=self.doc)
+                    composite=True, body=self.body, view=schema.is_view, unsized=self.unsized,
+                    namespace=self.namespace, doc=self.doc)
             op.call = op.direct = self.body
             op.function = op.published = self.published
             return op

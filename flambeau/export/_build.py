@@ -360,10 +360,6 @@ def _explained(values: list[Any], symbols: list[Symbol], runs: list[dict[Symbol,
     return first
 
 
-_SIZED_BY_VALUES = frozenset({"nonzero", "masked_select", "index", "unique_dim", "argwhere",
-                              "unique_consecutive", "_unique2", "bincount", "repeat_interleave"})
-
-
 def _other_values(leaf: Any) -> Any:
     """An input of the same sizes with other values."""
     if not isinstance(leaf, Tensor):
@@ -405,7 +401,8 @@ class Explained:
 
     def _check_values(self) -> None:
         """Where sizes depend on values, they may not become numbers of the program."""
-        if not any(step.name in _SIZED_BY_VALUES for step in self.first.steps):
+        if not any(op is not None and op.unsized for op in [
+                _overloads.declared(step.name) for step in self.first.steps]):
             return
         leaves = [_other_values(leaf) for leaf in self.program.inputs.leaves]
         try:

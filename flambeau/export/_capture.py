@@ -124,7 +124,8 @@ class Capture(modes.Level):
     def record(self, call: _overloads.Call, run: Callable[[], Any]) -> Any:
         """Run a call, unseen, and write it down."""
         args, kwargs = self.refs(call.args), self.refs(call.kwargs)
-        if call.name in _MAKERS or call.name in _LIKE:
+        op = _overloads.declared(call.name)
+        if op is not None and op.kind == "creation":
             call = call._replace(kwargs=_placed(call))
             kwargs = self.refs(call.kwargs)
         with self.unseen():
@@ -250,16 +251,9 @@ class _PublicCalls(TorchFunctionMode):
         return self._capture.public(func, tuple(args), dict(kwargs or {}))
 
 
-_MAKERS = frozenset(("arange empty eye full linspace logspace ones rand randint randn randperm "
-                     "zeros").split())
-_LIKE = frozenset(f"{name}_like" for name in ("empty", "full", "ones", "rand", "randint", "randn",
-                                              "zeros")) | \
-    frozenset(f"new_{name}" for name in ("empty", "full", "ones", "zeros"))
-
-
 def _placed(call: _overloads.Call) -> dict[str, Any]:
     """Arguments of a call that makes a tensor, with where it is made."""
-    if call.name in _LIKE:
+    if call.args and isinstance(call.args[0], Tensor):
         return {**call.kwargs, "pin_memory": False}
     return {**{k: v for k, v in call.kwargs.items() if k not in ("device", "requires_grad")},
             "device": flambeau.device(call.kwargs.get("device") or "cpu"), "pin_memory": False}

@@ -12,15 +12,7 @@ import numpy as np
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.network import is_narrow, mover, updater
 
-_ALIASES = {
-    "add": "sum",
-    "multiply": "prod",
-    "sum": "sum",
-    "prod": "prod",
-    "mean": "mean",
-    "amax": "amax",
-    "amin": "amin",
-}
+_OTHER_NAMES = {"add": "sum", "multiply": "prod"}       # of the reductions of `scatter_reduce`
 
 
 @mover
@@ -44,7 +36,7 @@ def reduce_rows_(x, axis, rows, values, skipped=-1, reduce="sum"):
     if skipped >= 0:
         rows, values = rows[rows != skipped], values[rows != skipped]
     if x.dtype.kind == "b" or reduce != "sum" or x.ndim == 1 or not x.size:
-        _combiner(reduce, x.dtype).at(x_rows, rows, values)
+        combiner(reduce, x.dtype).at(x_rows, rows, values)
         return x
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
@@ -99,7 +91,7 @@ def scatter_(x, axis, indices, src, reduce=None, include_self=True):
     if reduce is None:
         x[where] = src
     else:
-        _reduce_at(x, where, src, _ALIASES[reduce], include_self, indices.shape)
+        _reduce_at(x, where, src, _OTHER_NAMES.get(reduce, reduce), include_self, indices.shape)
     return x
 
 
@@ -109,17 +101,17 @@ def scatter(x, axis, indices, src, reduce=None, include_self=True):
     if reduce is None or x.dtype.kind not in "fi" or is_narrow(x.dtype) or not (
             x.ndim and indices.size and isinstance(src, np.ndarray)):
         return scatter_(result, axis, indices, src, reduce, include_self)
-    reduce, axis = _ALIASES[reduce], axis % x.ndim
+    reduce, axis = _OTHER_NAMES.get(reduce, reduce), axis % x.ndim
     operation, rows = "sum" if reduce == "mean" else reduce, _rows(x, axis, indices, src)
     if rows is None:
         if not include_self:
-            nothing = np.full(indices.shape, _neutral(reduce, x.dtype), x.dtype)
+            nothing = np.full(indices.shape, neutral(reduce, x.dtype), x.dtype)
             scatter_(result, axis, indices, nothing)
         scatter_(result, axis, indices, src, operation)
     else:
         _check_axis(rows, x.shape[axis], axis)
         if not include_self:
-            result[(*(slice(None),) * axis, rows)] = _neutral(reduce, x.dtype)
+            result[(*(slice(None),) * axis, rows)] = neutral(reduce, x.dtype)
         reduce_rows_(result, axis, rows, src, -1, operation)
     if reduce == "mean":
         if rows is None:
@@ -353,13 +345,14 @@ def _reduce_at(x, where, src, reduce, include_self, shape):
         counts = np.zeros(x.shape, np.int64)
         np.add.at(counts, where, 1)
     if not include_self:
-        x[where] = _neutral(reduce, x.dtype)
-    _combiner(reduce, x.dtype).at(x, where, src)
+        x[where] = neutral(reduce, x.dtype)
+    combiner(reduce, x.dtype).at(x, where, src)
     if reduce == "mean":
         _divide(x, counts, include_self)
 
 
-def _combiner(reduce, dtype):
+def combiner(reduce, dtype):
+    """The function of two arrays that a reduction is made of."""
     if dtype.kind == "b" and reduce in ("sum", "mean", "prod"):
         return np.logical_and if reduce == "prod" else np.logical_or
     return {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}.get(reduce, np.add)
@@ -374,7 +367,8 @@ def _divide(x, counts, include_self):
         x /= counts
 
 
-def _neutral(reduce, dtype):
+def neutral(reduce, dtype):
+    """What a reduction of nothing gives."""
     if reduce in ("sum", "mean", "prod"):
         return reduce == "prod"
     if dtype.kind == "f":

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau.kernels.indexing import combiner
 
 _AT_ONCE = 1 << 22      # elements of an intermediate result
 
@@ -125,12 +126,9 @@ def reduced(starts: np.ndarray, columns: np.ndarray, data: np.ndarray, dense: np
     if columns.size:
         filled = counts > 0
         terms = data[:, None] * dense[columns]
-        found = _REDUCING[reduce].reduceat(terms, starts[:-1][filled], 0)
+        found = combiner(reduce, terms.dtype).reduceat(terms, starts[:-1][filled], 0)
         result[filled] = found / counts[filled, None] if reduce == "mean" else found
     return result
-
-
-_REDUCING = {"sum": np.add, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
 
 
 def sampled(starts: np.ndarray, columns: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:

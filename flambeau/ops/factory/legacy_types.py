@@ -116,16 +116,10 @@ def typed_constructor(name: str, target: dtypes.dtype) -> type:
     return made
 
 
-LEGACY_TYPES = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64,
-                "HalfTensor": dtypes.float16, "BFloat16Tensor": dtypes.bfloat16,
-                "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
-                "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32,
-                "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_}
-for _name, _target in LEGACY_TYPES.items():
-    typed_constructor(_name, _target)
-_TYPE_NAMES = {target: name for name, target in LEGACY_TYPES.items()} | {
-    dtypes.complex32: "ComplexHalfTensor",
-    dtypes.complex64: "ComplexFloatTensor", dtypes.complex128: "ComplexDoubleTensor"}
+_CONSTRUCTED = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8,
+                dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.bool_)
+for _target in _CONSTRUCTED:
+    typed_constructor(f"{type_name(_target)}Tensor", _target)
 
 
 @member("type(Tensor self, object dtype=None, bool non_blocking=False, *, "
@@ -137,8 +131,9 @@ def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> A
     if dtype is None:
         return f"torch.{'sparse.' * self.is_sparse}{type_name(self.dtype)}Tensor"
     if isinstance(dtype, str):
-        names = {f"torch.{place}{name}": target for target, name in _TYPE_NAMES.items()
-                 for place in ("", "sparse.")}
+        names = {f"torch.{place}{type_name(target)}Tensor": target for place in ("", "sparse.")
+                 for target in (*_CONSTRUCTED, dtypes.complex32, dtypes.complex64,
+                                dtypes.complex128)}
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = names[dtype]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -202,10 +202,23 @@ def _run_plain(relu: bool) -> Callable[..., Any]:
     return run
 
 
-_STEPS: dict[str, Callable[..., Any]] = {
-    "lstm": _lstm_step, "gru": _gru_step, "rnn_tanh": _tanh_step, "rnn_relu": _relu_step}
-_RUNS = {"lstm": _run_lstm, "gru": _run_gru, "rnn_tanh": _run_plain(False),
-         "rnn_relu": _run_plain(True)}
+class Recurrence(NamedTuple):
+    """A kind of recurrent network: one step, a layer over all steps, and how many states it has."""
+    step: Callable[..., Any]
+    layer: Callable[..., Any]
+    states: int = 1
+
+
+LSTM = Recurrence(_lstm_step, _run_lstm, 2)
+GRU = Recurrence(_gru_step, _run_gru)
+RNN_TANH = Recurrence(_tanh_step, _run_plain(False))
+RNN_RELU = Recurrence(_relu_step, _run_plain(True))
+
+
+def recurrence(mode: str) -> Recurrence:
+    """The kind that the modules' `mode` names: "LSTM", "rnn_tanh"."""
+    return globals()[mode.upper()]
+
 
 # ---- one layer over sequences of different lengths -----------------------------------------------
 
@@ -252,9 +265,9 @@ def _weights_of(params: Any, has_biases: bool, slots: int) -> list[tuple[Any, ..
     return groups
 
 
-def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, layers: int,
-           dropout: float, train: bool, bidirectional: bool, sizes: Any = None,
-           product: Any = linear) -> Any:
+def stacked(kind: Recurrence, x: Tensor, state: Any, params: Any, has_biases: bool, layers: int,
+            dropout: float, train: bool, bidirectional: bool, sizes: Any = None,
+            product: Any = linear) -> Any:
     """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k).
 
     `product` multiplies with the weights, which need not be tensors if it knows them."""
@@ -264,15 +277,16 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
                                f"{type_name(s.dtype)} and {type_name(params[0].dtype)}")
     directions = 2 if bidirectional else 1
     groups = _weights_of(params, has_biases, layers * directions)
-    step = _STEPS[mode]
-    run: Any = _RUNS[mode] if product is linear else partial(_stepped, step, product=product)
+    step, run, states = kind
+    if product is not linear:
+        run = partial(_stepped, step, product=product)
     finals: list[Any] = []
-    parts = () if mode == "lstm" else [s.unbind(0) for s in state]
+    parts = () if states == 2 else [s.unbind(0) for s in state]
     for layer in range(layers):
         outputs = []
         for direction in range(directions):
             slot = layer * directions + direction
-            first = tuple([s[slot] for s in state] if mode == "lstm" else [p[slot] for p in parts])
+            first = tuple([s[slot] for s in state] if states == 2 else [p[slot] for p in parts])
             if sizes is None:
                 y, last = run(x, first, groups[slot], direction == 1)
             else:
@@ -286,8 +300,8 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
     return x, [flambeau.stack(list(column)) for column in zip(*finals)]
 
 
-def _network(mode: str, doc: str) -> Any:
-    states = 2 if mode == "lstm" else 1
+def _network(name: str, kind: Recurrence, doc: str, autocast: str = "lower") -> Any:
+    states = kind.states
     first = "Tensor[] hx" if states == 2 else "Tensor hx"
     rest = ("Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
             "bool bidirectional")
@@ -300,31 +314,34 @@ def _network(mode: str, doc: str) -> Any:
         state = hx if states == 2 else (hx,)
         how = params, has_biases, num_layers, dropout, train, bidirectional
         if data is not None:
-            y, last = _stack(mode, data, state, *how, batch_sizes.tolist())
+            y, last = stacked(kind, data, state, *how, batch_sizes.tolist())
             return y, *last
         x = input.transpose(0, 1) if batch_first else input
-        if mode == "lstm" and batch_first:
+        if states == 2 and batch_first:
             x = x.contiguous()
         if not x._array.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        y, last = _stack(mode, x, state, *how)
+        y, last = stacked(kind, x, state, *how)
         if batch_first:
             since = next_order()
             y = y.transpose(0, 1)
-            if mode != "lstm":
+            if states == 1:
                 rename(y, "TransposeBackward1", since)
         return y, *last
 
-    return op(f"{mode}.input(Tensor input, {first}, {rest}, bool batch_first) {results}",
-              f"{mode}.data(Tensor data, Tensor batch_sizes, {first}, {rest}) {results}", body=call,
-              out=False, method=False, autocast="" if mode == "gru" else "lower", doc=doc)
+    return op(f"{name}.input(Tensor input, {first}, {rest}, bool batch_first) {results}",
+              f"{name}.data(Tensor data, Tensor batch_sizes, {first}, {rest}) {results}", body=call,
+              out=False, method=False, autocast=autocast, doc=doc)
 
 
-lstm = _network("lstm", """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
+lstm = _network("lstm", LSTM, """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
     num_layers, dropout, train, bidirectional, batch_first)` gives the outputs and the last h and c.
 
     `params` lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
     `(data, batch_sizes, (h, c), ...)` the sequences are packed, the longest first.""")
-gru = _network("gru", "A stack of GRU layers; the arguments are those of `lstm`, with one state h.")
-rnn_tanh = _network("rnn_tanh", "A stack of tanh layers; the arguments are those of `gru`.")
-rnn_relu = _network("rnn_relu", "A stack of relu layers; the arguments are those of `gru`.")
+gru = _network("gru", GRU, "A stack of GRU layers; the arguments are those of `lstm`, with one "
+               "state h.", autocast="")
+rnn_tanh = _network("rnn_tanh", RNN_TANH,
+                    "A stack of tanh layers; the arguments are those of `gru`.")
+rnn_relu = _network("rnn_relu", RNN_RELU,
+                    "A stack of relu layers; the arguments are those of `gru`.")

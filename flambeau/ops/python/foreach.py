@@ -18,26 +18,14 @@ from flambeau.ops.node_names import rename
 
 Tensors = Sequence[Tensor]
 
-# The endings of nodes' names, for an operand that is a number, a list of them, a list of tensors,
-# or one tensor.
-_NODES = {
-    **dict.fromkeys(("add", "sub"), ("1Scalar", "1ScalarList", "0List", "1Scalar")),
-    "mul": ("1Scalar", "1ScalarList", "0List", "0Tensor"),
-    "div": ("1Scalar", "1ScalarList", "0", "0Tensor"),
-    **dict.fromkeys(("maximum", "minimum"), ("0", "1", "0List", "0")),
-    **dict.fromkeys(("clamp_min", "clamp_max"),
-                    ("0Scalar", "0ScalarList", "1List", "0Scalar")),
-    "pow": ("0Scalar", "1", "0", "0Scalar"),
-    **dict.fromkeys(("addcmul", "addcdiv"), ("0Scalar", "0ScalarList", "0ScalarList", "0Tensor")),
-    "lerp": ("0Scalar", "0ScalarList", "1List", "0Scalar"), "max": ("1",)}
 
-
-
-def _named(name: str, results: tuple[Tensor, ...], since: int, given: dict[str, Any]) -> None:
-    """Give the nodes of results the names that they have in PyTorch."""
+def _named(name: str, nodes: str, results: tuple[Tensor, ...], since: int, given: dict[str, Any]
+           ) -> None:
+    """Give the nodes of results the names that they have in PyTorch: `nodes` lists their endings,
+    for an operand that is a number, a list of them, a list of tensors, or one tensor."""
     if not any(r.requires_grad for r in results):
         return
-    endings = _NODES.get(name, ("0",))
+    endings = nodes.split()
     operand = next((given[n] for n in _DECIDING if given.get(n) is not None), None)
     several = isinstance(operand, list | tuple)
     kind = 2 * isinstance(operand[0], Tensor) or 1 if several else 3 * isinstance(operand, Tensor)
@@ -97,7 +85,8 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
     return operands, named
 
 
-def _loop(name: str, parameters: list[str], method: Callable[..., Tensor]) -> Callable[..., Any]:
+def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes: str = "0"
+          ) -> Callable[..., Any]:
     """The function of lists that calls a `method` of each tensor."""
     inplace, alone = name.endswith("_"), len(parameters) == 1
 
@@ -112,7 +101,7 @@ def _loop(name: str, parameters: list[str], method: Callable[..., Tensor]) -> Ca
                        for i, row in enumerate(rows)] if named else [method(*row) for row in rows]
         if inplace:
             return results
-        _named(name, tuple(results), since, given)
+        _named(name, nodes, tuple(results), since, given)
         return tuple(results)
     return loop
 
@@ -124,7 +113,7 @@ def _method(name: str) -> Callable[..., Tensor]:
     return call
 
 
-def _declare(name: str, overloads: dict[str, str], function: Any = None, body: Any = None) -> None:
+def _declare(name: str, overloads: dict[str, str], function: Any = None, nodes: str = "0") -> None:
     """Declare `_foreach_<name>` by the parameters of its overloads beside the list of tensors."""
     inplace = name.endswith("_")
     own, result = ("Tensor(a!)[] self", "()") if inplace else ("Tensor[] self", "Tensor[]")
@@ -134,14 +123,14 @@ def _declare(name: str, overloads: dict[str, str], function: Any = None, body: A
         texts.append(f"{title}({own}{', ' * bool(more)}{more}) -> {result}")
         names += [n for n in (p.partition("=")[0].split()[-1] for p in more.split(", ") if p)
                   if n not in ("*", *names)]
-    loop = _loop(name, names, function or _method(name))
-    member(*texts, method=False, body=body or loop,
+    member(*texts, method=False, body=_loop(name, names, function or _method(name), nodes),
            doc=f"`{name}` {'on' if inplace else 'of'} each tensor, with its operands.")
 
 
-def _both(name: str, overloads: dict[str, str], function: Any = None, write: Any = None) -> None:
+def _both(name: str, overloads: dict[str, str], function: Any = None, write: Any = None,
+          nodes: str = "0") -> None:
     """… and the form that writes in place."""
-    _declare(name, overloads, function)
+    _declare(name, overloads, function, nodes)
     _declare(f"{name}_", overloads, write)
 
 
@@ -158,23 +147,28 @@ for _name in ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc
     _both(_name, _ALONE)
 _declare("zero_", _ALONE)
 _declare("clone", {"": "*, MemoryFormat? memory_format=None"})
-_declare("max", _ALONE)
+_declare("max", _ALONE, nodes="1")
 _declare("copy_", {"": "Tensor[] src, bool non_blocking=False"})
 _declare("mm", {"": "Tensor[] mat2"})
-_both("add", {**_SCALED, "Tensor": "Tensor other, *, Scalar alpha=1"})
-_both("sub", _SCALED)
-for _name in ("mul", "div"):
-    _both(_name, {**_NUMBERS, "Tensor": "Tensor other"})
-for _name, _bound in (("maximum", "min"), ("minimum", "max"), ("clamp_min", "min"),
-                      ("clamp_max", "max")):
+_both("add", {**_SCALED, "Tensor": "Tensor other, *, Scalar alpha=1"},
+      nodes="1Scalar 1ScalarList 0List 1Scalar")
+_both("sub", _SCALED, nodes="1Scalar 1ScalarList 0List 1Scalar")
+_both("mul", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0List 0Tensor")
+_both("div", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0 0Tensor")
+for _name, _bound, _nodes in (
+        ("maximum", "min", "0 1 0List 0"), ("minimum", "max", "0 1 0List 0"),
+        ("clamp_min", "min", "0Scalar 0ScalarList 1List 0Scalar"),
+        ("clamp_max", "max", "0Scalar 0ScalarList 1List 0Scalar")):
     _both(_name, _NUMBERS, lambda t, o, b=_bound: t.clamp(**{b: o}),
-          lambda t, o, b=_bound: t.clamp_(**{b: o}))
+          lambda t, o, b=_bound: t.clamp_(**{b: o}), _nodes)
 for _name in ("addcmul", "addcdiv"):
     _both(_name, {"Scalar": f"{_THREE}, Scalar value=1", "Tensor": f"{_THREE}, Tensor scalars",
-                  "ScalarList": f"{_THREE}, Scalar[] scalars"})
+                  "ScalarList": f"{_THREE}, Scalar[] scalars"},
+          nodes="0Scalar 0ScalarList 0ScalarList 0Tensor")
 _both("lerp", {"List": "Tensor[] tensors1, Tensor[] weights",
                "Scalar": "Tensor[] tensors1, Scalar weight",
-               "ScalarList": "Tensor[] tensors1, Scalar[] weight"})
+               "ScalarList": "Tensor[] tensors1, Scalar[] weight"},
+      nodes="0Scalar 0ScalarList 1List 0Scalar")
 
 _POWERS = {"List": "Tensor[] exponent", "Scalar": "Scalar exponent",
            "ScalarList": "Scalar[] exponent"}
@@ -186,11 +180,12 @@ def _pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
         return _powers(self, exponent)
     since = next_order()
     results = tuple([public["torch"]["pow"](self, e) for e in _checked(exponent)])
-    _named("pow", results, since, {"self": self, "exponent": exponent})
+    _named("pow", _POW_NODES, results, since, {"self": self, "exponent": exponent})
     return results
 
 
-_powers = _loop("pow", ["self", "exponent"], _method("pow"))
+_POW_NODES = "0Scalar 1 0 0Scalar"
+_powers = _loop("pow", ["self", "exponent"], _method("pow"), _POW_NODES)
 member(*[f"_foreach_pow.{overload}({own}, {more}) -> Tensor[]" for own, overload, more in (
     *[("Tensor[] self", overload, more) for overload, more in _POWERS.items()],
     ("Scalar self", "ScalarAndTensor", "Tensor[] exponent"))], method=False, body=_pow,

@@ -437,16 +437,16 @@ def _dynamic_linear(x: Tensor, packed: Any, bias: Any = None) -> Tensor:
 
 def dynamic_cell(mode: str, input: Tensor, hx: Any, w_ih: Any, w_hh: Any) -> Any:
     """One step of a recurrent cell with packed weights; the state is a tuple."""
-    return recurrent._STEPS[mode](_dynamic_linear(input, w_ih), hx, w_hh, None,
-                                  product=_dynamic_linear)
+    return recurrent.recurrence(mode).step(_dynamic_linear(input, w_ih), hx, w_hh, None,
+                                           product=_dynamic_linear)
 
 
 def dynamic_network(mode: str, input: Tensor, hx: Any, params: Any, layers: int, dropout: float,
                     train: bool, bidirectional: bool, sizes: Any = None) -> Any:
     """A stack of recurrent layers over (t, n, k) with packed weights, two for each layer."""
     weights = [w for pair in params for w in (*pair, None, None)]
-    return recurrent._stack(mode, input, hx, weights, True, layers, dropout, train, bidirectional,
-                            sizes, product=_dynamic_linear)
+    return recurrent.stacked(recurrent.recurrence(mode), input, hx, weights, True, layers, dropout,
+                             train, bidirectional, sizes, product=_dynamic_linear)
 
 
 def _cell(mode: str) -> Any:

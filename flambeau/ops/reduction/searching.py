@@ -42,7 +42,7 @@ nonzero_rows = op(
     doc="The positions of the elements that are not zero, one a row.")
 
 
-@python_function
+@python_function(of=nonzero_rows)
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension.
 
@@ -63,8 +63,8 @@ member("nonzero(Tensor self) -> Tensor", "nonzero.tuple(Tensor self, *, bool as_
        function=False, doc=nonzero.__doc__,
        body=lambda self, as_tuple=False: nonzero(self, as_tuple=bool(as_tuple)))
 
-argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), out=False,
-              doc="The positions of the elements that are not zero, one a row.")
+argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), unsized=True,
+              out=False, doc="The positions of the elements that are not zero, one a row.")
 
 
 def _nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
@@ -225,7 +225,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
 unique = python_function(unique, private="_return_output")
 
 
-@python_function(private="_consecutive_return_output")
+@python_function(of=_unique_consecutive, private="_consecutive_return_output")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""

@@ -1,7 +1,6 @@
 """Reductions over consecutive stretches of a dimension, which lengths or boundaries say."""
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,10 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
+from flambeau.kernels.indexing import neutral
 from flambeau.ops.indexing.gather import scatter_reduce
 
-# Each reduction of segments: the one of `scatter_reduce`, and what an empty segment has.
-_REDUCTIONS = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0),
-               "max": ("amax", -inf), "amax": ("amax", -inf), "min": ("amin", inf),
-               "amin": ("amin", inf)}
+_OTHER_NAMES = {"max": "amax", "min": "amin"}
 
 
 def _offsets(lengths: np.ndarray, extent: int, unsafe: bool) -> np.ndarray:
@@ -76,7 +73,7 @@ def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: T
     tensor([6., 4.])
     """
     axis = wrap_dim(axis, data.ndim)
-    if reduce not in _REDUCTIONS:
+    if _OTHER_NAMES.get(reduce, reduce) not in ("sum", "mean", "prod", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
     if indices is not None:
@@ -100,13 +97,14 @@ def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: T
 
 
 def _reduced(data: Tensor, reduce: str, offsets: Tensor, axis: int, initial: Any) -> Tensor:
-    kind, neutral = _REDUCTIONS[reduce]
+    kind = "sum" if reduce == "mean" else _OTHER_NAMES.get(reduce, reduce)
+    empty = neutral(kind, np.dtype(np.float64))
     count = offsets.shape[-1] - 1
     trailing = (1,) * (data.ndim - axis - 1)
     index = segments_of(offsets, data.shape[axis])
     index = index.reshape(*index.shape, *trailing).expand(data.shape)
     shape = (*data.shape[:axis], count + 1, *data.shape[axis + 1:])     # one more for what is left
-    result = scatter_reduce(flambeau.full(shape, neutral, dtype=data.dtype), axis, index, data,
+    result = scatter_reduce(flambeau.full(shape, empty, dtype=data.dtype), axis, index, data,
                             kind, include_self=kind == "sum").narrow_copy(axis, 0, count)
     if initial is not None:
         start = flambeau.full_like(result, initial)

@@ -38,10 +38,6 @@ def folded(call: Any) -> Any:
 
 # ---- interpolation -------------------------------------------------------------------------------
 
-_NODES = {"nearest": "UpsampleNearest", "nearest-exact": "UpsampleNearestExact",
-          "linear": "UpsampleLinear", "bilinear": "UpsampleBilinear",
-          "trilinear": "UpsampleTrilinear", "bicubic": "UpsampleBicubic",
-          "bilinear-antialias": "UpsampleBilinear2DAa", "bicubic-antialias": "UpsampleBicubic2DAa"}
 _COMPILED = {"nearest": "nearest", "nearest-exact": "nearest_exact", "linear": "linear",
              "bilinear": "linear", "trilinear": "linear"}
 _DIMS = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,),
@@ -62,7 +58,8 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         not kind.startswith("nearest")
     name = f"{'_' * (antialias or 'exact' in kind)}upsample_" \
            f"{mode.replace('-', '_')}{n}d{'_aa' * antialias}"
-    node = _NODES[kind] if antialias else f"{_NODES[kind]}{n}D"
+    title = "".join([word.capitalize() for word in mode.split("-")])
+    node = f"Upsample{title}{n}D{'Aa' * antialias}"
     names = ["scales"] if n == 1 else [f"scales_{axis}" for axis in "dhw"[3 - n:]]
     corners = "bool align_corners, " * aligns
     given = corners + ", ".join([f"float? {each}=None" for each in names])

@@ -146,7 +146,7 @@ repeat_interleave = op(
     "SymInt? output_size=None) -> Tensor",
     "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
     "SymInt? output_size=None) -> Tensor",
-    body=_along, out=False,
+    body=_along, unsized=True, out=False,
     doc="Each slice along `dim` repeated; of the flattened tensor without `dim`.")
 op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
    joins=repeat_interleave, kernel=_counted_places, canonical=_counted, method=False, out=False,

@@ -225,7 +225,7 @@ class RNNBase(_Described):
             hx = hx if states == 2 else (hx,)
             hx = tuple(h if order is None else h.index_select(1, order) for h in hx)
         y, last = ops.dynamic_network(
-            own.mode.lower(), x, hx, [pair.param for pair in self._all_weight_values],
+            own.mode, x, hx, [pair.param for pair in self._all_weight_values],
             own.num_layers, float(own.dropout), self.training, own.bidirectional,
             sizes.tolist() if packed else None)
         if packed:
