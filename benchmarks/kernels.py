@@ -9,7 +9,8 @@ import time
 import numpy as np
 
 from flambeau import kernels
-from flambeau.kernels import reductions, reference
+from flambeau.kernels import reference
+from flambeau.kernels.reduction import reductions
 
 UNARY = (
     "exp", "tanh", "sin", "cos", "sigmoid", "erf", "absolute", "sqrt", "log", "log1p", "expm1",

@@ -19,7 +19,7 @@ import numpy as np
 
 from flambeau.core import devices
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.kernels.random import STATE_BYTES, Stream
+from flambeau.kernels.creation.random import STATE_BYTES, Stream
 
 __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",

@@ -59,7 +59,7 @@ static PyObject *size(PyObject *self, PyObject *const *args, Py_ssize_t) {
     return shape;
 }
 
-// Strides as PyTorch counts them: `stepping` in `flambeau/kernels/views.py`. False: not this case.
+// Strides as PyTorch counts them: `stepping` in `flambeau/kernels/moving/views.py`. False: not this case.
 static bool strides_of(PyArrayObject *x, npy_intp *strides) {
     npy_intp item = PyArray_ITEMSIZE(x), after = 1;
     if (!item || !PyArray_SIZE(x)) return false;

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau.kernels.views import array_offset, array_root
+from flambeau.kernels.moving.views import array_offset, array_root
 
 if TYPE_CHECKING:
     from flambeau.storage import UntypedStorage

@@ -12,7 +12,7 @@ from operator import index
 from typing import Any
 
 from flambeau.kernels._extension import compiled
-from flambeau.kernels.views import contiguous_strides as contiguous_strides
+from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
 
 
 class Size(tuple):

@@ -27,9 +27,9 @@ from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_mode, is_inference_mode_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size
-from flambeau.kernels.views import array_offset as array_offset
-from flambeau.kernels.views import array_root as array_root
-from flambeau.kernels.views import array_strides
+from flambeau.kernels.moving.views import array_offset as array_offset
+from flambeau.kernels.moving.views import array_root as array_root
+from flambeau.kernels.moving.views import array_strides
 
 if TYPE_CHECKING:
     from flambeau.core.methods import Methods  # a stub: what ops/ give to Tensor

@@ -29,7 +29,7 @@ from flambeau.core.graph import Node, next_order
 from flambeau.core.hooks import move_retained
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, gradient_edge
-from flambeau.kernels.views import has_one_place
+from flambeau.kernels.moving.views import has_one_place
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 

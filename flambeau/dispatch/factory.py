@@ -28,7 +28,7 @@ from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import module_of, namespace_of, publish, with_out
 from flambeau.dispatch.function import Argument, Function, Overload, describe
-from flambeau.kernels import views
+from flambeau.kernels.moving import views
 from flambeau.schema.parser import Schema, parse
 from flambeau.schema.signature import function_signature, in_order, method_signature
 from flambeau.transforms import meta

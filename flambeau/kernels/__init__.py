@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flambeau._support.c_functions import takes_nothing, takes_one
-
-from . import reductions, reference, statistics
-from ._extension import native as _native
-from ._extension import why_not as _why_not
-from ._quiet import IGNORE, _extobj_contextvar, quiet
-from .reference import cast, check_divisor
+from flambeau.kernels import reference
+from flambeau.kernels._extension import native as _native
+from flambeau.kernels._extension import why_not as _why_not
+from flambeau.kernels._quiet import IGNORE, _extobj_contextvar, quiet
+from flambeau.kernels.reduction import reductions, statistics
+from flambeau.kernels.reference import cast, check_divisor
 
 native_available = _native is not None
 
@@ -53,7 +53,7 @@ def set_num_threads(n):
         raise RuntimeError("set_num_threads expects a positive integer")
     if _native is not None:
         _native.set_num_threads(n)
-    from flambeau.kernels import blas
+    from flambeau.kernels.linalg import blas
     blas.set_num_threads(n)
 
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ._quiet import quiet
+from flambeau.kernels._quiet import quiet
 
 SCALARS = (bool, int, float, complex)
 KINDS = {"b": "b", "i": "i", "u": "i", "f": "f", "V": "f", "c": "c", "W": "W"}
@@ -156,7 +156,7 @@ def _special(name):
     try:
         import scipy.special
     except ImportError:
-        from . import special_functions
+        from flambeau.kernels.pointwise import special_functions
 
         return special_functions.find(name)
     return getattr(scipy.special, name)

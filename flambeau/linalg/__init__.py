@@ -5,7 +5,7 @@
 tensor(5.)
 """
 from flambeau.core.op import public as _public
-from flambeau.kernels.lapack import LinAlgError
+from flambeau.kernels.linalg.lapack import LinAlgError
 from flambeau.ops import load as _load
 
 _load()

@@ -12,7 +12,7 @@ from typing import Any
 
 from flambeau import return_types
 from flambeau.core.tensor import Tensor
-from flambeau.kernels.lapack import LinAlgError as LinAlgError
+from flambeau.kernels.linalg.lapack import LinAlgError as LinAlgError
 
 def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular L with A = L Lᴴ (or upper U with A = Uᴴ U) of a positive-definite A."""

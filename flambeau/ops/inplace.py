@@ -24,7 +24,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.members import member
-from flambeau.kernels.views import copy_into, has_one_place
+from flambeau.kernels.moving.views import copy_into, has_one_place
 from flambeau.ops.node_names import known_as
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (

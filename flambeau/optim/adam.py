@@ -4,7 +4,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau._support.source_locations import mark_written
 from flambeau.core.tensor import arrays_of
-from flambeau.kernels import optimizers as kernels
+from flambeau.kernels.network import optimizers as kernels
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,

@@ -1,4 +1,4 @@
-"""Record what PyTorch computes for tests/kernels/test_network_recorded.py.
+"""Record what PyTorch computes for tests/kernels/network/test_network_recorded.py.
 
 To be run with PyTorch. Writes network_kernels.npz beside this file; keys are `case/array`.
 """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau.kernels import blas
+from flambeau.kernels.linalg import blas
 from flambeau.utils.data import DataLoader
 
 controls = blas.controls(blas._MODULES[0])

@@ -54,7 +54,7 @@ inline bool is_parameter(PyObject *p, PyArrayObject *x, npy_intp channels) {
     return type_of(p) == PyArray_TYPE(x) && PyArray_NDIM(a) == 1 && PyArray_DIM(a, 0) == channels;
 }
 
-// `has_channels_last` of flambeau/kernels/layouts.py.
+// `has_channels_last` of flambeau/kernels/moving/layouts.py.
 bool has_channels_last(PyArrayObject *x);
 
 // A number for each of n dimensions, where one stands for all; gives the tuple of them, which is

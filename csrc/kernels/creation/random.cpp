@@ -5,7 +5,7 @@
 //     624      how many of them are used up; 0 on a fresh seed, where none is valid yet
 //     625      1 while a normal number is kept for the next call of a scalar sampler
 //     626..627 that number, a double
-// Readable twins of all of them, and the reasons for the formulas: flambeau/kernels/random_reference.py.
+// Readable twins of all of them, and the reasons for the formulas: flambeau/kernels/creation/random_reference.py.
 
 #include "common.h"
 

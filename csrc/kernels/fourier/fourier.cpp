@@ -1,4 +1,4 @@
-// Fourier transforms: c2c, r2c and c2r of flambeau/kernels/fourier.py, for lengths whose prime
+// Fourier transforms: c2c, r2c and c2r of flambeau/kernels/linalg/fourier.py, for lengths whose prime
 // factors are at most 13.
 #include "kernels/fourier/fourier.h"
 #include "kernels/network/module.h"

@@ -1,5 +1,5 @@
 // Factors of small real square matrices and equations with them: LAPACK's routines, with all that is
-// around them. The twins, which also do what is not small or not real, are in kernels/lapack.py; a
+// around them. The twins, which also do what is not small or not real, are in kernels/linalg/lapack.py; a
 // kernel here declines what is not its case. Results lie column by column, as LAPACK has them.
 #include "kernels/linalg/matrices.h"
 

@@ -1,5 +1,5 @@
 // Calls of Fortran routines by their address: all arguments are pointers, the lengths of strings
-// follow at the end. `kernels/fortran.py` finds the routines.
+// follow at the end. `kernels/linalg/fortran.py` finds the routines.
 #include "common.h"
 
 #include <utility>

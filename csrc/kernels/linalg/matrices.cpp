@@ -10,7 +10,7 @@ void *Routine::find(int type) {
     static PyObject *address;
     void *&found = at[type == NPY_DOUBLE];
     if (found) return found == &none ? nullptr : found;
-    PyObject *module = address ? nullptr : PyImport_ImportModule("flambeau.kernels.fortran");
+    PyObject *module = address ? nullptr : PyImport_ImportModule("flambeau.kernels.linalg.fortran");
     if (module) address = PyObject_GetAttrString(module, "address");
     Py_XDECREF(module);
     PyObject *given = address ? PyObject_CallFunction(address, "sN", name, PyArray_DescrFromType(type))

@@ -1,6 +1,6 @@
 // exp of matrices: a quotient of polynomials (Padé) of the matrix scaled down, squared again and
 // again (Higham, The scaling and squaring method for the matrix exponential revisited, 2005).
-// Products and solutions are BLAS's and LAPACK's, whose addresses `kernels/fortran.py` finds.
+// Products and solutions are BLAS's and LAPACK's, whose addresses `kernels/linalg/fortran.py` finds.
 #include "common.h"
 
 #include <complex>

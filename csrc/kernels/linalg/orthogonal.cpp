@@ -1,5 +1,5 @@
 // Orthogonal factors, singular values and eigenvalues of small real matrices, as equations.cpp does
-// the rest. Twins: kernels/lapack.py.
+// the rest. Twins: kernels/linalg/lapack.py.
 #include "kernels/linalg/matrices.h"
 
 namespace linalg {

@@ -132,7 +132,7 @@ class BlasRests {
     BlasRests() {
         static PyObject *find;
         if (!find) {
-            PyObject *module = PyImport_ImportModule("flambeau.kernels.blas");
+            PyObject *module = PyImport_ImportModule("flambeau.kernels.linalg.blas");
             find = module ? PyObject_GetAttrString(module, "one_thread") : nullptr;
             Py_XDECREF(module);
         }

@@ -1,4 +1,4 @@
-// Reading and writing by index: flambeau/kernels/indexing.py.
+// Reading and writing by index: flambeau/kernels/moving/indexing.py.
 //
 // What only moves elements is written for sizes of elements, not for types. Threads split the work
 // so that no two of them write to the same place.

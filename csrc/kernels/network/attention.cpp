@@ -1,4 +1,4 @@
-// Scaled dot-product attention: flambeau/kernels/attention.py.
+// Scaled dot-product attention: flambeau/kernels/network/attention.py.
 #include "kernels/network/attention.h"
 #include "kernels/network/module.h"
 

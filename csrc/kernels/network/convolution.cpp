@@ -1,4 +1,4 @@
-// Convolution: correlate, spread and weigh of flambeau/kernels/convolution.py, im2col and col2im.
+// Convolution: correlate, spread and weigh of flambeau/kernels/network/convolution.py, im2col and col2im.
 //
 // Windows are never written out as one matrix. They are packed a block at a time into panels that
 // fit the cache, straight from the padded image, and multiplied there.

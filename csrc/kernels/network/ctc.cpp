@@ -1,4 +1,4 @@
-// Connectionist temporal classification: flambeau/kernels/ctc.py.
+// Connectionist temporal classification: flambeau/kernels/network/ctc.py.
 #include "kernels/network/module.h"
 #include "kernels/pointwise/vecmath.h"
 

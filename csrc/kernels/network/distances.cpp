@@ -1,4 +1,4 @@
-// Distances between rows, and their gradients: flambeau/kernels/distances.py.
+// Distances between rows, and their gradients: flambeau/kernels/linalg/distances.py.
 #include "kernels/network/module.h"
 
 namespace network {

@@ -1,4 +1,4 @@
-// Gated linear units: flambeau/kernels/activations.py.
+// Gated linear units: flambeau/kernels/pointwise/activations.py.
 #include "kernels/network/module.h"
 #include "kernels/pointwise/vecmath.h"
 

@@ -1,4 +1,4 @@
-// Losses with their reduction, and their gradients: flambeau/kernels/losses.py.
+// Losses with their reduction, and their gradients: flambeau/kernels/network/losses.py.
 #include "kernels/network/module.h"
 #include "kernels/pointwise/vecmath.h"
 

@@ -21,8 +21,8 @@ int simd_level() {
 
 namespace {
 
-// What `flambeau.kernels.network` makes of a function here: asked first, with as many arguments as
-// it takes by position; all else, and what it declines, is for the twin.
+// What `flambeau.kernels.declaration` makes of a function here: asked first, with as many arguments
+// as it takes by position; all else, and what it declines, is for the twin.
 struct Front {
     PyObject_HEAD
     vectorcallfunc call;

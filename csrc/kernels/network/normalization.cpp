@@ -1,4 +1,4 @@
-// Normalisations: flambeau/kernels/normalization.py.
+// Normalisations: flambeau/kernels/network/normalization.py.
 //
 // Layer and group norm work on rows, each normalised by itself; batch norm on channels, whose
 // elements lie in runs of `inner`, one run a sample.

@@ -1,4 +1,4 @@
-// Steps of optimizers over all parameters in one call: the twins of `flambeau/kernels/optimizers.py`,
+// Steps of optimizers over all parameters in one call: the twins of `flambeau/kernels/network/optimizers.py`,
 // with the same roundings (this file is compiled without contracted products and sums).
 #include <vector>
 

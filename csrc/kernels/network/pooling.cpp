@@ -1,4 +1,4 @@
-// Pooling: flambeau/kernels/pooling.py, over images of up to three dimensions.
+// Pooling: flambeau/kernels/network/pooling.py, over images of up to three dimensions.
 #include "kernels/network/module.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The steps of LSTM, GRU and plain layers: flambeau/kernels/recurrent.py.
+// The steps of LSTM, GRU and plain layers: flambeau/kernels/network/recurrent.py.
 #include "kernels/network/module.h"
 
 #if NETWORK_VECTORS

@@ -1,4 +1,4 @@
-// Resampling: flambeau/kernels/resampling.py.
+// Resampling: flambeau/kernels/network/resampling.py.
 #include "kernels/checked/checked.h"
 #include "kernels/network/module.h"
 

@@ -1,4 +1,4 @@
-// Softmax and its kin, and cross entropy: flambeau/kernels/softmax.py.
+// Softmax and its kin, and cross entropy: flambeau/kernels/network/softmax.py.
 //
 // Along the last axis a row is worked through while it is in the cache. Along another axis
 // neighbouring columns are taken BLOCK at a time, one vector lane each.

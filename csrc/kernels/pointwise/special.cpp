@@ -72,7 +72,7 @@ struct Digamma {
     }
 };
 
-// ---- incomplete gamma functions, zeta: what `kernels/special_functions.py` has in NumPy ----------
+// ---- incomplete gamma functions, zeta: what `kernels/pointwise/special_functions.py` has in NumPy ----------
 
 // x^a e^-x / Γ(a), without loss where a is large.
 double gamma_density(double a, double x) {

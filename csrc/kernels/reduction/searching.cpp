@@ -1,5 +1,5 @@
 // Searching in sorted sequences, places of what is not zero, equality, and distinct elements:
-// flambeau/kernels/searching.py.
+// flambeau/kernels/reduction/searching.py.
 #include "kernels/network/module.h"
 
 namespace network {

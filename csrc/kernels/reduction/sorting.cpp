@@ -1,4 +1,4 @@
-// Sorting and its kin: flambeau/kernels/sorting.py.
+// Sorting and its kin: flambeau/kernels/reduction/sorting.py.
 //
 // Elements become unsigned keys of the same order, in which NaN is the greatest and -0 equals 0.
 // Keys are sorted together with positions by their bytes (least significant first), which keeps

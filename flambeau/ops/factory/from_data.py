@@ -22,7 +22,7 @@ from flambeau.core.tensor import Tensor, array_root, as_leaf, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import views
+from flambeau.kernels.moving import views
 from flambeau.ops.coercion import stored
 from flambeau.schema.errors import type_name as type_name_of
 

@@ -19,8 +19,9 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import OPTIONS, factory
-from flambeau.kernels import fourier, views
 from flambeau.kernels._extension import compiled
+from flambeau.kernels.linalg import fourier
+from flambeau.kernels.moving import views
 from flambeau.ops.indexing.basic import basic_view, slice_backward
 from flambeau.ops.linalg.support import conj
 from flambeau.ops.pointwise.arithmetic import mul

@@ -11,8 +11,8 @@ from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import Tensor, alias
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.dispatch.parts import become, can_unfold
-from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
+from flambeau.kernels.moving import views
 from flambeau.ops.indexing.parsing import is_whole
 from flambeau.ops.view.shape import movedim, select, squeeze_dims, unsqueeze
 

@@ -9,8 +9,8 @@ from flambeau._support.settings import warn_once
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
+from flambeau.kernels.moving import indexing
 from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.coercion import stored
 from flambeau.ops.factory.create import full, ones_like, zeros_like

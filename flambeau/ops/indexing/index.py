@@ -16,8 +16,8 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, add_members, array_strides, plain, tensor_types
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import Shown, op
-from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
+from flambeau.kernels.moving import indexing, views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.basic import (

@@ -11,8 +11,8 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
+from flambeau.kernels.moving import indexing
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.gather import (
     gather,

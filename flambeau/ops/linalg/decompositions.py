@@ -21,7 +21,7 @@ import numpy as np
 from flambeau import return_types
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import lapack, orthogonal
+from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.solvers import triangular

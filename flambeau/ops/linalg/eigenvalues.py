@@ -18,7 +18,7 @@ from typing import Any
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import orthogonal
+from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.linalg.decompositions import check_phase
 from flambeau.ops.linalg.solvers import solved

@@ -15,7 +15,7 @@ from flambeau import return_types
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import lapack, orthogonal
+from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import characters
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.decompositions import linalg_svd

@@ -17,7 +17,7 @@ from flambeau import return_types
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import lapack
+from flambeau.kernels.linalg import lapack
 from flambeau.ops.factory.create import ones_like
 from flambeau.ops.indexing.gather import gather
 from flambeau.ops.linalg.lu import by_factors

@@ -13,7 +13,7 @@ from flambeau import return_types
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import lapack
+from flambeau.kernels.linalg import lapack
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.linalg.solvers import in_front, triangular

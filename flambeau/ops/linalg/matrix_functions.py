@@ -11,8 +11,8 @@ from flambeau.core.promotion import convert, join
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import orthogonal
-from flambeau.kernels.matrix_exp import matrix_exp
+from flambeau.kernels.linalg import orthogonal
+from flambeau.kernels.linalg.matrix_exp import matrix_exp
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.indexing.index import new_zeros

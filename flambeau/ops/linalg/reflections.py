@@ -9,7 +9,7 @@ from flambeau import return_types
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import orthogonal
+from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.support import (

@@ -11,7 +11,7 @@ from typing import Any
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import lapack
+from flambeau.kernels.linalg import lapack
 from flambeau.kernels.refused import refuse
 from flambeau.ops.linalg.support import (
     adjoint,

@@ -9,7 +9,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain, wrap
-from flambeau.kernels import lapack
+from flambeau.kernels.linalg import lapack
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.linalg.matmul import adjoint, conj, matmul
 from flambeau.ops.pointwise.arithmetic import mul

@@ -14,9 +14,9 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import ctc, losses
-from flambeau.kernels import softmax as kernels
-from flambeau.kernels.network import declining
+from flambeau.kernels.declaration import declining
+from flambeau.kernels.network import ctc, losses
+from flambeau.kernels.network import softmax as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import values_below
 from flambeau.ops.loss.reduction import MEAN, NONE, SUM, refuse_gradient

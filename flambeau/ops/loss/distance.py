@@ -16,7 +16,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.parts import ThroughParts
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import distances as kernels
+from flambeau.kernels.linalg import distances as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import clamped_value, plus, rename
 from flambeau.ops.pointwise.arithmetic import div, mul

@@ -16,8 +16,8 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import losses as kernels
-from flambeau.kernels.network import declining
+from flambeau.kernels.declaration import declining
+from flambeau.kernels.network import losses as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.inplace import check_stored
 from flambeau.ops.loss.reduction import reduced, refuse_gradient, shared

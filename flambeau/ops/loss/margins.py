@@ -6,8 +6,8 @@ from typing import Any
 import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import losses as kernels
-from flambeau.kernels.network import declining
+from flambeau.kernels.declaration import declining
+from flambeau.kernels.network import losses as kernels
 from flambeau.ops.loss.distance import pairwise_distance
 from flambeau.ops.loss.reduction import reduced, refuse_gradient, shared
 from flambeau.ops.node_names import minus, plus

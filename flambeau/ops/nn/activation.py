@@ -19,7 +19,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import finfo
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels import activations
+from flambeau.kernels.pointwise import activations
 from flambeau.kernels.reference import compute_dtype
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import stored

@@ -16,7 +16,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.parts import ThroughParts
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import attention as kernels
+from flambeau.kernels.network import attention as kernels
 from flambeau.ops.nn.softmax import softmax
 from flambeau.ops.node_names import one_node, times
 from flambeau.ops.pointwise.arithmetic import c_name

@@ -13,8 +13,8 @@ from flambeau.core import modes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import normalization as kernels
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.network import normalization as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.nn.normalize import (
     INNER,

@@ -14,7 +14,7 @@ from flambeau.core.modes import interceptors, levels
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import random as kernels
+from flambeau.kernels.creation import random as kernels
 from flambeau.kernels.refused import no_kernel
 from flambeau.ops.factory.create import empty_like
 from flambeau.ops.node_names import one_node

@@ -12,8 +12,8 @@ from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import indexing as kernels
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.moving import indexing as kernels
 from flambeau.ops.pointwise.arithmetic import class_of
 from flambeau.ops.view.shape import movedim
 

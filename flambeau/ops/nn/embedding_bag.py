@@ -14,7 +14,7 @@ from flambeau.core.promotion import is_half
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
 from flambeau.kernels.refused import characters
 from flambeau.ops.nn.embedding import (
     NETWORK,

@@ -13,9 +13,9 @@ from flambeau.core.promotion import join
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import normalization as kernels
-from flambeau.kernels.layouts import channels_last, has_channels_last, keeping_layout
-from flambeau.kernels.network import checked, is_narrow
+from flambeau.kernels.declaration import checked, is_narrow
+from flambeau.kernels.moving.layouts import channels_last, has_channels_last, keeping_layout
+from flambeau.kernels.network import normalization as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import with_number
 from flambeau.ops.view.shape import movedim

@@ -18,7 +18,7 @@ from flambeau.core.graph import Node, next_order
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import recurrent as kernels
+from flambeau.kernels.network import recurrent as kernels
 from flambeau.ops.linalg.matmul import linear
 from flambeau.ops.node_names import rename, stand_for
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.random import rrelu_slopes
+from flambeau.kernels.creation.random import rrelu_slopes
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.nn.activation import REAL, leaky_relu
 from flambeau.ops.node_names import one_node

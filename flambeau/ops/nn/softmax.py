@@ -11,7 +11,7 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import softmax as kernels
+from flambeau.kernels.network import softmax as kernels
 from flambeau.ops.node_names import one_node
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.conversion import cast

@@ -9,8 +9,9 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, add_members, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels import complex as kernels
-from flambeau.kernels import conj, views
+from flambeau.kernels import conj
+from flambeau.kernels.moving import views
+from flambeau.kernels.pointwise import complex as kernels
 from flambeau.ops.factory.create import full_like, zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import sgn

@@ -15,8 +15,9 @@ from flambeau.core.promotion import convert, scalar_operand, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels import special, views
 from flambeau.kernels._extension import Misfit, compiled
+from flambeau.kernels.moving import views
+from flambeau.kernels.pointwise import special
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored, too_large
 from flambeau.ops.factory.create import zeros_like

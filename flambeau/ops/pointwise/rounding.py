@@ -10,7 +10,7 @@ from flambeau.core.dtypes import FLOATING, default_float
 from flambeau.core.promotion import convert, is_half
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels import special
+from flambeau.kernels.pointwise import special
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import FOUND_TYPE

@@ -1,7 +1,7 @@
 """Random numbers: tensors filled in place, and new tensors.
 
-The numbers come from a generator's stream (`flambeau.kernels.random`), which is PyTorch's to the
-last bit.
+The numbers come from a generator's stream (`flambeau.kernels.creation.random`), which is PyTorch's
+to the last bit.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
-from flambeau.kernels import random as kernels
+from flambeau.kernels.creation import random as kernels
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.node_names import one_node

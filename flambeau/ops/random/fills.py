@@ -27,8 +27,8 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, as_leaf
 from flambeau.dispatch.factory import finish
-from flambeau.kernels import random as kernels
-from flambeau.kernels import views as memory
+from flambeau.kernels.creation import random as kernels
+from flambeau.kernels.moving import views as memory
 from flambeau.kernels.reference import real_dtype
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.factory.create import empty

@@ -18,8 +18,8 @@ from flambeau.core.shapes import broadcast_error, extents_of
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.dispatch.factory import OPTIONS, finish
-from flambeau.kernels import random as kernels
-from flambeau.kernels import random_gradients as gradients
+from flambeau.kernels.creation import random as kernels
+from flambeau.kernels.creation import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
 from flambeau.ops.coercion import values_below
 from flambeau.ops.pointwise.arithmetic import mul

@@ -10,7 +10,7 @@ from flambeau import return_types
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
-from flambeau.kernels import searching as kernels
+from flambeau.kernels.reduction import searching as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.pointwise.arithmetic import c_name

@@ -10,7 +10,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.indexing import neutral
+from flambeau.kernels.moving.indexing import neutral
 from flambeau.ops.indexing.gather import scatter_reduce
 
 _OTHER_NAMES = {"max": "amax", "min": "amin"}

@@ -6,7 +6,7 @@ from typing import Any
 from flambeau.core.op import table
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import sorting
+from flambeau.kernels.reduction import sorting
 from flambeau.kernels.refused import characters
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.reduction.minmax import at_index, evenly, take_along

@@ -9,7 +9,7 @@ import flambeau
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.kernels import sparse_products
+from flambeau.kernels.linalg import sparse_products
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms

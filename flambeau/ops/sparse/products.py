@@ -13,7 +13,7 @@ import flambeau
 from flambeau.core.modes import interceptors
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.kernels import sparse_products as kernels
+from flambeau.kernels.linalg import sparse_products as kernels
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.calls import rule

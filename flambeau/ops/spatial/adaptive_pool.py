@@ -8,8 +8,8 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import channels_last, channels_last_3d
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import pooling as kernels
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.spatial.pool import INNER, NETWORK, PART, add_at, flat_images, taking
 from flambeau.ops.spatial.pooling_checks import (

@@ -16,9 +16,9 @@ from flambeau.core.op import public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import convolution as kernels
-from flambeau.kernels.layouts import channels_last, has_channels_last
-from flambeau.kernels.network import checked, is_narrow
+from flambeau.kernels.declaration import checked, is_narrow
+from flambeau.kernels.moving.layouts import channels_last, has_channels_last
+from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node

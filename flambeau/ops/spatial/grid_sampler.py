@@ -11,8 +11,8 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.parts import ThroughParts
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import resampling as kernels
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.network import resampling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import one_node
 

@@ -10,8 +10,8 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
-from flambeau.kernels.layouts import keeping_layout
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.moving.layouts import keeping_layout
 from flambeau.ops.view.shape import batch_first, movedim
 
 NETWORK = "nn.functional"

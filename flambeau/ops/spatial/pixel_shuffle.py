@@ -13,8 +13,8 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import convolution as columns
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.network import convolution as columns
 from flambeau.kernels.refused import refuse
 from flambeau.ops.spatial.resample import folded
 from flambeau.ops.view.shape import leading

@@ -18,9 +18,9 @@ from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import pooling as kernels
-from flambeau.kernels.layouts import keeping_layout
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.spatial.pooling_checks import (

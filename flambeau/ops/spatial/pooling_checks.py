@@ -9,7 +9,7 @@ import numpy as np
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor
-from flambeau.kernels import pooling as kernels
+from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 
 _WORDS = {2: "two", 3: "three"}

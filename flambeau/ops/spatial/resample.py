@@ -11,9 +11,9 @@ from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import resampling as kernels
-from flambeau.kernels.layouts import keeping_layout
-from flambeau.kernels.network import checked
+from flambeau.kernels.declaration import checked
+from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.network import resampling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first

@@ -17,8 +17,8 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels import parameter_slopes
-from flambeau.kernels import special as kernel
+from flambeau.kernels.pointwise import parameter_slopes
+from flambeau.kernels.pointwise import special as kernel
 from flambeau.kernels.refused import refuse
 from flambeau.ops.nn.softmax import log_softmax, softmax
 from flambeau.ops.node_names import one_node

@@ -12,7 +12,7 @@ import numpy as np
 
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.special import POLYNOMIALS, polynomials
+from flambeau.kernels.pointwise.special import POLYNOMIALS, polynomials
 from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import full_like, ones_like, zeros_like
 from flambeau.ops.pointwise.comparison import isfinite

@@ -34,7 +34,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_places
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.views import copy_into
+from flambeau.kernels.moving.views import copy_into
 from flambeau.ops.coercion import each_result, store
 from flambeau.ops.inplace import slot, write_result
 from flambeau.ops.overlap import written_anywhere

@@ -15,7 +15,7 @@ from flambeau.core.tensor import Tensor, plain
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
-from flambeau.kernels import layouts as kernels
+from flambeau.kernels.moving import layouts as kernels
 from flambeau.transforms import meta
 
 # ---- copies --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from flambeau.core.op import class_name
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import views
+from flambeau.kernels.moving import views
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.conversion import clone
 

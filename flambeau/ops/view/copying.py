@@ -15,7 +15,7 @@ from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
-from flambeau.kernels import views as kernels
+from flambeau.kernels.moving import views as kernels
 from flambeau.ops.inplace import make_inplace
 from flambeau.ops.overlap import is_dense, share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in, detach

@@ -6,7 +6,7 @@ from typing import Any
 from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import rearranging, views
+from flambeau.kernels.moving import rearranging, views
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.copies import exact_copies

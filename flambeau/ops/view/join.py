@@ -13,9 +13,9 @@ from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import compiled
-from flambeau.kernels.layouts import has_channels_last
+from flambeau.kernels.moving import rearranging, views
+from flambeau.kernels.moving.layouts import has_channels_last
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.inplace import becomes_view

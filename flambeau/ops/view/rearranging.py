@@ -12,8 +12,8 @@ from flambeau.core.shapes import refuse_negative, wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import rearranging
 from flambeau.kernels._extension import compiled
+from flambeau.kernels.moving import rearranging
 from flambeau.kernels.refused import characters
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select

@@ -14,8 +14,8 @@ from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import views
-from flambeau.kernels.complex import reinterpreted
+from flambeau.kernels.moving import views
+from flambeau.kernels.pointwise.complex import reinterpreted
 from flambeau.ops.view.conversion import contiguous, copy_in
 
 # ---- view and reshape ----------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from flambeau.core.op import table
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import Misfit
-from flambeau.kernels.complex import reinterpreted
-from flambeau.kernels.views import ALL
+from flambeau.kernels.moving import rearranging, views
+from flambeau.kernels.moving.views import ALL
+from flambeau.kernels.pointwise.complex import reinterpreted
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.out_types import OUT_TYPE

@@ -13,9 +13,9 @@ from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, add_members, plain
 from flambeau.dispatch.declaration import Shown, op
-from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
-from flambeau.kernels.rearranging import embedded_slices
+from flambeau.kernels.moving import views
+from flambeau.kernels.moving.rearranging import embedded_slices
 from flambeau.ops.view.reshaping import reshape, view
 
 # ---- permuting -----------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels import views
-from flambeau.kernels.rearranging import summed_windows
-from flambeau.kernels.views import ALL
+from flambeau.kernels.moving import views
+from flambeau.kernels.moving.rearranging import summed_windows
+from flambeau.kernels.moving.views import ALL
 from flambeau.ops.coercion import values_below
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.index import new_zeros

@@ -15,8 +15,8 @@ import numpy as np
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, array_offset, array_strides, plain
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import strided as kernels
-from flambeau.kernels.strided import extent
+from flambeau.kernels.moving import strided as kernels
+from flambeau.kernels.moving.strided import extent
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.view.conversion import cast, clone

@@ -1,0 +1,1 @@
+"""Kernels that fill arrays with random numbers."""

@@ -1,0 +1,1 @@
+"""Kernels of linear algebra, on BLAS and LAPACK; Fourier transforms."""

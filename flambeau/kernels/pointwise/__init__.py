@@ -1,0 +1,1 @@
+"""Kernels that treat each element by itself."""

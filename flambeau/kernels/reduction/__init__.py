@@ -1,0 +1,1 @@
+"""Kernels that sum, search, sort and count along dimensions."""

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from flambeau.kernels.linalg import sparse_products
+
+RANDOM = np.random.default_rng(0)
+
+
+def sparse(m, n, dtype, count=12):
+    """Places in any order, some of them twice."""
+    places = np.stack([RANDOM.integers(0, m, count), RANDOM.integers(0, n, count)])
+    data = RANDOM.integers(-3, 4, count).astype(dtype)
+    dense = np.zeros((m, n), dtype)
+    np.add.at(dense, tuple(places), data)
+    return places, data, (m, n), dense
+
+
+@pytest.fixture(params=["the extension", "NumPy", "SciPy"])
+def _with(request, monkeypatch):
+    if request.param != "the extension":
+        monkeypatch.setattr(sparse_products, "_native", None)
+    if request.param == "SciPy":
+        pytest.importorskip("scipy.sparse")
+    elif request.param == "NumPy":
+        monkeypatch.setattr(sparse_products, "_scipy_sparse", lambda: None)
+
+
+@pytest.mark.skipif(sparse_products._native is None, reason="without the native extension")
+def test_places_outside_are_refused():
+    with pytest.raises(IndexError, match="outside"):
+        sparse_products.multiply(np.array([[0], [2]]), np.ones(1), (2, 2), np.ones((2, 2)))
+
+
+@pytest.mark.usefixtures("_with")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128, np.int64])
+@pytest.mark.parametrize("count", [0, 1, 12, 200])
+def test_products(dtype, count, monkeypatch):
+    *a, dense_a = sparse(5, 4, dtype, count)
+    *b, dense_b = sparse(4, 6, dtype, count)
+    monkeypatch.setattr(sparse_products, "_AT_ONCE", 30)
+    for right in (RANDOM.integers(-3, 4, (4, 7)).astype(dtype), np.arange(4).astype(dtype)):
+        found = sparse_products.multiply(*a, right)
+        np.testing.assert_array_equal(found, dense_a @ right)
+        assert found.dtype == dtype
+    places, data = sparse_products.multiply_sparse(*a, *b)
+    whole = np.zeros((5, 6), dtype)
+    np.add.at(whole, tuple(places), data)
+    np.testing.assert_array_equal(whole, dense_a @ dense_b)
+
+
+def test_what_is_missing_names_the_extra(monkeypatch):
+    monkeypatch.setattr(sparse_products, "_scipy_sparse", lambda: None)
+    with pytest.raises(ImportError, match=r"spsolve needs SciPy: pip install 'flambeau\[scipy\]'"):
+        sparse_products.solve(np.zeros((2, 1), int), np.ones(1), (1, 1), np.ones(1))
