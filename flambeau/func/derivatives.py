@@ -426,7 +426,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
         columns = [f.split([o.numel() for o in outputs]) for f in flat]
         per_output = []
         for i, o in enumerate(outputs):
-            rows = [c[i].reshape(*o.shape, *x.shape) for c, x in zip(columns, inputs)]
+            rows = [c[i].view(*o.shape, *x.shape) for c, x in zip(columns, inputs)]
             found = tree_unflatten(rows, spec_in)
             per_output.append(found[0] if isinstance(argnums, int) else found)
         result = outside.free(tree_unflatten(per_output, spec_out))
@@ -464,7 +464,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         for slope in slopes:
             shape = slope.shape[1:]
             parts = slope.movedim(0, -1).split([x.numel() for x in inputs], -1)
-            rows = [p.reshape(*shape, *x.shape) for p, x in zip(parts, inputs)]
+            rows = [p.view(*shape, *x.shape) for p, x in zip(parts, inputs)]
             tree = tree_unflatten(rows, spec_in)
             per_output.append(tree[0] if isinstance(argnums, int) else tree)
         result = outside.free(tree_unflatten(per_output, kept["spec"]))

@@ -162,11 +162,10 @@ _COLORS = {"yellow": "33", "cyan": "36", "green": "32", "blue": "34", "red": "31
 class Writer:
     """Writes the function of one graph."""
 
-    def __init__(self, graph_names: Namespace, root: str, style: Style):
+    def __init__(self, names: Namespace, root: str, style: Style):
         self.root, self.style = root, style
         self.globals: dict[str, Any] = {}
-        self.names = Namespace()
-        self.names._used_names.update(graph_names._used_names)
+        self.names = names
         self.parameters: list[str] = []
         self.wrapped: dict[str, None] = {}
         self.returns = ""

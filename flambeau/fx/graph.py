@@ -1,9 +1,10 @@
 """`Graph`: a program as a list of nodes."""
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
@@ -313,10 +314,25 @@ class Graph:
 
         `verbose` code says what values look like, and where the steps come from.
         """
-        return self._codegen._gen_python_code(
-            self.nodes, root_module, self._graph_namespace, verbose=verbose,
-            include_stride=include_stride, include_device=include_device, colored=colored,
-            expanded_def=expanded_def, record_func=record_func, additional_meta=additional_meta)
+        names = _Namespace()
+        with self._named_in_code(names):
+            return self._codegen._gen_python_code(
+                self.nodes, root_module, names, verbose=verbose, include_stride=include_stride,
+                include_device=include_device, colored=colored, expanded_def=expanded_def,
+                record_func=record_func, additional_meta=additional_meta)
+
+    @contextlib.contextmanager
+    def _named_in_code(self, names: _Namespace) -> Iterator[None]:
+        """Inside, nodes are shown by variables that hide no name which the code needs: a node that
+        is called `sum` is `sum_1`."""
+        before = [(node, node._repr_fn) for node in self.nodes]
+        for node, _ in before:
+            node._repr_fn = lambda one: names.create_name(one.name, one)
+        try:
+            yield
+        finally:
+            for node, shown in before:
+                node._repr_fn = shown
 
     # ---- how it becomes a function --------------------------------------------------------------
 
