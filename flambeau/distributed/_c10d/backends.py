@@ -15,7 +15,8 @@ _Plugin = namedtuple("_BackendPlugin", ["creator_fn", "extended_api"])
 
 
 class Backend(str):
-    """The name of a backend, in lower case. gloo is what flambeau has; others are registered.
+    """The name of a backend, in lower case. flambeau has gloo and, where it is
+    installed, mpi; others are registered.
 
     >>> Backend("GLOO")
     'gloo'
@@ -132,8 +133,9 @@ def is_nccl_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """False: flambeau is not built with MPI."""
-    return False
+    """Are mpi4py and MPICH installed (`pip install 'flambeau[mpi]'`)?"""
+    from flambeau.distributed._c10d.mpi.library import is_installed
+    return is_installed()
 
 
 def is_ucc_available() -> bool:
@@ -147,13 +149,13 @@ def is_xccl_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Are these backends there? gloo is, and those that are registered.
+    """Are these backends there? gloo is, mpi where it is installed, and those that are registered.
 
     >>> is_backend_available("gloo"), is_backend_available("nccl")
     (True, False)
     """
     names = _pairs(backend).values() if ":" in backend else [backend.lower()]
-    missing = {"nccl", "mpi", "ucc", "xccl", "undefined"}
+    missing = {"nccl", "ucc", "xccl", "undefined"} | ({"mpi"} if not is_mpi_available() else set())
     return all(name not in missing - {p.lower() for p in Backend._plugins}
                and name in Backend.backend_list for name in names)
 
@@ -166,6 +168,8 @@ def is_torchelastic_launched() -> bool:
 def get_default_backend_for_device(device: Any) -> str:
     """The backend that serves a type of device unless told otherwise."""
     kind = device.type if isinstance(device, flambeau.device) else flambeau.device(device).type
+    if kind == "cpu" and is_mpi_available():
+        return Backend.MPI
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
     return Backend.default_device_backend_map[kind]

@@ -76,7 +76,7 @@ def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async
     collected = collect(found, _CollOp(all_reduce, tensor, None, op), async_op)
     if collected is not None:
         return finish(collected, True)
-    return finish(found.allreduce([tensor], o.AllreduceOptions(op)), async_op)
+    return finish(found.allreduce([tensor], o.AllreduceOptions(op, asyncOp=async_op)), async_op)
 
 
 def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: Any = None,
@@ -89,8 +89,8 @@ def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: 
         return None
     for tensor in tensors:
         _check_complex(tensor, op, "all_reduce")
-    return finish(found.allreduce_coalesced(list(tensors), o.AllreduceCoalescedOptions(op)),
-                  async_op)
+    options = o.AllreduceCoalescedOptions(op, asyncOp=async_op)
+    return finish(found.allreduce_coalesced(list(tensors), options), async_op)
 
 
 def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
@@ -101,7 +101,8 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
     checks.single_tensor(tensor, "tensor")
     if found is None:
         return None
-    return finish(found.broadcast([tensor], o.BroadcastOptions(root, 0)), async_op)
+    options = o.BroadcastOptions(root, 0, asyncOp=async_op)
+    return finish(found.broadcast([tensor], options), async_op)
 
 
 def reduce(tensor: Tensor, dst: int | None = None, op: Any = RedOpType.SUM, group: Any = None,
@@ -112,7 +113,7 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = RedOpType.SUM, grou
     checks.single_tensor(tensor, "tensor")
     if found is None:
         return None
-    return finish(found.reduce([tensor], o.ReduceOptions(op, root)), async_op)
+    return finish(found.reduce([tensor], o.ReduceOptions(op, root, asyncOp=async_op)), async_op)
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None,
@@ -124,7 +125,8 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None,
     found = member(group, "all_gather")
     if found is None:
         return None
-    return finish(found.allgather([list(tensor_list)], [tensor], o.AllgatherOptions()), async_op)
+    options = o.AllgatherOptions(asyncOp=async_op)
+    return finish(found.allgather([list(tensor_list)], [tensor], options), async_op)
 
 
 def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor],
@@ -139,7 +141,7 @@ def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_l
     for outputs in output_tensor_lists:
         checks.tensor_list(outputs, "output_tensor_lists")
     return finish(found.allgather_coalesced(output_tensor_lists, list(input_tensor_list),
-                                            o.AllgatherOptions()), async_op)
+                                            o.AllgatherOptions(asyncOp=async_op)), async_op)
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
@@ -154,8 +156,8 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
                         async_op)
     if collected is not None:
         return finish(collected, True)
-    return finish(found._allgather_base(output_tensor, input_tensor, o.AllgatherOptions()),
-                  async_op)
+    options = o.AllgatherOptions(asyncOp=async_op)
+    return finish(found._allgather_base(output_tensor, input_tensor, options), async_op)
 
 
 def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
@@ -178,7 +180,7 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
     root = root_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
     check_list_is_at(found.rank() == root, outputs, "gather_list", "destination")
     return finish(found.gather([outputs] if found.rank() == root else [], [tensor],
-                               o.GatherOptions(root)), async_op)
+                               o.GatherOptions(root, asyncOp=async_op)), async_op)
 
 
 def check_list_is_at(at_root: bool, values: list[Any], name: str, role: str) -> None:
@@ -204,7 +206,7 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
     root = root_of(found, 0 if src is None and group_src is None else src, group_src)
     check_list_is_at(found.rank() == root, parts, "scatter_list", "source")
     return finish(found.scatter([tensor], [parts] if found.rank() == root else [],
-                                o.ScatterOptions(root)), async_op)
+                                o.ScatterOptions(root, asyncOp=async_op)), async_op)
 
 
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = RedOpType.SUM,
@@ -216,8 +218,8 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = RedOpType
     found = member(group, "reduce_scatter")
     if found is None:
         return None
-    return finish(found.reduce_scatter([output], [list(input_list)], o.ReduceScatterOptions(op)),
-                  async_op)
+    options = o.ReduceScatterOptions(op, asyncOp=async_op)
+    return finish(found.reduce_scatter([output], [list(input_list)], options), async_op)
 
 
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = RedOpType.SUM,
@@ -231,7 +233,8 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = RedOpType.SUM
     collected = collect(found, _CollOp(reduce_scatter_tensor, input, output, op), async_op)
     if collected is not None:
         return finish(collected, True)
-    return finish(found._reduce_scatter_base(output, input, o.ReduceScatterOptions(op)), async_op)
+    options = o.ReduceScatterOptions(op, asyncOp=async_op)
+    return finish(found._reduce_scatter_base(output, input, options), async_op)
 
 
 def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = RedOpType.SUM,
@@ -249,7 +252,7 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
     checks.tensor_list(output_tensor_list, "output_tensor_list")
     checks.tensor_list(input_tensor_list, "input_tensor_list")
     return finish(found.alltoall(list(output_tensor_list), list(input_tensor_list),
-                                 o.AllToAllOptions()), async_op)
+                                 o.AllToAllOptions(asyncOp=async_op)), async_op)
 
 
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = None,
@@ -261,9 +264,9 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = N
         return None
     checks.single_tensor(output, "output")
     checks.single_tensor(input, "input")
+    options = o.AllToAllOptions(asyncOp=async_op)
     return finish(found.alltoall_base(output, input, list(output_split_sizes or ()),
-                                      list(input_split_sizes or ()), o.AllToAllOptions()),
-                  async_op)
+                                      list(input_split_sizes or ()), options), async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None,
@@ -272,7 +275,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None,
     found = member(group, "barrier")
     if found is None:
         return None
-    given = o.BarrierOptions()
+    given = o.BarrierOptions(asyncOp=async_op)
     if timeout is not None:
         given.timeout = timeout
     return finish(found.barrier(given), async_op)

@@ -17,7 +17,9 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.distributed._c10d import checks
-from flambeau.distributed._c10d.backend import Backend, Options
+from flambeau.distributed._c10d.agreement import Call
+from flambeau.distributed._c10d.backend import Options
+from flambeau.distributed._c10d.checked import CheckedBackend
 from flambeau.distributed._c10d.transport import Peers, Receipt
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed.constants import default_pg_timeout
@@ -70,7 +72,7 @@ class Device:
         self.hostname, self.interface = hostname, interface
 
 
-class ProcessGroupGloo(Backend):
+class ProcessGroupGloo(CheckedBackend):
     """Collectives over TCP, of processes that find each other through a store."""
 
     Device, _Options, Options = Device, GlooOptions, GlooOptions
@@ -112,7 +114,7 @@ class ProcessGroupGloo(Backend):
 
     # ---- running collectives --------------------------------------------------------------------
 
-    def start(self, tensors: Any, run: Callable[[bytes], None]) -> Work:
+    def start(self, call: Call, tensors: Any, run: Callable[[bytes], None], opts: Any) -> Work:
         """Run a collective, after those that were started before; `run` gets its key."""
         name = comm_name.get()
         if name is not None:
@@ -169,11 +171,6 @@ class ProcessGroupGloo(Backend):
         """The tensor that a process of the group has sent."""
         seconds = self._timeout_of(opts).total_seconds()
         return of_bytes(self.peers.receive([self.ranks[source]], key, seconds, what)[1], like)
-
-    def others(self) -> list[int]:
-        """The other processes, beginning with the next."""
-        n = self.size()
-        return [(self._rank + i) % n for i in range(1, n)]
 
     def send(self, tensors: list[Tensor], dstRank: int, tag: int = 0) -> Work:
         """Send a tensor to another process."""
@@ -235,10 +232,9 @@ class ProcessGroupGloo(Backend):
             found[source] = self.take(source, key, like[source], opts, what)
         return [found[i] for i in range(self.size())]
 
-    def collected(self, key: bytes, tensor: Tensor, like: list[Tensor], opts: Any, what: str
-                  ) -> list[Tensor] | None:
+    def collected(self, key: bytes, tensor: Tensor, like: list[Tensor], root: int, opts: Any,
+                  what: str) -> list[Tensor] | None:
         """All processes' tensors, flat, at the root."""
-        root = opts.rootRank
         if self._rank != root:
             self.put(root, key, tensor)
             return None
@@ -247,8 +243,13 @@ class ProcessGroupGloo(Backend):
             found[source] = self.take(source, key, like[source], opts, what)
         return [found[i] for i in range(self.size())]
 
+    def move_allreduce(self, key: bytes, tensors: list[Tensor], names: list[str], opts: Any
+                       ) -> None:
+        """All processes' tensors reduced, in place."""
+        for i, tensor in enumerate(tensors):
+            self._all_reduce(key + b".%d" % i, tensor, names[i], opts)
+
     def _all_reduce(self, key: bytes, tensor: Tensor, op: str, opts: Any) -> None:
-        """All processes' tensors, reduced, for all."""
         flat = tensor.detach().reshape(-1)
         n = self.size()
         if n > 1:
@@ -260,171 +261,79 @@ class ProcessGroupGloo(Backend):
             flat = flat / n
         tensor.copy_(flat.view(tensor.shape))
 
-    def run_allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
-        """All processes' tensors reduced, in place."""
-        names = [checks.reduction(tensor, opts.reduceOp) for tensor in tensors]
-
-        def run(key: bytes) -> None:
-            for i, tensor in enumerate(tensors):
-                self._all_reduce(key + b".%d" % i, tensor, names[i], opts)
-        return self.start(tensors, run)
-
-    run_allreduce_coalesced = run_allreduce
-
-    def run_broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
+    def move_broadcast(self, key: bytes, tensors: list[Tensor], root: int, opts: Any) -> None:
         """The tensors of one process for all."""
-        root = self._root(opts, "broadcast")
+        for tensor in tensors:
+            if self._rank == root:
+                for to in self.others():
+                    self.put(to, key, tensor)
+            else:
+                self._keep([tensor], [self.take(root, key, tensor, opts, "broadcast")],
+                           "broadcast")
 
-        def run(key: bytes) -> None:
-            for tensor in tensors:
-                if self._rank == root:
-                    for to in self.others():
-                        self.put(to, key, tensor)
-                else:
-                    found = self.take(root, key, tensor, opts, "broadcast")
-                    tensor.copy_(checks.fitting(found, tensor, "broadcast"))
-        return self.start(tensors, run)
-
-    def run_reduce(self, tensors: list[Tensor], opts: Any) -> Work:
+    def move_reduce(self, key: bytes, tensors: list[Tensor], names: list[str], root: int,
+                    opts: Any) -> None:
         """All processes' tensors reduced, for one."""
-        self._root(opts, "reduce")
-        names = [checks.reduction(tensor, opts.reduceOp) for tensor in tensors]
-
-        def run(key: bytes) -> None:
-            for tensor, name in zip(tensors, names):
-                found = self.collected(key, tensor, [tensor] * self.size(), opts, "reduce")
-                if found is not None:
-                    self._keep_reduced(tensor, found, name, "reduce")
-        return self.start(tensors, run)
+        for tensor, name in zip(tensors, names):
+            found = self.collected(key, tensor, [tensor] * self.size(), root, opts, "reduce")
+            if found is not None:
+                self._keep_reduced(tensor, found, name, "reduce")
 
     def _keep_reduced(self, tensor: Tensor, parts: list[Tensor], name: str, what: str) -> None:
         total = reduced(parts, name)
         self._keep([tensor], [total / self.size() if name == "AVG" else total], what)
 
-    def _keep(self, outputs: list[Tensor], found: list[Tensor], what: str) -> None:
-        for output, value in zip(outputs, found):
-            output.copy_(checks.fitting(value, output, what))
-
-    def run_allgather(self, output_tensors: list[list[Tensor]], input_tensors: list[Tensor],
-                      opts: Any) -> Work:
+    def move_allgather(self, key: bytes, outputs: list[list[Tensor]], inputs: list[Tensor],
+                       opts: Any) -> None:
         """All processes' tensors, for all."""
-        for outputs, tensor in zip(output_tensors, input_tensors):
-            checks.outputs(outputs, tensor, self.size(), "allgather")
+        for i, (own, tensor) in enumerate(zip(outputs, inputs)):
+            self._keep(own, self.exchange(key + b".%d" % i, [tensor] * self.size(), own, opts,
+                                          "allgather"), "allgather")
 
-        def run(key: bytes) -> None:
-            for i, (outputs, tensor) in enumerate(zip(output_tensors, input_tensors)):
-                self._keep(outputs, self.exchange(key + b".%d" % i, [tensor] * self.size(),
-                                                  outputs, opts, "allgather"), "allgather")
-        return self.start(output_tensors, run)
-
-    def run_allgather_coalesced(self, output_lists: list[list[Tensor]], input_list: list[Tensor],
-                                opts: Any) -> Work:
-        """`allgather` of several tensors, whose outputs come process by process."""
-        columns = [[outputs[i] for outputs in output_lists] for i in range(len(input_list))]
-        return self.run_allgather(columns, input_list, opts)
-
-    def run_allgather_base(self, output: Tensor, input: Tensor, opts: Any) -> Work:
+    def move_allgather_into_tensor(self, key: bytes, outputs: list[Tensor], inputs: list[Tensor],
+                                   opts: Any) -> None:
         """All processes' tensors one after the other, for all."""
-        return self.run_allgather_into_tensor_coalesced([output], [input], opts)
-
-    def run_allgather_into_tensor_coalesced(self, outputs: list[Tensor], inputs: list[Tensor],
-                                            opts: Any) -> Work:
-        """`_allgather_base` of several tensors."""
         n = self.size()
-        for output, tensor in zip(outputs, inputs):
-            checks.whole(output, tensor, n, "allgather")
+        for i, (output, tensor) in enumerate(zip(outputs, inputs)):
+            found = self.exchange(key + b".%d" % i, [tensor] * n, [tensor] * n, opts, "allgather")
+            output.copy_(flambeau.cat(found).view(output.shape))
 
-        def run(key: bytes) -> None:
-            for i, (output, tensor) in enumerate(zip(outputs, inputs)):
-                found = self.exchange(key + b".%d" % i, [tensor] * n, [tensor] * n, opts,
-                                      "allgather")
-                output.copy_(flambeau.cat(found).view(output.shape))
-        return self.start(outputs, run)
-
-    def run_gather(self, output_tensors: list[list[Tensor]], input_tensors: list[Tensor],
-                   opts: Any) -> Work:
+    def move_gather(self, key: bytes, outputs: list[Tensor], tensor: Tensor, root: int, opts: Any
+                    ) -> None:
         """All processes' tensors, for one."""
-        root = self._root(opts, "gather")
-        outputs = list(output_tensors[0]) if output_tensors else []
-        if self._rank == root:
-            checks.outputs(outputs, input_tensors[0], self.size(), "gather")
+        found = self.collected(key, tensor, outputs, root, opts, "gather")
+        if found is not None:
+            self._keep(outputs, found, "gather")
 
-        def run(key: bytes) -> None:
-            found = self.collected(key, input_tensors[0], outputs, opts, "gather")
-            if found is not None:
-                self._keep(outputs, found, "gather")
-        return self.start(outputs, run)
-
-    def run_scatter(self, output_tensors: list[Tensor], input_tensors: list[list[Tensor]],
-                    opts: Any) -> Work:
+    def move_scatter(self, key: bytes, output: Tensor, parts: list[Tensor], root: int, opts: Any
+                     ) -> None:
         """A tensor of one process for each."""
-        root, output = self._root(opts, "scatter"), output_tensors[0]
-        parts = list(input_tensors[0]) if input_tensors else []
         if self._rank == root:
-            checks.parts(parts, output, self.size(), "scatter")
+            for to in self.others():
+                self.put(to, key, parts[to])
+            found = parts[root].detach().reshape(-1)
+        else:
+            found = self.take(root, key, output, opts, "scatter")
+        self._keep([output], [found], "scatter")
 
-        def run(key: bytes) -> None:
-            if self._rank == root:
-                for to in self.others():
-                    self.put(to, key, parts[to])
-                found = parts[root].detach().reshape(-1)
-            else:
-                found = self.take(root, key, output, opts, "scatter")
-            self._keep([output], [found], "scatter")
-        return self.start(output_tensors, run)
-
-    def run_reduce_scatter(self, output_tensors: list[Tensor], input_tensors: list[list[Tensor]],
-                           opts: Any) -> Work:
+    def move_reduce_scatter(self, key: bytes, outputs: list[Tensor], inputs: list[list[Tensor]],
+                            names: list[str], opts: Any) -> None:
         """All entries i of all processes reduced, for process i."""
-        names = []
-        for output, parts in zip(output_tensors, input_tensors):
-            checks.outputs(parts, output, self.size(), "reduce_scatter")
-            names.append(checks.reduction(output, opts.reduceOp))
+        for i, (output, parts) in enumerate(zip(outputs, inputs)):
+            found = self.exchange(key + b".%d" % i, parts, [output] * self.size(), opts,
+                                  "reduce_scatter")
+            self._keep_reduced(output, found, names[i], "reduce_scatter")
 
-        def run(key: bytes) -> None:
-            for i, (output, parts) in enumerate(zip(output_tensors, input_tensors)):
-                found = self.exchange(key + b".%d" % i, parts, [output] * self.size(), opts,
-                                      "reduce_scatter")
-                self._keep_reduced(output, found, names[i], "reduce_scatter")
-        return self.start(output_tensors, run)
-
-    def run_reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any) -> Work:
-        """All processes' tensors reduced, part i for process i."""
-        return self.run_reduce_scatter_tensor_coalesced([output], [input], opts)
-
-    def run_reduce_scatter_tensor_coalesced(self, outputs: list[Tensor], inputs: list[Tensor],
-                                            opts: Any) -> Work:
-        """`_reduce_scatter_base` of several tensors."""
-        for output, tensor in zip(outputs, inputs):
-            checks.whole(tensor, output, self.size(), "reduce_scatter")
-        parts = [[part.view(output.shape) for part in tensor.detach().reshape(self.size(), -1)]
-                 for output, tensor in zip(outputs, inputs)]
-        return self.run_reduce_scatter(outputs, parts, opts)
-
-    def run_alltoall(self, output_tensors: list[Tensor], input_tensors: list[Tensor], opts: Any
-                     ) -> Work:
+    def move_alltoall(self, key: bytes, outputs: list[Tensor], inputs: list[Tensor], opts: Any
+                      ) -> None:
         """Entry j of process i's outputs becomes entry i of process j's inputs."""
-        for values in (output_tensors, input_tensors):
-            if len(values) != self.size():
-                raise RuntimeError("ProcessGroupGloo::alltoall: one tensor for each of the "
-                                   f"{self.size()} processes is expected, got {len(values)}")
-        checks.same_type(output_tensors, input_tensors[0])
+        found = self.exchange(key, list(inputs), outputs, opts, "alltoall")
+        self._keep(outputs, found, "alltoall")
 
-        def run(key: bytes) -> None:
-            found = self.exchange(key, list(input_tensors), output_tensors, opts, "alltoall")
-            self._keep(output_tensors, found, "alltoall")
-        return self.start(output_tensors, run)
-
-    def run_alltoall_base(self, output: Tensor, input: Tensor, output_split_sizes: list[int],
-                          input_split_sizes: list[int], opts: Any) -> Work:
-        """`alltoall` of parts of one tensor."""
-        return self.run_alltoall(checks.split(output, output_split_sizes, self.size()),
-                                 checks.split(input, input_split_sizes, self.size()), opts)
-
-    def run_barrier(self, opts: Any) -> Work:
+    def move_barrier(self, key: bytes, opts: Any) -> None:
         """Wait for all processes."""
         empty = [flambeau.empty(0)] * self.size()
-        return self.start([], lambda key: self.exchange(key, empty, empty, opts, "barrier"))
+        self.exchange(key, empty, empty, opts, "barrier")
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False
                           ) -> None:
@@ -443,7 +352,7 @@ class ProcessGroupGloo(Backend):
                                    f"monitoredBarrier in {round(seconds * 1000)} ms")
             for to in range(1, self.size()):
                 self.put(to, key + b"go", empty)
-        self.start([], run).wait()
+        self.start(Call("monitored_barrier"), [], run, None).wait()
 
     def _missing(self, key: bytes, seconds: float, all_ranks: bool) -> list[int]:
         """Those from whom nothing has come in time: the first, or all."""
@@ -456,12 +365,6 @@ class ProcessGroupGloo(Backend):
                 if not all_ranks:
                     break
         return missing
-
-    def _root(self, opts: Any, call: str) -> int:
-        root = opts.rootRank
-        if not 0 <= root < self.size():
-            raise RuntimeError(f"ProcessGroupGloo::{call}: invalid root rank: {root}")
-        return root
 
 
 def _profiled(name: str, run: Callable[[bytes], None], key: bytes) -> None:

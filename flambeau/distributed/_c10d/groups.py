@@ -17,10 +17,12 @@ from flambeau.distributed._c10d.backends import (
     BackendConfig,
     check_timeout,
     default_timeout,
+    is_mpi_available,
 )
 from flambeau.distributed._c10d.gloo import GlooOptions, ProcessGroupGloo
 from flambeau.distributed._c10d.options import DistributedBackendOptions
 from flambeau.distributed._c10d.process_group import BackendType, ProcessGroup
+from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.world import GroupMember, _world, next_name, ranks_of, resolve
 from flambeau.distributed.rendezvous import rendezvous
 from flambeau.distributed.stores import DistNetworkError, PrefixStore, Store
@@ -35,28 +37,45 @@ def is_initialized() -> bool:
 
 # ---- making groups ------------------------------------------------------------------------------
 
-def _shared_gloo() -> ProcessGroupGloo | None:
-    """The default group's own connections, which other groups can use."""
-    found = None if _world.default_pg is None else \
-        getattr(_world.default_pg, "_types", {}).get(BackendType.GLOO)
-    return found if isinstance(found, ProcessGroupGloo) else None
+def _shared_peers() -> Peers | None:
+    """The default group's connections, which other groups can use."""
+    found = getattr(_world.default_pg, "_types", {})
+    return next((backend.peers for backend in found.values() if hasattr(backend, "peers")), None)
 
 
 def _gloo(store: Store, rank: int, ranks: list[int], name: str, timeout: timedelta, options: Any,
           ) -> ProcessGroupGloo:
-    shared = _shared_gloo()
+    shared = _shared_peers()
     options = options if isinstance(options, GlooOptions) else GlooOptions(timeout)
     options.group_name, options.global_ranks_in_group = name, ranks
     if shared is None:
         return ProcessGroupGloo(store, rank, len(ranks), options, name=name)
-    return ProcessGroupGloo(store, rank, len(ranks), options, peers=shared.peers, name=name,
+    return ProcessGroupGloo(store, rank, len(ranks), options, peers=shared, name=name,
                             ranks=ranks)
 
 
+def _mpi(store: Store, rank: int, ranks: list[int], name: str, timeout: timedelta, options: Any,
+         ) -> Any:
+    from flambeau.distributed._c10d.mpi import make_group
+    return make_group(store, rank, ranks, name, timeout, options, _shared_peers())
+
+
+def _default_config(store: Store, rank: int, size: int) -> BackendConfig:
+    """The backends of a group for which none is named: those of the default group, and for that
+    MPI, if all processes have it."""
+    if _world.default_pg is not None:
+        return BackendConfig(_world.pg_backend_config.get(_world.default_pg, "cpu:gloo"))
+    from flambeau.distributed._c10d.mpi import everywhere
+    return BackendConfig("cpu:mpi" if size > 1 and everywhere(store, rank, size) else "cpu:gloo")
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {Backend.GLOO: _gloo, Backend.MPI: _mpi}
+
+
 def _check_built_in(name: str) -> None:
-    if name == Backend.MPI:
-        raise RuntimeError("Distributed package doesn't have MPI built in. MPI is only included "
-                           "if you build PyTorch from source on a host that has MPI installed.")
+    if name == Backend.MPI and not is_mpi_available():
+        raise RuntimeError("Distributed package doesn't have MPI built in: mpi4py and MPICH are "
+                           "not installed. pip install 'flambeau[mpi]' installs them.")
     if name in (Backend.NCCL, Backend.XCCL):
         raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
 
@@ -77,16 +96,19 @@ def new_process_group_helper(group_size: int, group_rank: int, global_ranks_in_g
     if global_ranks_in_group and resolve(None).rank() not in members:
         return GroupMember.NON_GROUP_MEMBER, None
     prefix = PrefixStore(f"{group_name}/", store)
-    config = BackendConfig(Backend(backend or Backend.UNDEFINED))
+    config = BackendConfig(Backend(backend)) if backend not in ("", Backend.UNDEFINED, None) else \
+        _default_config(prefix, group_rank, group_size)
     group = ProcessGroup(prefix, group_rank, group_size)
     made: dict[str, Any] = {}
     for device, name in config.get_device_backend_map().items():
         if name in made:
             group._register_backend(device, Backend.backend_type_map[name], made[name])
             continue
-        _check_built_in(name) if name.upper() not in Backend._plugins else None
-        if name == Backend.GLOO:
-            made[name] = _gloo(prefix, group_rank, members, group_name, timeout, backend_options)
+        if name.upper() not in Backend._plugins:
+            _check_built_in(name)
+        if name in _MAKERS:
+            made[name] = _MAKERS[name](prefix, group_rank, members, group_name, timeout,
+                                       backend_options)
         else:
             found = _plugin(name, prefix, group_rank, group_size, timeout, group_name, members,
                             backend_options)
@@ -208,7 +230,8 @@ def _met(url: str, rank: int, size: int, timeout: timedelta, make: Callable[...,
             store.set_timeout(timeout)
             return make(PrefixStore("default_pg", store), rank, size)
         except DistNetworkError:
-            if rank <= 0 or time.monotonic() > end:
+            holds_store = (rank if rank >= 0 else int(os.environ.get("RANK", 0))) == 0
+            if holds_store or time.monotonic() > end:
                 raise
             store = None
             time.sleep(0.05)

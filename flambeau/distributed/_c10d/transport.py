@@ -7,11 +7,18 @@ A connection is only accepted from who knows the secret that the store holds.
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
+import itertools
+import json
+import os
 import secrets
+import select
 import socket
 import struct
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,6 +28,8 @@ from flambeau.distributed.stores import DistNetworkError, Store, TCPStore
 
 _HEAD = struct.Struct("!IQ")                    # length of the key, length of the body
 _LIMIT = 1 << 10                                # of a key
+_ASK, _ANSWER, _BYE = b"?ask", b"?answer", b"?bye"
+_questions = itertools.count()
 
 
 class Closed(RuntimeError):
@@ -68,7 +77,10 @@ class Peers:
         self._sending = {other: threading.Lock() for other in range(size)}
         self._boxes: dict[tuple[int, bytes], deque[bytearray]] = {}
         self._waiting: dict[bytes, list[Receipt]] = {}
-        self._gone: dict[int, str] = {}
+        self.gone: dict[int, str] = {}
+        self.groups: dict[str, Any] = {}            # those that others can ask about
+        self.left: dict[int, dict[str, int]] = {}   # what was behind them when they went
+        _open.add(self)
         self._arrived = threading.Condition()
         self._connect(store, timeout.total_seconds())
         for other, connection in self._sockets.items():
@@ -139,6 +151,12 @@ class Peers:
 
     def _deliver(self, other: int, key: bytes, body: bytearray) -> None:
         """Give a message to the first who waits for it, or keep it."""
+        if key == _ASK:
+            self._answer(other, bytes(body))
+            return
+        if key == _BYE:
+            self.left[other] = json.loads(body)
+            return
         with self._arrived:
             receipt = next((r for r in self._waiting.get(key, ()) if other in r.sources), None)
             if receipt is None:
@@ -152,9 +170,9 @@ class Peers:
     def _lose(self, other: int, reason: str) -> None:
         """Tell those who wait for a process alone that it has gone."""
         with self._arrived:
-            self._gone[other] = reason
+            self.gone[other] = reason
             lost = [r for waiting in self._waiting.values() for r in waiting
-                    if all(source in self._gone for source in r.sources)]
+                    if all(source in self.gone for source in r.sources)]
             for receipt in lost:
                 self._forget(receipt)
         for receipt in lost:
@@ -163,7 +181,7 @@ class Peers:
             self._arrived.notify_all()
 
     def _closed(self, other: int) -> Closed:
-        return Closed(f"{self._gone[other]} [rank {other}]")
+        return Closed(f"{self.gone[other]} [rank {other}]")
 
     def _forget(self, receipt: Receipt) -> None:
         waiting = self._waiting[receipt.key]
@@ -190,7 +208,7 @@ class Peers:
         with self._arrived:
             source = next((o for o in others if (o, key) in self._boxes), None)
             if source is None:
-                if not all(o in self._gone for o in others):
+                if not all(o in self.gone for o in others):
                     self._waiting.setdefault(key, []).append(receipt)
                     return receipt
                 body, error = bytearray(), self._closed(others[0])
@@ -216,13 +234,65 @@ class Peers:
             raise receipt.error
         return receipt.source, receipt.body
 
+    # ---- what the others are at -----------------------------------------------------------------
+
+    def ask(self, others: list[int], group: str, seconds: float) -> dict[int, bytes]:
+        """What some processes say of a group: those that answer in time."""
+        number = next(_questions)
+        key = _ANSWER + b"%d" % number
+        asked = [other for other in others if self._reached(other, _ASK, json.dumps(
+            [number, group]).encode())]
+        end = time.monotonic() + seconds
+        found = {}
+        for other in asked:
+            with contextlib.suppress(RuntimeError):
+                left = max(0.0, end - time.monotonic())
+                found[other] = bytes(self.receive([other], key, left, "question")[1])
+        return found
+
+    def _reached(self, other: int, key: bytes, body: bytes) -> bool:
+        connection = self._sockets.get(other)
+        if connection is None or self._sending[other].locked():
+            return False
+        with contextlib.suppress(Closed, OSError, ValueError):
+            if not select.select([], [connection], [], 0)[1]:
+                return False                        # it does not take what is sent to it
+            self.send(other, key, body)
+            return True
+        return False
+
+    def _answer(self, other: int, body: bytes) -> None:
+        number, name = json.loads(body)
+        group = self.groups.get(name)
+        if group is not None:
+            self._reached(other, _ANSWER + b"%d" % number, group.answer())
+
+    def take_leave(self) -> None:
+        """Tell the others what has been done: they need not wait for more."""
+        done = json.dumps({name: group.finished for name, group in self.groups.items()}).encode()
+        for other in list(self._sockets):
+            self._reached(other, _BYE, done)
+
     def close(self) -> None:
         """Hang up."""
+        self.take_leave()
+        _open.discard(self)
         for connection in self._sockets.values():
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
         self._sockets.clear()
+
+
+_open: weakref.WeakSet[Peers] = weakref.WeakSet()
+_pid = os.getpid()
+
+
+@atexit.register
+def _take_leave() -> None:
+    if os.getpid() == _pid:
+        for peers in list(_open):
+            peers.take_leave()
 
 
 def _read(connection: socket.socket, length: int) -> bytearray | None:

@@ -23,6 +23,7 @@ class WorkResult(enum.IntEnum):
 
 
 _NO_LIMIT = timedelta(0)
+_changing = threading.Lock()            # held while works become done, or futures are made
 
 
 class Work:
@@ -31,28 +32,34 @@ class Work:
     def __init__(self, tensors: Any = (), done: bool = True, limit: timedelta | None = None,
                  kind: OpType = OpType.UNKNOWN):
         self._tensors, self._limit, self._kind = tensors, limit, kind
-        self._done = threading.Event()
+        self._done = done
         self._error: BaseException | None = None
-        self._future: Future = Future()
         self._source: int | None = None
-        if done:
-            self._finish(None)
+        self._waiting: threading.Event | None = None        # made by the first who needs them
+        self._future: Future | None = None
 
     def _finish(self, error: BaseException | None) -> None:
-        self._error = error
-        self._done.set()
-        if error is None:
-            self._future.set_result(self._tensors)
+        with _changing:
+            self._error, self._done = error, True
+            waiting, future = self._waiting, self._future
+        if waiting is not None:
+            waiting.set()
+        if future is not None:
+            self._settle(future)
+
+    def _settle(self, future: Future) -> None:
+        if self._error is None:
+            future.set_result(self._tensors)
         else:
-            self._future.set_exception(error)
+            future.set_exception(self._error)
 
     def is_completed(self) -> bool:
         """Is it done?"""
-        return self._done.is_set()
+        return self._done
 
     def is_success(self) -> bool:
         """Is it done, without an error?"""
-        return self._done.is_set() and self._error is None
+        return self._done and self._error is None
 
     def exception(self) -> BaseException | None:
         """Why it has failed; None if it has not."""
@@ -62,12 +69,20 @@ class Work:
         """Wait until it is done; raises what it has failed with."""
         limit = timeout or self._limit
         seconds = limit.total_seconds() if limit else None
-        if not self._done.wait(seconds):
+        if not self._done and not self._await(seconds):
             raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for operation "
                                "to complete")
         if self._error is not None:
             raise self._error
         return True
+
+    def _await(self, seconds: float | None) -> bool:
+        """Is it done in time?"""
+        with _changing:
+            if self._done:
+                return True
+            waiting = self._waiting = self._waiting or threading.Event()
+        return waiting.wait(seconds)
 
     def synchronize(self) -> None:
         """Wait until it is done."""
@@ -93,11 +108,16 @@ class Work:
 
     def get_future(self) -> Future:
         """A future of the tensors that it writes."""
-        return self._future
+        with _changing:
+            known, done = self._future, self._done
+            future = self._future = known or Future()
+        if done and known is None:
+            self._settle(future)
+        return future
 
     def get_future_result(self) -> Future:
         """A future of how it ends, a `WorkResult`."""
-        return self._future.then(lambda done: int(
+        return self.get_future().then(lambda done: int(
             WorkResult.SUCCESS if self._error is None else WorkResult.COMM_ERROR))
 
     def boxed(self) -> Work:
