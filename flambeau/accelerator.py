@@ -8,6 +8,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from flambeau._support.absent_devices import refusal, unavailable
+
 
 def is_available() -> bool:
     """False: there is no accelerator."""
@@ -24,34 +26,41 @@ def current_accelerator(check_available: bool = False) -> Any:
     return None
 
 
-def _unavailable(name: str, documentation: str) -> Any:
-    documentation += " Raises: there is no accelerator."
+_NONE = "Cannot access accelerator device when none is available."
 
-    def function(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = documentation
-    return function
+
+def _unavailable(heading: str, documentation: str) -> Any:
+    made = refusal(heading, RuntimeError, _NONE)
+    made.__doc__ = documentation + " Raises: there is no accelerator."
+    return made
 
 
 current_device_index = _unavailable("current_device_index", "The index of the current device.")
-current_stream = _unavailable("current_stream", "The stream that ops on a device run in.")
+current_stream = _unavailable("current_stream(device=None,/)",
+    "The stream that ops on a device run in.")
 empty_cache = _unavailable("empty_cache", "Give cached memory back.")
 empty_host_cache = _unavailable("empty_host_cache", "Give cached memory of the host back.")
-get_device_capability = _unavailable("get_device_capability", "What a device can do.")
-get_memory_info = _unavailable("get_memory_info", "Free and all memory of a device, in bytes.")
-max_memory_allocated = _unavailable("max_memory_allocated", "The most bytes that tensors took.")
-max_memory_reserved = _unavailable("max_memory_reserved", "The most bytes that were reserved.")
-memory_allocated = _unavailable("memory_allocated", "The bytes that tensors take.")
-memory_reserved = _unavailable("memory_reserved", "The bytes that are reserved.")
-memory_stats = _unavailable("memory_stats", "Statistics of a device's memory.")
-reset_accumulated_memory_stats = _unavailable("reset_accumulated_memory_stats",
+get_device_capability = _unavailable("get_device_capability(device=None,/)",
+    "What a device can do.")
+get_memory_info = _unavailable("get_memory_info(device_index=None,/)",
+    "Free and all memory of a device, in bytes.")
+max_memory_allocated = _unavailable("max_memory_allocated(device_index=None,/)",
+    "The most bytes that tensors took.")
+max_memory_reserved = _unavailable("max_memory_reserved(device_index=None,/)",
+    "The most bytes that were reserved.")
+memory_allocated = _unavailable("memory_allocated(device_index=None,/)",
+    "The bytes that tensors take.")
+memory_reserved = _unavailable("memory_reserved(device_index=None,/)",
+    "The bytes that are reserved.")
+memory_stats = _unavailable("memory_stats(device_index=None,/)",
+    "Statistics of a device's memory.")
+reset_accumulated_memory_stats = _unavailable("reset_accumulated_memory_stats(device_index=None,/)",
     "Count from zero again.")
-reset_peak_memory_stats = _unavailable("reset_peak_memory_stats",
+reset_peak_memory_stats = _unavailable("reset_peak_memory_stats(device_index=None,/)",
     "Look for the largest use from now on.")
-set_device_index = _unavailable("set_device_index", "Make a device the current one.")
-set_stream = _unavailable("set_stream", "Make a stream the current one.")
-synchronize = _unavailable("synchronize", "Wait for all that a device has to do.")
+set_device_index = _unavailable("set_device_index(device,/)", "Make a device the current one.")
+set_stream = _unavailable("set_stream(stream)", "Make a stream the current one.")
+synchronize = _unavailable("synchronize(device=None,/)", "Wait for all that a device has to do.")
 
 
 def current_device_idx() -> int:
@@ -80,11 +89,9 @@ class device_index:
         pass
 
 
-class Graph:
-    """A recorded sequence of work for a device. Raises: there is no accelerator."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+Graph = unavailable("Graph(keep_graph=False,*,pool=None,capture_error_mode='default')",
+                    RuntimeError, _NONE, "A recorded sequence of work for a device. Raises: there "
+                    "is no accelerator.", module=__name__)
 
 
 __all__ = ["Graph", "current_accelerator", "current_device_idx", "current_device_index",

@@ -3,33 +3,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.absent_devices import module_of, refusal, stream_context
+from flambeau._support.absent_devices import module_of, refusals, stream_context
 from flambeau._support.streams import Event as Event
 from flambeau._support.streams import Stream as Stream
 
 globals().update(module_of(
-    "MTIA", "get_rng_state init initial_seed set_rng_state",
+    "MTIA",
+    "get_rng_state(device='mtia') init initial_seed set_rng_state(new_state,device='mtia')",
     "Torch not compiled with MTIA enabled.",
     false="is_available is_initialized",
-    zero="device_count max_memory_allocated memory_allocated",
-    nothing="manual_seed manual_seed_all record_memory_history reset_peak_memory_stats seed "
-            "seed_all set_rng_state_all set_stream",
-    empty_list="get_rng_state_all", empty_dict="memory_stats"))
-_NEED = {"current_device": "getCurrentDevice", "current_stream": "getCurrentDevice",
-         "default_stream": "getCurrentDevice", "empty_cache": "emptyCache",
-         "get_device_capability": "getCurrentDevice", "get_device_properties": "getCurrentDevice",
-         "graph_pool_handle": "graphPoolHandle", "set_device": "setCurrentDevice",
-         "snapshot": "memorySnapshot", "synchronize": "getCurrentDevice",
-         "attach_out_of_memory_observer": "attachOutOfMemoryObserver"}
-for _name, _what in _NEED.items():
-    globals()[_name] = refusal(_name, RuntimeError,
-                               f"Cannot execute {_what}() without MTIA backend.")
+    zero="device_count max_memory_allocated(device=None) memory_allocated(device=None)",
+    nothing="manual_seed(seed) manual_seed_all(seed) "
+            "record_memory_history(enabled='all',stacks='python',max_entries=0) "
+            "reset_peak_memory_stats(device=None) seed seed_all set_rng_state_all(new_states) "
+            "set_stream(stream)",
+    empty_list="get_rng_state_all",
+    empty_dict="memory_stats(device=None)"))
+_NEED = {"current_device": "getCurrentDevice", "current_stream(device=None)": "getCurrentDevice",
+         "default_stream(device=None)": "getCurrentDevice", "empty_cache": "emptyCache",
+         "get_device_capability(device=None)": "getCurrentDevice",
+         "get_device_properties(device=None)": "getCurrentDevice",
+         "graph_pool_handle": "graphPoolHandle", "set_device(device)": "setCurrentDevice",
+         "snapshot": "memorySnapshot", "synchronize(device=None)": "getCurrentDevice",
+         "attach_out_of_memory_observer(observer)": "attachOutOfMemoryObserver"}
+for _heading, _what in _NEED.items():
+    globals().update(refusals(_heading, RuntimeError,
+                              f"Cannot execute {_what}() without MTIA backend."))
 
-StreamContext = stream = stream_context
+StreamContext = stream_context
 default_generators: tuple[Any, ...] = ()
 
 
-def is_bf16_supported() -> bool:
+def stream(stream: Any) -> stream_context:
+    """A context in which work is queued in a stream; there is none but `None`."""
+    return stream_context(stream)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
     """True, as PyTorch says of this kind of device."""
     return True
 
@@ -39,4 +49,4 @@ class DeferredMtiaCallError(Exception):
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "annotations", "module_of", "refusal", "stream_context")]
+    "Any", "annotations", "module_of", "refusals", "stream_context")]

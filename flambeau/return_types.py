@@ -8,6 +8,7 @@ indices=tensor([1, 0]))
 """
 from __future__ import annotations
 
+from inspect import Parameter, Signature
 from operator import itemgetter
 from typing import Any
 
@@ -18,6 +19,7 @@ class ReturnType(tuple):
     __slots__ = ()
     _fields: tuple[str, ...] = ()
     n_unnamed_fields = 0
+    __signature__ = Signature([Parameter("iterable", Parameter.POSITIONAL_ONLY, default=())])
 
     def __new__(cls, *values: Any) -> Any:
         if len(values) == 1 and len(cls._fields) != 1:

@@ -735,7 +735,7 @@ QUInt8Storage, QInt8Storage, QInt32Storage, QUInt4x2Storage, QUInt2x4Storage = (
     for name in ("quint8", "qint8", "qint32", "quint4x2", "quint2x4"))
 
 
-def is_storage(obj: Any) -> bool:
+def is_storage(obj: Any, /) -> bool:
     """Is this a storage object?"""
     return isinstance(obj, (UntypedStorage, TypedStorage))
 

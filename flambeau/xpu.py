@@ -3,30 +3,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.absent_devices import module_of, refusal, stream_context
+from flambeau._support.absent_devices import (
+    module_of,
+    refusal,
+    refusals,
+    stream_context,
+    unavailable,
+)
 
 globals().update(module_of(
     "XPU",
-    "can_device_access_peer current_device current_stream get_device_capability get_device_name "
-    "get_device_properties get_per_process_memory_fraction get_rng_state "
-    "get_stream_from_external init initial_seed mem_get_info set_device "
-    "set_per_process_memory_fraction set_rng_state set_stream synchronize",
+    "can_device_access_peer(device,peer) current_device current_stream(device=None) "
+    "get_device_capability(device=None) get_device_name(device=None) "
+    "get_device_properties(device=None) get_per_process_memory_fraction(device=None) "
+    "get_rng_state(device='xpu') get_stream_from_external(data_ptr,device=None) init "
+    "initial_seed mem_get_info(device=None) set_device(device) "
+    "set_per_process_memory_fraction(fraction,device=None) "
+    "set_rng_state(new_state,device='xpu') set_stream(stream) synchronize(device=None)",
     "Torch not compiled with XPU enabled",
-    false="is_available is_bf16_supported is_initialized is_tf32_supported",
-    zero="device_count max_memory_allocated max_memory_reserved memory_allocated memory_reserved",
-    nothing="empty_cache manual_seed manual_seed_all seed seed_all set_rng_state_all "
-            "reset_accumulated_memory_stats reset_peak_memory_stats",
-    empty_list="get_arch_list get_rng_state_all memory_snapshot",
-    empty_dict="memory_stats memory_stats_as_nested_dict"))
-for _name in ("clock_rate device_memory_used memory_usage power_draw temperature utilization"
-              ).split():
-    globals()[_name] = refusal(_name, ImportError, "pyzes is required; install it with 'pip "
-                                                   "install pyzes'.")
+    false="is_available is_bf16_supported(including_emulation=True) is_initialized "
+          "is_tf32_supported",
+    zero="device_count max_memory_allocated(device=None) max_memory_reserved(device=None) "
+         "memory_allocated(device=None) memory_reserved(device=None)",
+    nothing="empty_cache manual_seed(seed) manual_seed_all(seed) seed seed_all "
+            "set_rng_state_all(new_states) reset_accumulated_memory_stats(device=None) "
+            "reset_peak_memory_stats(device=None)",
+    empty_list="get_arch_list get_rng_state_all memory_snapshot(mempool_id=None)",
+    empty_dict="memory_stats(device=None) memory_stats_as_nested_dict(device=None)"))
+globals().update(refusals(
+    "clock_rate(device=None) device_memory_used(device=None) memory_usage(device=None) "
+    "power_draw(device=None) temperature(device=None) utilization(device=None)",
+    ImportError, "pyzes is required; install it with 'pip install pyzes'."))
+_DUMMY = "Tried to instantiate dummy base class "
 for _name in "is_current_stream_capturing graph_pool_handle".split():
-    globals()[_name] = refusal(_name, RuntimeError,
-                               f"Tried to instantiate dummy base class _xpu_{_name}")
+    globals()[_name] = refusal(_name, RuntimeError, f"{_DUMMY}_xpu_{_name}")
 
-StreamContext = stream = stream_context
+StreamContext = stream_context
 default_generators: tuple[Any, ...] = ()
 
 
@@ -35,16 +47,19 @@ def get_gencode_flags() -> str:
     return ""
 
 
-class _Unavailable:
-    """Something of an XPU device; it can be named, not made."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise RuntimeError(f"Tried to instantiate dummy base class {type(self).__name__}")
+def stream(stream: Any) -> stream_context:
+    """A context in which work is queued in a stream; there is none but `None`."""
+    return stream_context(stream)
 
 
-for _name in ("Stream", "Event", "XPUGraph", "MemPool", "XPUPluggableAllocator", "graph"):
-    globals()[_name] = type(_name, (_Unavailable,), {"__doc__": _Unavailable.__doc__,
-                                                     "__module__": "torch.xpu"})
+for _name in ("Stream(device=None,priority=0,**kwargs)", "Event(enable_timing=False)",
+              "XPUGraph(keep_graph=False)", "MemPool(allocator=None,use_on_oom=False)",
+              "XPUPluggableAllocator(path_to_lib_file,alloc_fn_name,free_fn_name)",
+              "graph(xpu_graph,pool=None,stream=None)"):
+    _class = unavailable(_name, RuntimeError, _DUMMY + _name.partition("(")[0],
+                         "Something of an XPU device; it can be named, not made.",
+                         module="torch.xpu")
+    globals()[_class.__name__] = _class
 
 
 class device:
@@ -69,4 +84,4 @@ class device_of(device):
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "annotations", "module_of", "refusal", "stream_context")]
+    "Any", "annotations", "module_of", "refusal", "refusals", "stream_context", "unavailable")]

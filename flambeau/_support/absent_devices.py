@@ -8,21 +8,32 @@ from collections.abc import Callable
 from typing import Any
 
 
-def answer(name: str, value: Any, doc: str) -> Callable[..., Any]:
+def answer(heading: str, value: Any, doc: str) -> Callable[..., Any]:
     """A function that gives `value` (or, of a type, a new one) whatever it is asked for."""
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return value() if isinstance(value, type) else value
-    return _named(function, name, doc)
+    return _function(heading, value if isinstance(value, type) else lambda: value, doc)
 
 
-def refusal(name: str, error: type[Exception], message: str) -> Callable[..., Any]:
+def refusal(heading: str, error: type[Exception], message: str) -> Callable[..., Any]:
     """A function that raises."""
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def refuse() -> Any:
         raise error(message)
-    return _named(function, name, f"{error.__name__}: there is no such device.")
+    return _function(heading, refuse, f"{error.__name__}: there is no such device.")
 
 
-def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+def unavailable(heading: str, error: type[Exception], message: str, doc: str, *,
+                module: str) -> type:
+    """A class that can be named, and of which nothing can be made."""
+    name = heading.partition("(")[0]
+    made = refusal(f"{name}(cls,{heading.partition('(')[2] or '*args,**kwargs)'}", error, message)
+    made.__qualname__ = f"{name}.__new__"
+    return type(name, (), {"__new__": made, "__doc__": doc, "__module__": module})
+
+
+def _function(heading: str, body: Callable[[], Any], doc: str) -> Callable[..., Any]:
+    """The function of the heading, as "get_rng_state(device='cuda')"; without parentheses it has
+    no parameters."""
+    name, _, parameters = heading.removesuffix(")").partition("(")
+    function = eval(f"lambda {parameters}: body()", {"body": body})
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
@@ -31,15 +42,23 @@ def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., A
 def module_of(device: str, needs_device: str, message: str, *, false: str = "", zero: str = "",
               nothing: str = "", empty_list: str = "", empty_dict: str = "",
               error: type[Exception] = AssertionError) -> dict[str, Any]:
-    """The functions of a device's module, by what they do without the device."""
+    """The functions of a device's module, whose headings stand by what they do without it."""
     found: dict[str, Any] = {}
     for names, value, doc in ((false, False, "False"), (zero, 0, "0"), (empty_list, list, "Empty"),
                               (empty_dict, OrderedDict, "Empty")):
-        found |= {n: answer(n, value, f"{doc}: there is no {device} device.")
-                  for n in names.split()}
-    found |= {n: answer(n, None, "Has no effect without a device.") for n in nothing.split()}
-    found |= {n: refusal(n, error, message.format(n)) for n in needs_device.split()}
-    return found
+        found |= answers(names, value, f"{doc}: there is no {device} device.")
+    found |= answers(nothing, None, "Has no effect without a device.")
+    return found | refusals(needs_device, error, message)
+
+
+def answers(headings: str, value: Any, doc: str) -> dict[str, Any]:
+    """Functions that give `value`, by their names."""
+    return {h.partition("(")[0]: answer(h, value, doc) for h in headings.split()}
+
+
+def refusals(headings: str, error: type[Exception], message: str) -> dict[str, Any]:
+    """Functions that raise, by their names."""
+    return {h.partition("(")[0]: refusal(h, error, message) for h in headings.split()}
 
 
 class stream_context(contextlib.AbstractContextManager):
@@ -49,6 +68,9 @@ class stream_context(contextlib.AbstractContextManager):
         if stream is not None:
             raise RuntimeError("there is no device whose stream could be chosen")
         self.stream = stream
+
+    def __enter__(self) -> None:
+        return None
 
     def __exit__(self, *exception: Any) -> None:
         return None

@@ -34,11 +34,11 @@ from flambeau.ops.view.copying import alias
 class FunctionMeta(type):
     """Gives each `Function` its class of nodes, named after it."""
 
-    def __init__(cls, name: str, bases: Any, attributes: dict[str, Any]):
-        super().__init__(name, bases, attributes)
+    def __init__(cls, name: str, bases: Any, attrs: dict[str, Any]):
+        super().__init__(name, bases, attrs)
         cls._backward_cls = type(f"{name}Backward", (BackwardNode,),
                                  {"__slots__": (), "_forward_cls": cls,
-                                  "__module__": attributes.get("__module__", __name__)})
+                                  "__module__": attrs.get("__module__", __name__)})
         cls._context_cls = type(f"{name}Backward", (Context,), {
             "__slots__": (), "__module__": "torch.autograd.function"})
 
@@ -325,12 +325,12 @@ def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
 # ---- decorators and helpers ----------------------------------------------------------------------
 
 
-def once_differentiable(function: Any) -> Any:
+def once_differentiable(fn: Any) -> Any:
     """A `backward` that cannot itself be differentiated: doing so raises RuntimeError."""
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def wrapper(ctx: Any, *grads: Any) -> Any:
         with no_grad():
-            produced = function(ctx, *grads)
+            produced = fn(ctx, *grads)
         if not modes.is_grad_enabled() or not any(
                 isinstance(g, Tensor) and g.requires_grad for g in grads):
             return produced
@@ -373,7 +373,11 @@ def _undifferentiable(produced: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class InplaceFunction(Function):
-    """Kept for old code: a Function whose constructor took `inplace`."""
+    """Kept for old code: a Function whose constructor takes `inplace`."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
 
 
 class NestedIOFunction(Function):

@@ -97,12 +97,12 @@ class BareContextDecorator(ContextDecorator):
     """A context decorator without parameters, which decorates with and without parentheses."""
 
     @shown_as("_NoParamDecoratorContextManager.__new__")
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, orig_func: Any = None) -> Any:
         self = Scope.__new__(cls)
-        if function is None:
+        if orig_func is None:
             return self
         self.__init__()
-        return self(function)
+        return self(orig_func)
 
 
 class no_grad(BareContextDecorator):

@@ -74,7 +74,7 @@ def increment_version(tensor: Any) -> None:
 class save_on_cpu(saved_tensors_hooks):
     """Inside, saved tensors are moved to the CPU and back in backward; here they are there."""
 
-    def __init__(self, pin_memory: bool = False, device_type: str = "cpu"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda tensor: tensor.cpu(), lambda packed: packed)
 
 

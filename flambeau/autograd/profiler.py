@@ -244,7 +244,8 @@ class profile(Scope):
                  profile_memory: bool = False, with_stack: bool = False,
                  with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True,
                  experimental_config: Any = None, acc_events: bool = False,
-                 custom_trace_id_callback: Any = None, **other: Any):
+                 custom_trace_id_callback: Any = None,
+                 post_processing_timeout_s: float | None = None, activity_filters: Any = None):
         self.enabled, self.acc_events, self.use_device = enabled, acc_events, use_device
         self.record_shapes, self.with_flops = record_shapes, with_flops
         self.profile_memory, self.with_stack = profile_memory, with_stack

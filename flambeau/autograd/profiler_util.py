@@ -219,11 +219,11 @@ class FunctionEventAvg(FormattedTimesMixin):
 class EventList(list):
     """Events, or averages of them."""
 
-    def __init__(self, *args: Any, use_device: str | None = None, profile_memory: bool = False,
-                 with_flops: bool = False, **other: Any):
-        super().__init__(*args)
-        self._use_device, self._profile_memory, self._with_flops = (use_device, profile_memory,
-                                                                    with_flops)
+    def __init__(self, *args: Any, **kwargs: Any):
+        self._use_device = kwargs.pop("use_device", None)
+        self._profile_memory = kwargs.pop("profile_memory", False)
+        self._with_flops = kwargs.pop("with_flops", False)
+        super().__init__(*args, **kwargs)
 
     def _populate_cpu_children(self) -> None:
         """Find which event ran inside which: by thread, the innermost that encloses it."""

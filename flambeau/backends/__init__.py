@@ -138,7 +138,7 @@ mkl = Backend("mkl", verbose=_Verbose, VERBOSE_OFF=0, VERBOSE_ON=1)
 # Its layout is offered (ops/quantized/mkldnn.py), on the package's own kernels.
 mkldnn = Backend("mkldnn", available=True, enabled=True, deterministic=False, verbose=_Verbose,
                  VERBOSE_OFF=0, VERBOSE_ON=1, VERBOSE_ON_CREATION=2)
-mps = Backend("mps", is_macos_or_newer=lambda *version: False)
+mps = Backend("mps", is_macos_or_newer=lambda major, minor: False)
 openmp = Backend("openmp")
 opt_einsum = Backend("opt_einsum", enabled=True, strategy="auto")
 quantized = _Quantized("quantized", available=True, engine="x86",

@@ -110,9 +110,9 @@ def checked(where: Any) -> device:
     raise RuntimeError(f"device '{where}' is not available: flambeau runs on 'cpu' (and 'meta')")
 
 
-def set_default_device(where: Any) -> None:
-    """Make `where` the device of new tensors (None: the CPU)."""
-    _default.set(cpu if where is None else checked(where))
+def set_default_device(device: Any) -> None:
+    """Make `device` that of new tensors (None: the CPU)."""
+    _default.set(cpu if device is None else checked(device))
 
 
 def get_default_device() -> device:

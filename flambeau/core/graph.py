@@ -115,15 +115,15 @@ class Node(Place):
     def _input_metadata(self) -> list[Any]:
         return [InputMetadata(self, o) for o in output_edges(self)]
 
-    def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns, if
+    def register_hook(self, fn: Callable[..., Any]) -> Any:
+        """Call `fn(grad_inputs, grad_outputs)` after this node has run; what it returns, if
         anything, replaces `grad_inputs`."""
-        return register(hooks_of(self).post, hook)
+        return register(hooks_of(self).post, fn)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> Any:
-        """Call `hook(grad_outputs)` before this node runs; what it returns, if anything, replaces
+    def register_prehook(self, fn: Callable[..., Any]) -> Any:
+        """Call `fn(grad_outputs)` before this node runs; what it returns, if anything, replaces
         `grad_outputs`."""
-        return register(hooks_of(self).pre, hook)
+        return register(hooks_of(self).pre, fn)
 
     def _register_hook_dict(self, hooks: Any) -> None:
         hooks_of(self)

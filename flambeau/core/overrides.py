@@ -45,9 +45,9 @@ def overrides(cls: type) -> bool:
     return cls not in internal_types
 
 
-def handle_torch_function(public_api: Any, relevant: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ask the overriding `relevant` arguments of a call `public_api(*args, **kwargs)`, in turn."""
-    return late_bound.handle_torch_function(public_api, relevant, *args, **kwargs)
+def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
+    return late_bound.handle_torch_function(public_api, relevant_args, *args, **kwargs)
 
 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors

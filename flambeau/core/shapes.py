@@ -24,8 +24,8 @@ class Size(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, extents: Any = (), /) -> Size:
-        made = tuple.__new__(cls, extents)
+    def __new__(cls, iterable: Any = (), /) -> Size:
+        made = tuple.__new__(cls, iterable)
         for extent in made:
             if type(extent) is not int:
                 return tuple.__new__(cls, [_extent(e, i) for i, e in enumerate(made)])

@@ -57,7 +57,7 @@ class Stream:
 class Event:
     """A point in the order of ops, on the CPU always reached."""
 
-    def __init__(self, enable_timing: bool = False):
+    def __init__(self) -> None:
         pass
 
     def query(self) -> bool:

@@ -3,50 +3,54 @@ has no effect without one has none."""
 from __future__ import annotations
 
 import importlib
-from collections import OrderedDict
 from typing import Any
 
 from flambeau._support.absent_devices import answer as _answer
+from flambeau._support.absent_devices import module_of as _module_of
 from flambeau._support.absent_devices import refusal as _refusal
+from flambeau._support.absent_devices import unavailable as _unavailable
 
 MESSAGE = "Torch not compiled with CUDA enabled: flambeau computes on the CPU"
 has_half = True
 has_magma = False
 default_generators: tuple[Any, ...] = ()
 
-
-for _name in ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
-              "is_current_stream_capturing"):
-    globals()[_name] = _answer(_name, False, "False: there is no CUDA device.")
-for _name in ("device_count", "memory_allocated", "max_memory_allocated", "memory_reserved",
-              "max_memory_reserved", "memory_cached", "max_memory_cached"):
-    globals()[_name] = _answer(_name, 0, "0: there is no CUDA device.")
-for _name in ("empty_cache", "manual_seed", "manual_seed_all", "seed", "seed_all",
-              "set_rng_state_all", "reset_peak_memory_stats", "reset_max_memory_allocated",
-              "reset_max_memory_cached", "reset_accumulated_memory_stats",
-              "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",
-              "caching_allocator_enable"):
-    globals()[_name] = _answer(_name, None, "Has no effect without a device.")
-for _name, _empty in (("get_rng_state_all", list), ("get_arch_list", list),
-                      ("get_gencode_flags", str), ("memory_stats", OrderedDict),
-                      ("memory_stats_as_nested_dict", dict), ("host_memory_stats", OrderedDict),
-                      ("host_memory_stats_as_nested_dict", dict), ("memory_snapshot", list)):
-    globals()[_name] = _answer(_name, _empty, "Empty: there is no CUDA device.")
-
-
-for _name in ("init", "synchronize", "current_device", "set_device", "get_device_name",
-              "get_device_properties", "get_device_capability", "current_stream", "default_stream",
-              "set_stream", "get_stream_from_external", "get_rng_state", "set_rng_state",
-              "initial_seed", "cudart", "check_error", "current_blas_handle",
-              "current_solver_handle", "ipc_collect", "mem_get_info", "memory_summary",
-              "can_device_access_peer", "clock_rate", "device_memory_used", "memory_usage",
-              "power_draw", "temperature", "utilization", "list_gpu_processes",
-              "caching_allocator_alloc", "caching_allocator_delete", "caching_allocator_disabled",
-              "change_current_allocator", "get_allocator_backend", "get_sync_debug_mode",
-              "set_sync_debug_mode", "get_per_process_memory_fraction",
-              "set_per_process_memory_fraction", "graph_pool_handle", "make_graphed_callables",
-              "use_mem_pool"):
-    globals()[_name] = _refusal(_name, AssertionError, MESSAGE)
+globals().update(_module_of(
+    "CUDA",
+    "init synchronize(device=None) current_device set_device(device) "
+    "get_device_name(device=None) get_device_properties(device=None) "
+    "get_device_capability(device=None) current_stream(device=None) "
+    "default_stream(device=None) set_stream(stream) "
+    "get_stream_from_external(data_ptr,device=None) get_rng_state(device='cuda') "
+    "set_rng_state(new_state,device='cuda') initial_seed cudart check_error(res) "
+    "current_blas_handle current_solver_handle ipc_collect mem_get_info(device=None) "
+    "memory_summary(device=None,abbreviated=False) can_device_access_peer(device,peer_device) "
+    "clock_rate(device=None) device_memory_used(device=None) memory_usage(device=None) "
+    "power_draw(device=None) temperature(device=None) utilization(device=None) "
+    "list_gpu_processes(device=None) caching_allocator_alloc(size,device=None,stream=None) "
+    "caching_allocator_delete(mem_ptr) caching_allocator_disabled "
+    "change_current_allocator(allocator) get_allocator_backend get_sync_debug_mode "
+    "set_sync_debug_mode(debug_mode) get_per_process_memory_fraction(device=None) "
+    "set_per_process_memory_fraction(fraction,device=None) graph_pool_handle "
+    "make_graphed_callables(callables,sample_args,num_warmup_iters=3,allow_unused_input=False,"
+    "pool=None) "
+    "use_mem_pool(pool,device=None)",
+    MESSAGE,
+    false="is_available is_initialized is_bf16_supported(including_emulation=True) "
+          "is_tf32_supported is_current_stream_capturing",
+    zero="device_count memory_allocated(device=None) max_memory_allocated(device=None) "
+         "memory_reserved(device=None) max_memory_reserved(device=None) "
+         "memory_cached(device=None) max_memory_cached(device=None)",
+    nothing="empty_cache manual_seed(seed) manual_seed_all(seed) seed seed_all "
+            "set_rng_state_all(new_states) reset_peak_memory_stats(device=None) "
+            "reset_max_memory_allocated(device=None) reset_max_memory_cached(device=None) "
+            "reset_accumulated_memory_stats(device=None) reset_accumulated_host_memory_stats "
+            "reset_peak_host_memory_stats caching_allocator_enable(value=True)",
+    empty_list="get_rng_state_all get_arch_list "
+               "memory_snapshot(mempool_id=None,include_traces=True)",
+    empty_dict="memory_stats(device=None) memory_stats_as_nested_dict(device=None) "
+               "host_memory_stats host_memory_stats_as_nested_dict"))
+get_gencode_flags = _answer("get_gencode_flags", "", "Empty: there is no CUDA device.")
 
 
 _lazy_init = _refusal("_lazy_init", AssertionError, MESSAGE)
@@ -57,7 +61,10 @@ def _lazy_call(callable: Any, **kwargs: Any) -> None:
 
 
 class CudaError(RuntimeError):
-    """An error of a CUDA call; none is made."""
+    """An error of a CUDA call."""
+
+    def __init__(self, code: int):
+        super().__init__(f"CUDA error {code}")
 
 
 class cudaStatus:
@@ -70,17 +77,21 @@ class DeferredCudaCallError(Exception):
     """An error of a call that waited for CUDA to start; none is made."""
 
 
-class _Unavailable:
-    """Something of a CUDA device; it can be named, not made."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise RuntimeError(f"torch.cuda.{type(self).__name__} requires CUDA support: "
-                           "flambeau computes on the CPU")
-
-
-for _name in ("Stream", "ExternalStream", "Event", "CUDAGraph", "graph", "CUDAPluggableAllocator",
-              "MemPool", "GreenContext"):
-    globals()[_name] = type(_name, (_Unavailable,), {"__doc__": _Unavailable.__doc__})
+for _name in (
+        "Stream(device=None,priority=0,**kwargs)",
+        "ExternalStream(stream_ptr,device=None,**kwargs)",
+        "Event(enable_timing=False,blocking=False,interprocess=False,external=False)",
+        "CUDAGraph(keep_graph=False)",
+        "graph(cuda_graph,pool=None,stream=None,capture_error_mode='global',"
+        "enable_annotations=False,check_input_liveness=False)",
+        "CUDAPluggableAllocator(path_to_so_file,alloc_fn_name,free_fn_name)",
+        "MemPool(allocator=None,use_on_oom=False,no_split=False)",
+        "GreenContext()"):
+    _class = _unavailable(_name, RuntimeError, f"torch.cuda.{_name.partition('(')[0]} requires "
+                          "CUDA support: flambeau computes on the CPU",
+                          "Something of a CUDA device; it can be named, not made.",
+                          module="torch.cuda")
+    globals()[_class.__name__] = _class
 
 
 class StreamContext:
@@ -98,7 +109,9 @@ class StreamContext:
         return None
 
 
-stream = StreamContext
+def stream(stream: Any) -> StreamContext:
+    """A context in which work is queued in a stream; there is none but `None`."""
+    return StreamContext(stream)
 
 
 class device:
@@ -124,14 +137,15 @@ class device_of(device):
 
 def _tensor_types() -> dict[str, type]:
     """`FloatTensor` and `FloatStorage` and their kind: types of which nothing can be made."""
-    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"type torch.cuda.{cls.__name__} not available. {MESSAGE}")
+    def made(name: str, parameters: str = "*args,**kwargs") -> type:
+        return _unavailable(f"{name}({parameters})", TypeError, f"type torch.cuda.{name} not "
+                           f"available. {MESSAGE}", "A type of CUDA.", module="torch.cuda")
 
+    storage = "*args,wrap_storage=None,dtype=None,device=None,_internal=False"
     kinds = ("Double Float Half BFloat16 Long Int Short Char Byte Bool ComplexDouble "
              "ComplexFloat").split()
-    names = [f"{kind}Storage" for kind in kinds] + [f"{kind}Tensor" for kind in kinds[:10]]
-    return {name: type(name, (), {"__new__": refuse, "__module__": "torch.cuda"})
-            for name in names}
+    return ({f"{kind}Storage": made(f"{kind}Storage", storage) for kind in kinds} |
+            {f"{kind}Tensor": made(f"{kind}Tensor") for kind in kinds[:10]})
 
 
 globals().update(_tensor_types())
@@ -145,4 +159,4 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "MESSAGE", "OrderedDict", "annotations", "importlib")]
+    "Any", "MESSAGE", "annotations", "importlib")]

@@ -2,6 +2,7 @@
 
 import flambeau
 from flambeau import nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.exp_family import ExponentialFamily
@@ -48,7 +49,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def variance(self):
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         with flambeau.no_grad():
             return flambeau.bernoulli(self.probs.expand(shape))

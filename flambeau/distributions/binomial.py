@@ -2,6 +2,7 @@
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
@@ -50,7 +51,7 @@ class Binomial(ProbsOrLogits, Distribution):
     def variance(self):
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         with flambeau.no_grad():
             return flambeau.binomial(self.total_count.expand(shape), self.probs.expand(shape))

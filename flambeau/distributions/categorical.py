@@ -2,6 +2,7 @@
 
 import flambeau
 from flambeau import nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
@@ -60,7 +61,7 @@ class Categorical(ProbsOrLogits, Distribution):
     def mode(self):
         return self.probs.argmax(dim=-1)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         sample_shape = flambeau.Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
         samples = flambeau.multinomial(rows, sample_shape.numel(), True).T

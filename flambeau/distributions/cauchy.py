@@ -4,6 +4,7 @@ import math
 
 import flambeau
 from flambeau import inf, nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all
@@ -49,7 +50,7 @@ class Cauchy(Distribution):
         return flambeau.full(self._extended_shape(), inf, dtype=self.loc.dtype,
                              device=self.loc.device)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         eps = self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + eps * self.scale
 

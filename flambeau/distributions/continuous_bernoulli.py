@@ -3,6 +3,7 @@
 import math
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.exp_family import ExponentialFamily
@@ -95,12 +96,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return flambeau.rand(self._extended_shape(sample_shape), dtype=self.probs.dtype,
                              device=self.probs.device)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         u = self._uniform(sample_shape)
         with flambeau.no_grad():
             return self.icdf(u)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         return self.icdf(self._uniform(sample_shape))
 
     def log_prob(self, value):

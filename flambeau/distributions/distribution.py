@@ -5,6 +5,7 @@ import warnings
 import flambeau
 from flambeau import Tensor
 from flambeau._support.own_methods import each_its_own
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
 
@@ -47,7 +48,7 @@ class Distribution:
             raise ValueError
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+    def __init__(self, batch_shape=Size(), event_shape=Size(), validate_args=None):
         self._batch_shape = flambeau.Size(batch_shape)
         self._event_shape = flambeau.Size(event_shape)
         if validate_args is not None:
@@ -159,7 +160,7 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         """Draw values, without gradients.
 
         Args:
@@ -168,7 +169,7 @@ class Distribution:
         with flambeau.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         """Draw values through which gradients reach the parameters.
 
         Args:
@@ -210,7 +211,7 @@ class Distribution:
         """The exponential of the entropy."""
         return flambeau.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape=()):
+    def _extended_shape(self, sample_shape=Size()):
         """The shape of samples."""
         return flambeau.Size(sample_shape) + self._batch_shape + self._event_shape
 

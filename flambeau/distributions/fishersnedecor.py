@@ -2,6 +2,7 @@
 
 import flambeau
 from flambeau import nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.gamma import Gamma
@@ -50,7 +51,7 @@ class FisherSnedecor(Distribution):
         return (2 * df2.pow(2) * (self.df1 + df2 - 2)
                 / (self.df1 * (df2 - 2).pow(2) * (df2 - 4)))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         above = self._gamma1.rsample(sample_shape).view(shape)
         below = self._gamma2.rsample(sample_shape).view(shape)

@@ -1,6 +1,7 @@
 """The gamma distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import broadcast_all
@@ -47,7 +48,7 @@ class Gamma(ExponentialFamily):
     def variance(self):
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         value = flambeau._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=flambeau.finfo(value.dtype).tiny)   # log_prob(0) would be inf

@@ -4,6 +4,7 @@ import math
 
 import flambeau
 from flambeau import nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all
@@ -39,7 +40,7 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.size(), validate_args=validate_args)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         return self.icdf(flambeau.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

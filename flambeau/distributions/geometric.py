@@ -1,6 +1,7 @@
 """The geometric distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
@@ -50,7 +51,7 @@ class Geometric(ProbsOrLogits, Distribution):
     def variance(self):
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         tiny = flambeau.finfo(self.probs.dtype).tiny
         with flambeau.no_grad():

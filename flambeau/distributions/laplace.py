@@ -1,6 +1,7 @@
 """The Laplace distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all
@@ -44,7 +45,7 @@ class Laplace(Distribution):
     def stddev(self):
         return 2**0.5 * self.scale
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         u = self.loc.new_empty(shape).uniform_(flambeau.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * flambeau.log1p(-u.abs())

@@ -3,6 +3,7 @@
 import math
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.beta import Beta
 from flambeau.distributions.distribution import Distribution
@@ -51,7 +52,7 @@ class LKJCholesky(Distribution):
         new.dim = self.dim
         new._beta = self._beta.expand(new.concentration.shape + (self.dim,))
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         normal = flambeau.randn(self._extended_shape(sample_shape), dtype=y.dtype,
                                 device=y.device).tril(-1)

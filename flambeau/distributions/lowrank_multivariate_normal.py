@@ -3,6 +3,7 @@
 import math
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
@@ -128,7 +129,7 @@ class LowRankMultivariateNormal(Distribution):
         a = flambeau.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
         return (flambeau.diag_embed(d.reciprocal()) - a.mT @ a).expand(self._matrix_shape())
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         w_shape = shape[:-1] + self.cov_factor.shape[-1:]
         eps_w = _standard_normal(w_shape, dtype=self.loc.dtype, device=self.loc.device)

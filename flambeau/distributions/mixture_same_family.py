@@ -1,6 +1,7 @@
 """Mixtures of distributions of one family."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.constraints import MixtureSameFamilyConstraint
@@ -107,7 +108,7 @@ class MixtureSameFamily(Distribution):
         log_weights = flambeau.log_softmax(self.mixture_distribution.logits, dim=-1)
         return flambeau.logsumexp(log_prob + log_weights, dim=-1)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         sample_shape = flambeau.Size(sample_shape)
         with flambeau.no_grad():
             which = self.mixture_distribution.sample(sample_shape)

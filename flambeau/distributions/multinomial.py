@@ -2,6 +2,7 @@
 
 import flambeau
 from flambeau import inf
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.binomial import Binomial
 from flambeau.distributions.categorical import Categorical
@@ -62,7 +63,7 @@ class Multinomial(_OfCategorical, Distribution):
     def variance(self):
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         sample_shape = flambeau.Size(sample_shape)
         draws = self._categorical.sample(flambeau.Size((self.total_count,)) + sample_shape)
         draws = draws.permute(*range(1, draws.dim()), 0)

@@ -1,6 +1,7 @@
 """The negative binomial distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
@@ -56,7 +57,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         """The distribution of the rate, of which this is a mixture of Poisson distributions."""
         return Gamma(self.total_count, flambeau.exp(-self.logits), validate_args=False)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         with flambeau.no_grad():
             return flambeau.poisson(self._gamma.sample(sample_shape))
 

@@ -1,6 +1,7 @@
 """One-hot vectors of categorical draws."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
@@ -72,7 +73,7 @@ class OneHotCategorical(_OfCategorical, Distribution):
     def variance(self):
         return self._categorical.probs * (1 - self._categorical.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         indices = self._categorical.sample(flambeau.Size(sample_shape))
         return flambeau.nn.functional.one_hot(
             indices, self._categorical._num_events).to(self._categorical.probs)
@@ -101,7 +102,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         samples = self.sample(sample_shape)
         probs = self._categorical.probs
         return samples + (probs - probs.detach())

@@ -1,6 +1,7 @@
 """The Poisson distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import broadcast_all
@@ -40,7 +41,7 @@ class Poisson(ExponentialFamily):
     def variance(self):
         return self.rate
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         with flambeau.no_grad():
             return flambeau.poisson(self.rate.expand(shape))

@@ -1,6 +1,7 @@
 """The relaxed Bernoulli distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
@@ -34,7 +35,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     def _expand_rest(self, new):
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(flambeau.rand(shape, dtype=probs.dtype, device=probs.device))

@@ -1,6 +1,7 @@
 """The relaxed one-hot categorical distribution."""
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
@@ -38,7 +39,7 @@ class ExpRelaxedCategorical(_OfCategorical, Distribution):
     def _expand_rest(self, new):
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         u = clamp_probs(flambeau.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         gumbels = -((-(u.log())).log())

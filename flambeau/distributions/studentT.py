@@ -4,6 +4,7 @@ import math
 
 import flambeau
 from flambeau import inf, nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.distribution import Distribution
@@ -52,7 +53,7 @@ class StudentT(Distribution):
         variance = variance.masked_fill((self.df <= 2) & (self.df > 1), inf)
         return variance.masked_fill(self.df <= 1, nan)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         x = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         z = self._chi2.rsample(sample_shape)

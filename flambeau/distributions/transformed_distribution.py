@@ -2,6 +2,7 @@
 
 import flambeau
 from flambeau._support.own_methods import each_its_own
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.independent import Independent
@@ -92,11 +93,11 @@ class TransformedDistribution(Distribution):
     def has_rsample(self):
         return self.base_dist.has_rsample
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         with flambeau.no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=Size()):
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def _forward(self, x):

@@ -3,6 +3,7 @@
 import math
 
 import flambeau
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all, lazy_property
@@ -89,7 +90,7 @@ class VonMises(Distribution):
         return flambeau.where(kappa < 1e-5, series, r)
 
     @flambeau.no_grad()
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape=Size()):
         shape = self._extended_shape(sample_shape)
         x = flambeau.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
         kappa, r = self._concentration, self._proposal_r

@@ -6,6 +6,7 @@ from numbers import Number
 
 import flambeau
 from flambeau import nan
+from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.exp_family import ExponentialFamily
@@ -107,7 +108,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         return self._wide(self.df) * (
             v.pow(2) + flambeau.einsum("...i,...j->...ij", diagonal, diagonal))
 
-    def _bartlett_sampling(self, sample_shape=()):
+    def _bartlett_sampling(self, sample_shape=Size()):
         p = self._p
         noise = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed(dim1=-2, dim2=-1)
         i, j = flambeau.tril_indices(p, p, offset=-1)
@@ -117,7 +118,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(self, sample_shape=(), max_try_correction=None):
+    def rsample(self, sample_shape=Size(), max_try_correction=None):
         """Draw matrices; singular ones are drawn again, up to `max_try_correction` (10) times."""
         tries = 10 if max_try_correction is None else max_try_correction
         sample_shape = flambeau.Size(sample_shape)

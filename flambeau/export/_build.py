@@ -416,8 +416,9 @@ class Explained:
                 _explained([(step.args, step.kwargs), (again.args, again.kwargs)], [], [{}, {}])
         except Unexplained:
             raise GuardOnDataDependentSymNode(
-                "Could not guard on data-dependent expression: the program does something with "
-                "the size of a result whose size depends on the values of the inputs.") from None
+                None, "Could not guard on data-dependent expression: the program does something "
+                "with the size of a result whose size depends on the values of the inputs."
+            ) from None
 
     def _sizes(self, symbol: Symbol) -> list[int]:
         bounds = self.sizes.ranges[symbol]

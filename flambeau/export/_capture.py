@@ -319,7 +319,7 @@ def _watched(capture: Capture) -> Iterator[None]:
         def looked(self: Tensor, *args: Any) -> Any:
             if capture.knows(self):
                 raise GuardOnDataDependentSymNode(
-                    f"Could not guard on data-dependent expression: Tensor.{name} of a value "
+                    self, f"Could not guard on data-dependent expression: Tensor.{name} of a value "
                     "that depends on the inputs. A program that is exported cannot branch on "
                     "values, nor take numbers out of tensors.\n\n"
                     "consider using data-dependent friendly APIs such as torch.where and "

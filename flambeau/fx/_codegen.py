@@ -74,7 +74,7 @@ class PythonCode:
     """Code, the objects that it names, and the node of each line, by number."""
     src: str
     globals: dict[str, Any]
-    _lineno_map: dict[int, int | None] | None = None
+    _lineno_map: dict[int, int | None] | None
     _prologue_start: int = 0
 
 

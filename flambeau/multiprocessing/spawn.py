@@ -52,8 +52,8 @@ def _run(function: Any, number: int, args: tuple[Any, ...], errors: Any) -> None
 class ProcessContext:
     """Processes that run; `join()` waits for them and raises what one of them raised."""
 
-    def __init__(self, processes: list[Any], errors: list[Any]):
-        self.processes, self.errors = processes, errors
+    def __init__(self, processes: list[Any], error_files: list[Any]):
+        self.processes, self.error_files = processes, error_files
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
 
     def pids(self) -> list[int]:
@@ -91,7 +91,7 @@ class ProcessContext:
             process.join(None if until is None else max(0.0, until - time.monotonic()))
 
     def _error(self, number: int) -> ProcessException:
-        process, errors = self.processes[number], self.errors[number]
+        process, errors = self.processes[number], self.error_files[number]
         code = process.exitcode
         if not errors.empty():
             return ProcessRaisedException(

@@ -7,7 +7,6 @@ with :math:`gain^2/n`.
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 
@@ -324,7 +323,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
 def _make_deprecate(fill):
     old_name = fill.__name__[:-1]
 
-    @functools.wraps(fill)
     def deprecated(*args, **kwargs):
         warnings.warn(
             f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{fill.__name__}`.",
@@ -332,7 +330,7 @@ def _make_deprecate(fill):
         return fill(*args, **kwargs)
 
     deprecated.__doc__ = f"The old name of `{fill.__name__}`."
-    deprecated.__name__ = old_name
+    deprecated.__name__ = deprecated.__qualname__ = old_name
     return deprecated
 
 

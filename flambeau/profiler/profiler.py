@@ -80,7 +80,8 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
-                              use_gzip: bool = False) -> Callable[[Any], None]:
+                              use_gzip: bool = False, use_python_export: bool = False
+                              ) -> Callable[[Any], None]:
     """An `on_trace_ready` that writes each trace as a JSON file into a folder."""
     def handler(prof: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -107,7 +108,7 @@ class profile:
                  with_modules: bool = False, experimental_config: Any = None,
                  execution_trace_observer: Any = None, acc_events: bool = False,
                  use_cuda: bool | None = None, custom_trace_id_callback: Any = None,
-                 **other: Any):
+                 post_processing_timeout_s: float | None = None):
         self.activities = supported_activities() if activities is None else set(activities)
         if not self.activities:
             raise AssertionError("No valid profiler activities found")
@@ -232,7 +233,7 @@ _KinetoProfile = profile
 class ExecutionTraceObserver:
     """Not offered: `profile` records what runs."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self) -> None:
         raise NotImplementedError("ExecutionTraceObserver")
 
 

@@ -88,8 +88,8 @@ class TorchFunctionMode(Scope):
             watched_members.stop_watching()
 
 
-def is_tensor_like(value: Any) -> bool:
+def is_tensor_like(inp: Any) -> bool:
     """Is this a Tensor, or of a type that overrides functions?"""
-    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
 
 

@@ -159,10 +159,10 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
         and hasattr(t, "__tensor_unflatten__")
 
 
-def is_traceable_wrapper_subclass(value: Any) -> bool:
+def is_traceable_wrapper_subclass(t: Any) -> bool:
     """Does a tensor wrap others in the way that tracers can take apart?"""
-    return isinstance(value, Tensor) and hasattr(type(value), "__tensor_flatten__") \
-        and hasattr(type(value), "__tensor_unflatten__")
+    return isinstance(t, Tensor) and hasattr(type(t), "__tensor_flatten__") \
+        and hasattr(type(t), "__tensor_unflatten__")
 
 
 def transform_subclass(t: Any, callback: Any, outer_size: Any = None,

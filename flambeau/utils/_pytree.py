@@ -293,13 +293,13 @@ def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
                            for (path, leaf), *more in zip(found, *others)])
 
 
-def keystr(path: KeyPath) -> str:
+def keystr(kp: KeyPath) -> str:
     """A path as Python would write the access."""
-    return "".join([str(key) for key in path])
+    return "".join([str(key) for key in kp])
 
 
-def key_get(obj: Any, path: KeyPath) -> Any:
+def key_get(obj: Any, kp: KeyPath) -> Any:
     """What a path leads to."""
-    for key in path:
+    for key in kp:
         obj = key.get(obj)
     return obj

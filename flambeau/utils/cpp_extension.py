@@ -68,12 +68,23 @@ def SyclExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> A
     return _no_headers("SyclExtension")
 
 
-def load(name: str, sources: str | list[str], *args: Any, **kwargs: Any) -> Any:
+def load(name: str, sources: str | list[str], extra_cflags: Any = None, extra_cuda_cflags: Any =
+         None, extra_sycl_cflags: Any = None, extra_ldflags: Any = None, extra_include_paths: Any
+         = None, build_directory: str | None = None, verbose: bool = False, with_cuda: bool | None
+         = None, with_sycl: bool | None = None, is_python_module: bool = True, is_standalone: bool
+         = False, keep_intermediates: bool = True) -> Any:
     """Not offered: build an extension and import it."""
     return _no_headers("load")
 
 
-def load_inline(name: str, cpp_sources: str | list[str], *args: Any, **kwargs: Any) -> Any:
+def load_inline(name: str, cpp_sources: str | list[str], cuda_sources: Any = None, sycl_sources:
+                Any = None, functions: Any = None, extra_cflags: Any = None, extra_cuda_cflags:
+                Any = None, extra_sycl_cflags: Any = None, extra_ldflags: Any = None,
+                extra_include_paths: Any = None, build_directory: str | None = None, verbose: bool
+                = False, with_cuda: bool | None = None, with_sycl: bool | None = None,
+                is_python_module: bool = True, with_pytorch_error_handling: bool = True,
+                keep_intermediates: bool = True, use_pch: bool = False, no_implicit_headers: bool
+                = False) -> Any:
     """Not offered: build an extension from source in strings and import it."""
     return _no_headers("load_inline")
 

@@ -28,16 +28,16 @@ from flambeau.nn.modules import Module
 
 
 class _MkldnnLayer(Module):
-    """A layer with the weights of `source`, opaque, as buffers of the `kept` names."""
+    """A layer with the weights of `dense_module`, opaque, as buffers of the `kept` names."""
 
     kept: tuple[str, ...] = ("weight", "bias")
 
-    def __init__(self, source: Any, dtype: Any = None):
+    def __init__(self, dense_module: Any, dtype: Any):
         super().__init__()
         for name in self.kept:
-            value = getattr(source, name)
+            value = getattr(dense_module, name)
             if value is None:
-                value = flambeau.zeros(source.weight.size(0))
+                value = flambeau.zeros(dense_module.weight.size(0))
             self.register_buffer(name, value.to_mkldnn(dtype))
 
     def forward(self, input: Tensor) -> Tensor:
@@ -62,10 +62,10 @@ class _MkldnnConvNd(_MkldnnLayer):
     kept = ("bias", "weight")
     convolve: Any = None
 
-    def __init__(self, source: Any, dtype: Any = None):
-        super().__init__(source, dtype)
-        self.stride, self.padding, self.dilation = source.stride, source.padding, source.dilation
-        self.groups = source.groups
+    def __init__(self, dense_module: Any, dtype: Any):
+        super().__init__(dense_module, dtype)
+        self.stride, self.padding = dense_module.stride, dense_module.padding
+        self.dilation, self.groups = dense_module.dilation, dense_module.groups
 
     def compute(self, input: Tensor) -> Tensor:
         return type(self).convolve(input, self.weight, self.bias, self.stride, self.padding,
@@ -95,14 +95,14 @@ class MkldnnBatchNorm(_MkldnnLayer):
 
     kept = ("weight", "bias", "running_mean", "running_var")
 
-    def __init__(self, source: Any, dtype: Any = None):
-        if source.training:
+    def __init__(self, dense_module: Any):
+        if dense_module.training:
             raise AssertionError("Only support eval mode batchnorm for mkldnn path now")
-        if not (source.track_running_stats and source.affine):
+        if not (dense_module.track_running_stats and dense_module.affine):
             raise AssertionError("Only support track_running_stats=True and affine=True for mkldnn "
                                  "path now")
-        super().__init__(source)
-        self.eps = source.eps
+        super().__init__(dense_module, None)
+        self.eps = dense_module.eps
 
     def compute(self, input: Tensor) -> Tensor:
         return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
@@ -130,6 +130,8 @@ def to_mkldnn(module: Module, dtype: Any = flambeau.float32) -> Module:
     if dtype not in (flambeau.float32, flambeau.bfloat16, flambeau.float16):
         raise AssertionError("MKLDNN only support float, bfloat16, and half path now")
     own = _LAYERS.get(type(module))
+    if own is MkldnnBatchNorm:
+        return own(module)
     if own is not None:
         return own(module, dtype)
     result = copy.copy(module)

@@ -40,9 +40,9 @@ class PartialClass:
         self.p = partial
         self.callable_args: dict[str, Any] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        asked = {name: ask() for name, ask in self.callable_args.items() if name not in kwargs}
-        return self.p(*args, **asked, **kwargs)
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        asked = {name: ask() for name, ask in self.callable_args.items() if name not in keywords}
+        return self.p(*args, **asked, **keywords)
 
     def with_args(self, **kwargs: Any) -> PartialClass:
         """The same with further arguments."""
@@ -195,10 +195,10 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     def _range_of(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.amin(), x.amax()
 
-    def forward(self, x: Tensor) -> Tensor:
-        if not x.numel():
-            return x
-        low, high = self._range_of(x.detach().to(self.min_val.dtype))
+    def forward(self, x_orig: Tensor) -> Tensor:
+        if not x_orig.numel():
+            return x_orig
+        low, high = self._range_of(x_orig.detach().to(self.min_val.dtype))
         if self.min_val.numel() and bool((self.min_val != float("inf")).all()):
             if self.averaging_constant is None:
                 low = flambeau.minimum(low, self.min_val)
@@ -207,7 +207,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
                 low = self.min_val + self.averaging_constant * (low - self.min_val)
                 high = self.max_val + self.averaging_constant * (high - self.max_val)
         self.min_val, self.max_val = low, high
-        return x
+        return x_orig
 
     def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """The scale and the zero point."""

@@ -87,7 +87,8 @@ class P2POp:
         self.group_peer = root_of(self.group, peer, group_peer)
         self.peer = ranks_of(self.group)[self.group_peer] if peer is None else peer
 
-    def __new__(cls, op: Callable[..., Any], tensor: Tensor, *args: Any, **kwargs: Any) -> P2POp:
+    def __new__(cls, op: Callable[..., Any], tensor: Tensor, peer: int | None = None,
+                group: Any = None, tag: int = 0, group_peer: int | None = None) -> P2POp:
         check_message(op)
         checks.single_tensor(tensor, "tensor")
         return object.__new__(cls)

@@ -16,7 +16,12 @@ from flambeau.utils._sympy.value_ranges import ValueRanges
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """The program's course depends on a value that is not known when it is exported."""
+    """The program's course depends on a value that is not known when it is exported: that of the
+    expression `cond`."""
+
+    def __init__(self, cond: Any, *args: Any):
+        super().__init__(*args)
+        self.cond = cond
 
 
 class ConstraintViolationError(RuntimeError):
@@ -91,7 +96,8 @@ class StatelessSymbolicContext:
 class ShapeEnv:
     """Would keep the symbols of sizes; there are none here, so it can't be made."""
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, *, should_record_events: bool | None = None,
+                 tracked_fakes: list[Any] | None = None, **kwargs: Any):
         raise NotImplementedError("ShapeEnv: flambeau has no symbols for sizes; make_fx(..., "
                                   "tracing_mode='symbolic') finds them by tracing several sizes")
 

@@ -115,7 +115,7 @@ def current_flash_attention_impl() -> str | None:
     return _FLASH_ATTENTION_ACTIVE
 
 
-def restore_flash_attention_impl() -> None:
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
     """Go back to the implementation that was there at first."""
     global _FLASH_ATTENTION_ACTIVE
     _FLASH_ATTENTION_ACTIVE = None

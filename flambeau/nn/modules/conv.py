@@ -369,22 +369,12 @@ class ConvTranspose3d(_ConvTransposeNd):
 
 # ------------------------------------------------------------------ lazy
 
-@each_its_own("__init__")
 class _LazyConvXdMixin(LazyModuleMixin):
     """Takes `in_channels` from the first input. The options are those of the eager layer."""
 
-    def __init__(
-        self, out_channels: int, kernel_size, *args, bias: bool = True, device=None, dtype=None,
-        **kwargs,
-    ):  # fmt: skip
-        # Positional options: the bias is the sixth after the kernel's size, in both families.
-        if len(args) > 4:
-            args, bias, rest = args[:4], args[4], args[5:]
-            names = self._options_after_bias
-            kwargs.update(zip(names, rest))
-            device, dtype = kwargs.pop("device", device), kwargs.pop("dtype", dtype)
+    def _make(self, out_channels: int, kernel_size, bias: bool, device, dtype, **options) -> None:
         factory = {"device": device, "dtype": dtype}
-        super().__init__(0, 0, kernel_size, *args, bias=False, **kwargs, **factory)
+        super().__init__(0, 0, kernel_size, bias=False, **options, **factory)
         self.weight = UninitializedParameter(**factory)
         self.out_channels = out_channels
         if bias:
@@ -418,14 +408,39 @@ class _LazyConvXdMixin(LazyModuleMixin):
         return self._n_dims
 
 
-class LazyConv1d(_LazyConvXdMixin, Conv1d):
+@each_its_own("__init__")
+class _LazyConv(_LazyConvXdMixin):
+    def __init__(
+        self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
+    ) -> None:  # fmt: skip
+        self._make(
+            out_channels, kernel_size, bias, device, dtype, stride=stride, padding=padding,
+            dilation=dilation, groups=groups, padding_mode=padding_mode,
+        )  # fmt: skip
+
+
+@each_its_own("__init__")
+class _LazyConvTranspose(_LazyConvXdMixin):
+    def __init__(
+        self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
+        groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros", device=None,
+        dtype=None,
+    ) -> None:  # fmt: skip
+        self._make(
+            out_channels, kernel_size, bias, device, dtype, stride=stride, padding=padding,
+            output_padding=output_padding, groups=groups, dilation=dilation,
+            padding_mode=padding_mode,
+        )  # fmt: skip
+
+
+class LazyConv1d(_LazyConv, Conv1d):
     """A `Conv1d` that takes `in_channels` from its first input."""
 
     cls_to_become = Conv1d
-    _options_after_bias = ("padding_mode", "device", "dtype")
 
 
-class LazyConv2d(_LazyConvXdMixin, Conv2d):
+class LazyConv2d(_LazyConv, Conv2d):
     """A `Conv2d` that takes `in_channels` from its first input.
 
     Example:
@@ -436,32 +451,27 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):
     """
 
     cls_to_become = Conv2d
-    _options_after_bias = ("padding_mode", "device", "dtype")
 
 
-class LazyConv3d(_LazyConvXdMixin, Conv3d):
+class LazyConv3d(_LazyConv, Conv3d):
     """A `Conv3d` that takes `in_channels` from its first input."""
 
     cls_to_become = Conv3d
-    _options_after_bias = ("padding_mode", "device", "dtype")
 
 
-class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A `ConvTranspose1d` that takes `in_channels` from its first input."""
 
     cls_to_become = ConvTranspose1d
-    _options_after_bias = ("dilation", "padding_mode", "device", "dtype")
 
 
-class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """A `ConvTranspose2d` that takes `in_channels` from its first input."""
 
     cls_to_become = ConvTranspose2d
-    _options_after_bias = ("dilation", "padding_mode", "device", "dtype")
 
 
-class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A `ConvTranspose3d` that takes `in_channels` from its first input."""
 
     cls_to_become = ConvTranspose3d
-    _options_after_bias = ("dilation", "padding_mode", "device", "dtype")

@@ -500,7 +500,7 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(size: int, device=None, dtype=None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:
         """A mask that lets position i attend to positions up to i.
 
         Example:
@@ -508,4 +508,4 @@ class Transformer(Module):
             tensor([[0., -inf],
                     [0., 0.]])
         """
-        return _generate_square_subsequent_mask(size, device=device, dtype=dtype)
+        return _generate_square_subsequent_mask(sz, device=device, dtype=dtype)

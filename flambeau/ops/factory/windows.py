@@ -43,7 +43,7 @@ def _check_window(name: str, M: int, dtype: Any, layout: Any) -> Any:
     """The type of a window's values."""
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
-    if layout not in (None, strided):
+    if layout is not strided:
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     own = from_numpy_dtype(dtypes.default_float()) if dtype is None else dtype
     if own not in (dtypes.float32, dtypes.float64):
@@ -65,7 +65,7 @@ def _sum_of_cosines(x: Tensor, coefficients: Iterable[float]) -> Tensor:
 
 def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str,
                    checks: bool = False) -> Any:
-    def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
+    def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided,
                device: Any = None, requires_grad: bool = False) -> Tensor:
         if checks:
             _check_window(name, M, dtype, layout)
@@ -77,7 +77,8 @@ def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str,
 
 @python_function(namespace="signal.windows")
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None,
-                   layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+                   layout: Any = strided, device: Any = None, requires_grad: bool = False
+                   ) -> Tensor:
     """Σ (-1)ᵏ a_k cos(2πkn/(M-1))"""
     def values(x: Tensor) -> Tensor:
         if not isinstance(a, Iterable):
@@ -104,14 +105,15 @@ nuttall = _cosine_window("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 @python_function(namespace="signal.windows")
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None,
-                    layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+                    layout: Any = strided, device: Any = None, requires_grad: bool = False
+                    ) -> Tensor:
     """α - (1 - α) cos(2πn/(M-1))"""
     return general_cosine(M, a=(alpha, 1 - alpha), sym=sym, dtype=dtype, layout=layout,
                           device=device, requires_grad=requires_grad)
 
 
 @python_function(namespace="signal.windows")
-def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
+def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """1 - |2n/(M-1) - 1|, a triangle."""
     return _finished("bartlett", M, dtype, layout, device, requires_grad,
@@ -119,8 +121,8 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
 
 
 @python_function(namespace="signal.windows")
-def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False) -> Tensor:
+def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided,
+           device: Any = None, requires_grad: bool = False) -> Tensor:
     """sin(π(n + ½)/M)"""
     step = np.pi / max(M if M <= 1 or sym else M + 1, 1)
     return _finished("cosine", M, dtype, layout, device, requires_grad,
@@ -133,7 +135,7 @@ def _middle(M: int, sym: bool) -> float:
 
 @python_function(namespace="signal.windows")
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
-                dtype: Any = None, layout: Any = None, device: Any = None,
+                dtype: Any = None, layout: Any = strided, device: Any = None,
                 requires_grad: bool = False) -> Tensor:
     """exp(-|n - center| / τ)"""
     if tau <= 0:
@@ -146,8 +148,8 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 
 
 @python_function(namespace="signal.windows")
-def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None,
+             layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """exp(-½ ((n - (M-1)/2) / std)²)"""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -157,8 +159,8 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
 
 
 @python_function(namespace="signal.windows")
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
-           device: Any = None, requires_grad: bool = False) -> Tensor:
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None,
+           layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """I₀(β √(1 - (2n/(M-1) - 1)²)) / I₀(β)"""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")

@@ -16,7 +16,7 @@ def bartlett(
     *,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -27,7 +27,7 @@ def blackman(
     *,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -38,7 +38,7 @@ def cosine(
     *,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -51,7 +51,7 @@ def exponential(
     tau: _float = 1.0,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -63,7 +63,7 @@ def gaussian(
     std: _float = 1.0,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -75,7 +75,7 @@ def general_cosine(
     a: Any,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -87,7 +87,7 @@ def general_hamming(
     alpha: _float = 0.54,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -98,7 +98,7 @@ def hamming(
     *,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -109,7 +109,7 @@ def hann(
     *,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -121,7 +121,7 @@ def kaiser(
     beta: _float = 12.0,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
@@ -132,7 +132,7 @@ def nuttall(
     *,
     sym: _bool = True,
     dtype: Any = None,
-    layout: Any = None,
+    layout: Any = ...,
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:

@@ -9,6 +9,7 @@ LinearReLU(
 """
 from __future__ import annotations
 
+from inspect import Parameter, Signature
 from typing import Any
 
 from flambeau import Tensor, nn
@@ -39,8 +40,11 @@ class _FusedModule(nn.Sequential):
 
 def _fused(name: str, **parts: type | None) -> Any:
     row = " and ".join(kind.__name__ if kind else arg for arg, kind in parts.items())
-    return type(name, (_FusedModule,), {"_parts": parts, "__module__": __name__,
+    made = type(name, (_FusedModule,), {"_parts": parts, "__module__": __name__,
                                         "__doc__": f"{row}, one after the other."})
+    made.__signature__ = Signature([                       # type: ignore[attr-defined]
+        Parameter(arg, Parameter.POSITIONAL_OR_KEYWORD) for arg in parts])
+    return made
 
 
 LinearReLU = _fused("LinearReLU", linear=nn.Linear, relu=nn.ReLU)

@@ -5,6 +5,7 @@ from typing import Any
 
 from flambeau import Tensor, nn
 from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.own_methods import each_its_own
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 __getattr__ = lazy_modules(__name__, "dynamic")
@@ -116,21 +117,32 @@ class _ConvNd(_FakeQuantizedWeight):
         return conv
 
 
-class Conv1d(_ConvNd, nn.Conv1d):
+@each_its_own("__init__")
+class _Conv(_ConvNd):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", qconfig: Any = None, device: Any = None,
+                 dtype: Any = None):
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
+            padding_mode, device, dtype, qconfig=qconfig)
+
+
+class Conv1d(_Conv, nn.Conv1d):
     """`nn.Conv1d` with a rounded weight."""
 
     _FLOAT_MODULE: Any = nn.Conv1d
     _FLOAT_CONV_MODULE = nn.Conv1d
 
 
-class Conv2d(_ConvNd, nn.Conv2d):
+class Conv2d(_Conv, nn.Conv2d):
     """`nn.Conv2d` with a rounded weight."""
 
     _FLOAT_MODULE: Any = nn.Conv2d
     _FLOAT_CONV_MODULE = nn.Conv2d
 
 
-class Conv3d(_ConvNd, nn.Conv3d):
+class Conv3d(_Conv, nn.Conv3d):
     """`nn.Conv3d` with a rounded weight."""
 
     _FLOAT_MODULE: Any = nn.Conv3d
@@ -151,6 +163,14 @@ class Embedding(_Table, nn.Embedding):
     """`nn.Embedding` with a rounded table."""
 
     _FLOAT_MODULE = nn.Embedding
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+                 max_norm: float | None = None, norm_type: float = 2.0,
+                 scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None,
+                 device: Any = None, dtype: Any = None, qconfig: Any = None):
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type,
+                         scale_grad_by_freq, sparse, _weight, device=device, dtype=dtype,
+                         qconfig=qconfig)
 
     def forward(self, input: Tensor) -> Tensor:
         return nn.functional.embedding(input, self._rounded_weight, self.padding_idx,
@@ -173,6 +193,15 @@ class EmbeddingBag(_Table, nn.EmbeddingBag):
     """`nn.EmbeddingBag` with a rounded table."""
 
     _FLOAT_MODULE = nn.EmbeddingBag
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
+                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+                 sparse: bool = False, _weight: Any = None, include_last_offset: bool = False,
+                 padding_idx: int | None = None, qconfig: Any = None, device: Any = None,
+                 dtype: Any = None):
+        super().__init__(num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq,
+                         mode, sparse, _weight, include_last_offset, padding_idx, device=device,
+                         dtype=dtype, qconfig=qconfig)
 
     def forward(self, input: Tensor, offsets: Tensor | None = None,
                 per_sample_weights: Tensor | None = None) -> Tensor:

@@ -26,12 +26,16 @@ class WorkerInfo:
         num_workers: how many workers there are.
         seed: the seed of its random numbers: the loader's seed of this epoch, plus `id`.
         dataset: its copy of the dataset.
+        rng: its sources of random numbers, where workers are threads.
+        worker_method: what workers are.
     """
 
     id: int
     num_workers: int
     seed: int
     dataset: Any
+    rng: Any = None
+    worker_method: str = "multiprocessing"
 
 
 _worker_info = None

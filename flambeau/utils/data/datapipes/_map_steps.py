@@ -29,7 +29,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
         return len(self.sequence)
 
 
-def _same(value):
+def default_fn(value):
     return value
 
 
@@ -37,7 +37,7 @@ def _same(value):
 class MapperMapDataPipe(MapDataPipe):
     """`fn` of each element."""
 
-    def __init__(self, datapipe, fn=_same):
+    def __init__(self, datapipe, fn=default_fn):
         self.datapipe, self.fn = datapipe, fn
 
     def __len__(self):
