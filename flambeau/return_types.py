@@ -48,7 +48,7 @@ def declare(name: str, fields: str) -> type:
     return made
 
 
-_FIELDS = {
+_FIELDS: dict[str, str] = {
     "aminmax": "min max", "frexp": "mantissa exponent", "geqrf": "a tau",
     "histogram": "hist bin_edges", "histogramdd": "hist bin_edges",
     "linalg_cholesky_ex": "L info", "linalg_eig": "eigenvalues eigenvectors",
@@ -61,8 +61,17 @@ _FIELDS = {
     "svd": "U S V", "triangular_solve": "solution cloned_coefficient",
 } | dict.fromkeys(("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian",
                    "sort", "topk"), "values indices")
-for _name, _fields in _FIELDS.items():
-    globals()[_name] = declare(_name, _fields)
-    if _name != "histogramdd":
-        globals()[f"{_name}_out"] = declare(f"{_name}_out", _fields)
-_unpack_dual = declare("_unpack_dual", "primal tangent")
+_FIELDS |= {f"{name}_out": fields for name, fields in _FIELDS.items() if name != "histogramdd"}
+_FIELDS["_unpack_dual"] = "primal tangent"
+
+
+def __getattr__(name: str) -> Any:
+    """Each class is made when it is first asked for."""
+    if name not in _FIELDS:
+        raise AttributeError(f"module 'flambeau.return_types' has no attribute {name!r}")
+    made = globals()[name] = declare(name, _FIELDS[name])
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FIELDS})

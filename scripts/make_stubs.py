@@ -389,7 +389,8 @@ def return_types_text() -> str:
     text = "def declare(name: str, fields: str) -> type: ...\n\n"
     text += "class ReturnType(tuple[Any, ...]):\n    n_unnamed_fields: _int\n"
     text += "    def __new__(cls, *values: Any) -> Any: ...\n"
-    for name, value in sorted(vars(return_types).items()):
+    for name in sorted(dir(return_types)):
+        value = getattr(return_types, name)
         if inspect.isclass(value) and issubclass(value, ReturnType) and value is not ReturnType:
             text += f"\nclass {name}(ReturnType):\n"
             text += "".join(

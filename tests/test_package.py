@@ -39,6 +39,28 @@ print(*(set(sys.modules) - before))
     assert not {"flambeau.nn", "flambeau.optim", "flambeau.distributions"} & found
 
 
+def test_import_brings_what_most_programs_need(tmp_path):
+    """Each module costs its share of a millisecond: those that are there, and no more."""
+    code = """
+import sys, numpy
+before = set(sys.modules)
+import flambeau
+print(*(set(sys.modules) - before))
+"""
+    found = set(python(code, tmp_path).split())
+    assert not {"dataclasses", "inspect", "typing_extensions"} & found
+    rooms = {
+        "flambeau.autograd": {"grad_mode"},
+        "flambeau.transforms": {"meta", "watched_members"},
+        "flambeau.ops": {"coercion", "inplace", "node_names", "out_types", "overlap", "factory",
+                         "indexing", "linalg", "pointwise", "python", "reduction", "view"},
+    }
+    for room, wanted in rooms.items():
+        inside = {name.split(".")[2] for name in found if name.startswith(f"{room}.")}
+        assert inside <= wanted, room
+    assert len([name for name in found if name.startswith("flambeau")]) <= 120
+
+
 def test_import_takes_less_again_than_numpy_takes(tmp_path):
     """The processor time of this thread, in a fresh interpreter, least of some, after a first."""
     code = """

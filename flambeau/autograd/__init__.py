@@ -7,9 +7,6 @@ from typing import Any
 
 import flambeau as torch
 from flambeau._support.source_locations import counter_of
-from flambeau.autograd import function, graph
-from flambeau.autograd.differentiate import backward, grad
-from flambeau.autograd.function import Function, NestedIOFunction
 from flambeau.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
@@ -21,15 +18,15 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from flambeau.autograd.graph import Node
-from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine
 from flambeau.core.graph import AccumulateGrad
 from flambeau.core.tensor import Tensor
 
-_LAZY = ("_functions", "anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck",
-         "graph", "profiler", "profiler_legacy", "profiler_util", "variable")
-_FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
+_LAZY = ("_functions", "anomaly_mode", "forward_ad", "function", "functional", "grad_mode",
+         "gradcheck", "graph", "profiler", "profiler_legacy", "profiler_util", "variable")
+_FROM = {"backward": "differentiate", "grad": "differentiate", "Function": "function",
+         "NestedIOFunction": "function", "Node": "graph", "SavedTensor": "saved_hooks",
+         "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
          "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable",
          "_disable_profiler": "profiler", "_disable_profiler_legacy": "profiler",
@@ -60,7 +57,8 @@ def _is_checkpoint_valid() -> bool:
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
     """The shapes of an output and of its gradient, as they are compared."""
-    if not isinstance(output, graph.GradientEdge):
+    from flambeau.autograd.graph import GradientEdge
+    if not isinstance(output, GradientEdge):
         shape = output._nested_tensor_size() if output.is_nested else output.shape
     else:
         shape = output.node._input_metadata[output.output_nr].shape
@@ -77,6 +75,10 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"flambeau.autograd.{name}")
     raise AttributeError(f"module 'flambeau.autograd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FROM, *_LAZY})
 
 
 __all__ = ["AccumulateGrad", "Function", "NestedIOFunction", "Node", "SavedTensor", "backward",

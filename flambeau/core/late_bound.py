@@ -9,20 +9,23 @@ type and the module that defines it, which is imported when the name is first re
 
 A name belongs here only if an import would make a circle; nothing is ever bound from outside.
 """
-# `Annotated` is read at run time, so that annotations are no strings here
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Annotated, Any
+
     import numpy as np
 
     from flambeau.core.graph import Node
     from flambeau.core.op import Op
     from flambeau.core.tensor import Tensor
 
-Gives = Callable[..., "Tensor"]             # an op, called with its arguments
-Geometry = tuple[tuple[int, ...], tuple[int, ...], int]     # shape, strides, offset
+    Gives = Callable[..., Tensor]               # an op, called with its arguments
+    Geometry = tuple[tuple[int, ...], tuple[int, ...], int]     # shape, strides, offset
 
 # ---- derivatives ---------------------------------------------------------------------------------
 
@@ -32,38 +35,38 @@ div: Annotated[Gives, "ops.pointwise.arithmetic"]
 neg: Annotated[Gives, "ops.pointwise.arithmetic"]
 log: Annotated[Gives, "ops.pointwise.elementary"]
 where: Annotated[Gives, "ops.pointwise.conditional"]
-conjugated: Annotated[Callable[["Tensor"], "Tensor"], "ops.pointwise.complex"]
-real_part: Annotated[Callable[["Tensor"], "Tensor"], "ops.pointwise.complex"]
+conjugated: Annotated[Callable[[Tensor], Tensor], "ops.pointwise.complex"]
+real_part: Annotated[Callable[[Tensor], Tensor], "ops.pointwise.complex"]
 zeros_like: Annotated[Gives, "ops.factory.create"]
-cast: Annotated[Callable[["Tensor", "np.dtype"], "Tensor"], "ops.view.conversion"]
-detach: Annotated[Callable[["Tensor"], "Tensor"], "ops.view.conversion"]
+cast: Annotated[Callable[[Tensor, np.dtype], Tensor], "ops.view.conversion"]
+detach: Annotated[Callable[[Tensor], Tensor], "ops.view.conversion"]
 copy: Annotated[Gives, "ops.view.copying"]
-copy_like: Annotated[Callable[["Tensor", "Tensor"], "Tensor"], "ops.view.copying"]
+copy_like: Annotated[Callable[[Tensor, Tensor], Tensor], "ops.view.copying"]
 empty_like: Annotated[Gives, "ops.factory.create"]
-sum_over: Annotated[Callable[["Tensor", Sequence[int], bool], "Tensor"], "ops.reduction.sums"]
-sum_to_size: Annotated[Callable[["Tensor", Sequence[int]], "Tensor"], "ops.view.shape"]
-first_gradient: Annotated[Callable[["Tensor", bool, bool], "Tensor"], "ops.sparse.tensors"]
-later_gradient: Annotated[Callable[["Tensor", "Tensor", bool], "Tensor"], "ops.sparse.tensors"]
+sum_over: Annotated[Callable[[Tensor, Sequence[int], bool], Tensor], "ops.reduction.sums"]
+sum_to_size: Annotated[Callable[[Tensor, Sequence[int]], Tensor], "ops.view.shape"]
+first_gradient: Annotated[Callable[[Tensor, bool, bool], Tensor], "ops.sparse.tensors"]
+later_gradient: Annotated[Callable[[Tensor, Tensor, bool], Tensor], "ops.sparse.tensors"]
 
 # ---- views ---------------------------------------------------------------------------------------
 
 as_strided: Annotated[Gives, "ops.view.strided"]
-cut_out: Annotated[Callable[..., tuple["Tensor", Callable[["Tensor | None"], "Tensor"]]],
+cut_out: Annotated[Callable[..., tuple[Tensor, Callable[[Tensor | None], Tensor]]],
                    "ops.view.strided"]
-geometry: Annotated[Callable[["Tensor"], Geometry], "ops.view.strided"]
-same_part: Annotated[Callable[["Tensor", "np.ndarray", "np.ndarray"], "Tensor"], "ops.view.strided"]
-graph_alias: Annotated[Callable[["Tensor"], "Tensor"], "ops.view.copying"]
-memory_of: Annotated[Callable[["Tensor", "Tensor"], "np.ndarray"], "ops.inplace"]
+geometry: Annotated[Callable[[Tensor], Geometry], "ops.view.strided"]
+same_part: Annotated[Callable[[Tensor, np.ndarray, np.ndarray], Tensor], "ops.view.strided"]
+graph_alias: Annotated[Callable[[Tensor], Tensor], "ops.view.copying"]
+memory_of: Annotated[Callable[[Tensor, Tensor], np.ndarray], "ops.inplace"]
 
 # ---- calls ---------------------------------------------------------------------------------------
 
-legacy_constructor: Annotated[Callable[[type, tuple[Any, ...], dict[str, Any]], "Tensor"],
+legacy_constructor: Annotated[Callable[[type, tuple[Any, ...], dict[str, Any]], Tensor],
                               "ops.factory.legacy_types"]
 default_torch_function: Annotated[Callable[..., Any], "transforms.function_modes"]
 handle_torch_function: Annotated[Callable[..., Any], "transforms.function_modes"]
 has_meta: Annotated[Callable[[Sequence[Any]], bool], "transforms.meta"]
-on_meta: Annotated[Callable[["Op", tuple[Any, ...]], Any], "transforms.meta"]
-make_inplace: Annotated[Callable[["Op"], "Op"], "ops.inplace"]
+on_meta: Annotated[Callable[[Op, tuple[Any, ...]], Any], "transforms.meta"]
+make_inplace: Annotated[Callable[[Op], Op], "ops.inplace"]
 store: Annotated[Callable[..., Any], "ops.coercion"]
 coerce_general: Annotated[Callable[..., Any], "ops.coercion"]
 too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]
@@ -71,18 +74,19 @@ too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]
 # ---- autograd ------------------------------------------------------------------------------------
 
 backward: Annotated[Callable[..., None], "autograd.differentiate"]
-pack_node: Annotated[Callable[["Node"], None], "autograd.saved_hooks"]
-Opened: Annotated[Callable[["Node"], "Node"], "autograd.saved_hooks"]
-saved_attribute: Annotated[Callable[["Node", str], Any], "autograd.saved_names"]
-raw_attribute: Annotated[Callable[["Node", str], Any], "autograd.saved_names"]
-listed: Annotated[Callable[["Node"], list[str]], "autograd.saved_names"]
-close_whole: Annotated[Callable[["Node"], None], "ops.node_names"]
-see_formula: Annotated[Callable[["Node", Any, Any, int], None], "ops.node_names"]
+pack_node: Annotated[Callable[[Node], None], "autograd.saved_hooks"]
+Opened: Annotated[Callable[[Node], Node], "autograd.saved_hooks"]
+saved_attribute: Annotated[Callable[[Node, str], Any], "autograd.saved_names"]
+raw_attribute: Annotated[Callable[[Node, str], Any], "autograd.saved_names"]
+listed: Annotated[Callable[[Node], list[str]], "autograd.saved_names"]
+close_whole: Annotated[Callable[[Node], None], "ops.node_names"]
+see_formula: Annotated[Callable[[Node, Any, Any, int], None], "ops.node_names"]
 
-HOMES = {name: f"flambeau.{bound.__metadata__[0]}" for name, bound in __annotations__.items()}
+# annotations are not evaluated: "Annotated[Gives, 'ops.pointwise.arithmetic']" is cut as text
+HOMES = {name: "flambeau." + text.split("'")[-2] for name, text in __annotations__.items()}
 
 if not TYPE_CHECKING:                       # to mypy, what is annotated is all that there is
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name):
         if name not in HOMES:
             raise AttributeError(f"module '{__name__}' has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(HOMES[name]), name)

@@ -16,12 +16,12 @@ function, or the first look for the op, makes an `Op` of each schema.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
 from flambeau import return_types
+from flambeau._support.records import Record
 from flambeau.core import fast, late_bound
 from flambeau.core.call import ANY, make_call
 from flambeau.core.formulas import plan_saving
@@ -51,8 +51,7 @@ def namespace_of(name: str) -> str:
     return prefix if prefix in _PREFIXES else "torch"
 
 
-@dataclass(eq=False, kw_only=True)
-class Declaration:
+class Declaration(Record):
     """What is declared of an op, and the ops of its schemas, which are made at first use.
 
     texts       a schema for each overload, in PyTorch's notation
@@ -141,7 +140,7 @@ class Declaration:
     backward: Callable[..., Any] | None = None
     unfolds: bool = False
     quick: Any = None
-    rules: dict[str, Any] = field(default_factory=dict)
+    rules: dict[str, Any] = {}
     vjp: Any = None
     jvp: Any = None
     nondiff: str = ""
@@ -187,11 +186,12 @@ class Declaration:
     namespace: str = ""
     node: str = ""
     inplace_node: str = ""
-    saved_as: dict[str, Any] = field(default_factory=dict)
+    saved_as: dict[str, Any] = {}
     doc: str = ""
     published: Any = None               # the function
 
-    def __post_init__(self) -> None:
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(**facts)
         self.name = _name_of(self.texts[0])
         self.namespace = self.namespace or namespace_of(self.name)
         self.module = module_of(self.namespace)

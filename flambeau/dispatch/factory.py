@@ -10,12 +10,12 @@ the CPU that nobody watches.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from flambeau._support.records import Record
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, type_info
 from flambeau.core.call import into
@@ -40,8 +40,7 @@ _OWN = ("dtype", "layout", "device", "pin_memory", "requires_grad", "memory_form
 _TYPED = ("default", "fixed", "self", "value", "whole", "floating")
 
 
-@dataclass(eq=False, kw_only=True)
-class Factory:
+class Factory(Record):
     """What is declared of a function that makes tensors.
 
     texts       a schema for each overload, in PyTorch's notation
@@ -70,7 +69,7 @@ class Factory:
     type: Any = "default"
     like: bool = False
     slices: Any = None
-    missing: dict[str, Any] = field(default_factory=dict)
+    missing: dict[str, Any] = {}
     out: Any = False
     method: bool = False
     doc: str = ""
@@ -84,7 +83,8 @@ class Factory:
     shown: tuple[Any, ...] = ()         # … as it is
     as_calls: Any = None
 
-    def __post_init__(self) -> None:
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(**facts)
         self.name = self.texts[0].partition("(")[0].partition(".")[0]
         self.function = not self.method
         self.namespace = namespace_of(self.name)

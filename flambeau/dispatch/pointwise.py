@@ -11,7 +11,6 @@ A rule is the derivative: what a change of that argument is multiplied by. For p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from operator import is_
 from typing import Any
@@ -42,7 +41,6 @@ from flambeau.kernels.refused import characters
 from flambeau.schema.parser import Parameter, Schema
 
 
-@dataclass(eq=False, kw_only=True)
 class Pointwise(Declaration):
     """What is declared of a pointwise op, beside what a `Declaration` says.
 
@@ -71,7 +69,7 @@ class Pointwise(Declaration):
     wide: bool = False
     inplace_check: Any = None
     usual: Any = None
-    says: dict[str, str] = field(default_factory=dict)
+    says: dict[str, str] = {}
 
     @cached_property
     def operand_names(self) -> frozenset[str]:

@@ -5,8 +5,6 @@ a call costs a tenth of ``with np.errstate(...)``; where a NumPy has no such var
 context manager does the same.
 """
 
-import functools
-
 import numpy as np
 
 try:
@@ -17,13 +15,20 @@ except (ImportError, TypeError):  # a NumPy that keeps it elsewhere
     _extobj_contextvar = IGNORE = None
 
 
+def _named_as(function, silenced):
+    """What `functools.wraps` does, of which only this much is needed: it is done hundreds of times
+    when flambeau is imported."""
+    silenced.__name__ = getattr(function, "__name__", "silenced")
+    silenced.__doc__, silenced.__wrapped__ = function.__doc__, function
+    return silenced
+
+
 if _extobj_contextvar is not None:
 
     def quiet(function):
         """`function`, called while floating-point errors are ignored."""
         enter, leave = _extobj_contextvar.set, _extobj_contextvar.reset
 
-        @functools.wraps(function, updated=())
         def silenced(*args):
             token = enter(IGNORE)
             try:
@@ -31,16 +36,15 @@ if _extobj_contextvar is not None:
             finally:
                 leave(token)
 
-        return silenced
+        return _named_as(function, silenced)
 
 else:
 
     def quiet(function):
         """`function`, called while floating-point errors are ignored."""
 
-        @functools.wraps(function, updated=())
         def silenced(*args):
             with np.errstate(all="ignore"):
                 return function(*args)
 
-        return silenced
+        return _named_as(function, silenced)

@@ -11,24 +11,19 @@ from typing import Any
 from flambeau._support.late_families import find_missing, late_families
 from flambeau.core.tensor import Tensor, add_members
 
-# What declarations rely on while they are made comes before them, whatever the alphabet says.
-for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", "ops.inplace"):
-    importlib.import_module(f"flambeau.{_module}")
-
 # The families that nearly every program needs; the others are imported when one of their ops is
 # first asked for, in this order (the likeliest first). Families that bring operators are common:
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
     "pointwise.arithmetic", "pointwise.elementary", "pointwise.comparison", "pointwise.bitwise",
     "pointwise.rounding", "pointwise.conditional", "pointwise.complex", "view.conversion",
-    "view.copying", "factory.from_data", "factory.create", "factory.legacy_types",
-    "factory.ranges", "indexing.index", "indexing.gather", "indexing.slices",
-    "indexing.masked", "view.join", "view.diagonal", "view.rearranging", "linalg.matmul",
-    "python.methods", "python.members", "reduction.sums",
+    "view.copying", "factory.from_data", "factory.create", "indexing.index", "indexing.slices",
+    "view.join", "linalg.matmul", "python.methods", "python.members", "reduction.sums",
     "view.shape", "view.strided",
 )
 LATE = [
-    "random.draws", "reduction.minmax", "nn.activation", "nn.rrelu",
+    "factory.ranges", "random.draws", "indexing.gather", "indexing.masked", "view.rearranging",
+    "view.diagonal", "factory.legacy_types", "reduction.minmax", "nn.activation", "nn.rrelu",
     "nn.activation_functions", "nn.softmax", "reduction.statistics", "reduction.sort",
     "nn.dropout", "view.conjugate_views", "python.inquiry", "nn.embedding", "nn.embedding_bag",
     "spatial.convolve", "spatial.pool", "spatial.adaptive_pool", "nn.normalize",

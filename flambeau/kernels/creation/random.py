@@ -13,8 +13,6 @@ import math
 import numpy as np
 
 from flambeau import kernels
-from flambeau.kernels.creation import random_reference
-from flambeau.kernels.reduction import sorting
 
 __all__ = [
     "Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy", "digits", "dirichlet",
@@ -31,7 +29,10 @@ _FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 def _best(name):
     native = getattr(kernels._native, "random_" + name, None)
-    return native or kernels.quiet(getattr(random_reference, name))
+    if native is not None:
+        return native
+    from flambeau.kernels.creation import random_reference
+    return kernels.quiet(getattr(random_reference, name))
 
 
 _seed = _best("seed")
@@ -340,6 +341,7 @@ def multinomial(stream, weights, n, replacement=False):
     quotient = weights / noise
     if n == 1:
         return np.argmax(quotient, -1)[..., None]
+    from flambeau.kernels.reduction import sorting  # which few draws need
     return sorting.topk(quotient, n, -1)[1]
 
 

@@ -17,7 +17,6 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import views
-from flambeau.kernels.pointwise import special
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored, too_large
 from flambeau.ops.factory.create import zeros_like
@@ -217,6 +216,7 @@ def _replaced(self: np.ndarray, nan: float | None, posinf: float | None,
         result.imag = _replaced(self.imag, nan, posinf, neginf)
         return result
     limit = _largest(self.dtype)
+    from flambeau.kernels.pointwise import special  # which few programs need
     return special.nan_to_num(self, 0.0 if nan is None else nan,
                               limit if posinf is None else posinf,
                               -limit if neginf is None else neginf)

@@ -10,7 +10,6 @@ from flambeau.core.dtypes import FLOATING, default_float
 from flambeau.core.promotion import convert, is_half
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.pointwise import special
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
@@ -38,6 +37,7 @@ frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1, out_ty
 def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
     if self.dtype not in FLOATING or self.dtype.kind in "cW":
         raise no_kernel("round_cpu", self.dtype)
+    from flambeau.kernels.pointwise import special  # which few programs need
     return special.round_decimals(self, decimals)
 
 

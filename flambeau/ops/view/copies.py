@@ -1,7 +1,6 @@
 """How views as copies, `*_copy`, are declared: from the views' own declarations."""
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any
 
@@ -38,7 +37,7 @@ def copies(view: Any, **different: Any) -> Any:
     of = view.twin.declaration
     texts = [_ALIAS.sub("Tensor", text).replace(of.name, f"{of.name}_copy", 1)
              for text in of.texts]
-    fields = {f.name: getattr(of, f.name) for f in dataclasses.fields(of)}
+    fields = of.given()
     fields |= {"kernel": copying_kernel(of.kernel), "node": f"{class_name(of.name)[:-1]}{{}}_copy",
                "method": False, "function": True, "aliases": (), "namespace": "", "jvp": None,
                "batch": _batched_copy(of.batch),
