@@ -1,4 +1,5 @@
 // The type of the callables, and what Python calls: bind once, then a make_… for each op.
+#include "callable_type.h"
 #include "calling/levels.h"
 
 #include <structmember.h>
@@ -210,23 +211,11 @@ int register_fast(PyObject *module) {
     using namespace fast;
     zero = PyLong_FromLong(0), one = PyLong_FromLong(1);
     PyTypeObject &t = CallableType;
-    t.tp_name = "flambeau.function";
-    t.tp_basicsize = sizeof(Callable);
-    t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                 Py_TPFLAGS_METHOD_DESCRIPTOR;
-    t.tp_vectorcall_offset = offsetof(Callable, call);
-    t.tp_dictoffset = offsetof(Callable, dict);
+    describe_callable<Callable>(t, "flambeau.function", dealloc, traverse, fast::clear, members, getset);
+    t.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
     t.tp_weaklistoffset = offsetof(Callable, weakrefs);
-    t.tp_call = PyVectorcall_Call;
     t.tp_descr_get = get;
-    t.tp_dealloc = dealloc;
-    t.tp_traverse = traverse;
-    t.tp_clear = fast::clear;
     t.tp_repr = repr;
-    t.tp_getattro = PyObject_GenericGetAttr;
-    t.tp_setattro = PyObject_GenericSetAttr;
-    t.tp_members = members;
-    t.tp_getset = getset;
     t.tp_methods = callable_methods;
     if (!zero || !one || PyType_Ready(&t) < 0 || register_places(module) < 0 ||
         register_scopes(module) < 0 || register_levels(module) < 0)

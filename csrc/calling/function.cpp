@@ -1,6 +1,7 @@
 // A public function, or a method, of the dispatcher: the arguments are bound to one of its
 // signatures, made canonical, and handed to the op of that signature. `flambeau/dispatch/function.py`
 // is its twin, which does everything: C hands it what is not the common case, before any effect.
+#include "callable_type.h"
 #include "calling/calling.h"
 #include "calling/levels.h"
 #include "calling/pointwise.h"
@@ -588,23 +589,11 @@ static PyMethodDef module_methods[] = {{"make_function", make, METH_VARARGS, nul
 int register_calling(PyObject *module) {
     using namespace calling;
     PyTypeObject &t = FunctionType;
-    t.tp_name = "flambeau.function";
-    t.tp_basicsize = sizeof(Function);
-    t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                 Py_TPFLAGS_METHOD_DESCRIPTOR;
-    t.tp_vectorcall_offset = offsetof(Function, call);
-    t.tp_dictoffset = offsetof(Function, dict);
+    describe_callable<Function>(t, "flambeau.function", dealloc, traverse, calling::clear, members, getset);
+    t.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
     t.tp_weaklistoffset = offsetof(Function, weakrefs);
-    t.tp_call = PyVectorcall_Call;
     t.tp_descr_get = get;
-    t.tp_dealloc = dealloc;
-    t.tp_traverse = traverse;
-    t.tp_clear = calling::clear;
     t.tp_repr = repr;
-    t.tp_getattro = PyObject_GenericGetAttr;
-    t.tp_setattro = PyObject_GenericSetAttr;
-    t.tp_members = members;
-    t.tp_getset = getset;
     t.tp_methods = methods;
     if (PyType_Ready(&t) < 0) return -1;
     return PyModule_AddFunctions(module, module_methods);

@@ -521,34 +521,29 @@ PyObject *py_permutation(PyObject *, PyObject *const *args, Py_ssize_t given) {
   Py_RETURN_NONE;
 }
 
-PyObject *py_uniform(PyObject *, PyObject *const *args, Py_ssize_t given) {
+// Floats of either width from a distribution with two parameters, `least` of them or more.
+template <class Draw>
+PyObject *floats(PyObject *const *args, Py_ssize_t given, Py_ssize_t least, Draw draw) {
   Call call;
   double p[2];
   if (!call.take(args, given, 4) || !numbers(args + 2, 2, p)) return nullptr;
+  if (call.out.size() < least)
+    return PyErr_Format(PyExc_ValueError, "blocks need at least %zd numbers", least);
   if (call.out.type() == 'f')
-    uniform(call.stream, call.out.data<float>(), call.out.size(), p[0], p[1]);
+    draw(call.stream, call.out.data<float>(), call.out.size(), p[0], p[1]);
   else if (call.out.type() == 'd')
-    uniform(call.stream, call.out.data<double>(), call.out.size(), p[0], p[1]);
+    draw(call.stream, call.out.data<double>(), call.out.size(), p[0], p[1]);
   else
     return refuse(call.out);
   Py_RETURN_NONE;
 }
 
+PyObject *py_uniform(PyObject *, PyObject *const *args, Py_ssize_t given) {
+  return floats(args, given, 0, [](auto &&...values) { uniform(values...); });
+}
+
 PyObject *py_normal_blocks(PyObject *, PyObject *const *args, Py_ssize_t given) {
-  Call call;
-  double p[2];
-  if (!call.take(args, given, 4) || !numbers(args + 2, 2, p)) return nullptr;
-  if (call.out.size() < 16) {
-    PyErr_SetString(PyExc_ValueError, "blocks need at least 16 numbers");
-    return nullptr;
-  }
-  if (call.out.type() == 'f')
-    normal_blocks(call.stream, call.out.data<float>(), call.out.size(), p[0], p[1]);
-  else if (call.out.type() == 'd')
-    normal_blocks(call.stream, call.out.data<double>(), call.out.size(), p[0], p[1]);
-  else
-    return refuse(call.out);
-  Py_RETURN_NONE;
+  return floats(args, given, 16, [](auto &&...values) { normal_blocks(values...); });
 }
 
 PyObject *py_bernoulli(PyObject *, PyObject *const *args, Py_ssize_t given) {

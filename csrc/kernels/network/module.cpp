@@ -1,4 +1,5 @@
 #include "kernels/network/module.h"
+#include "callable_type.h"
 
 #include <structmember.h>
 
@@ -86,19 +87,8 @@ PyMethodDef front_methods[] = {{"network_front", make_front, METH_VARARGS, nullp
 
 int register_front(PyObject *module) {
     PyTypeObject &t = FrontType;
-    t.tp_name = "flambeau.kernels._native.Front";
-    t.tp_basicsize = sizeof(Front);
-    t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
-    t.tp_vectorcall_offset = offsetof(Front, call);
-    t.tp_dictoffset = offsetof(Front, dict);
-    t.tp_call = PyVectorcall_Call;
-    t.tp_dealloc = free_front;
-    t.tp_traverse = traverse_front;
-    t.tp_clear = clear_front;
-    t.tp_getattro = PyObject_GenericGetAttr;
-    t.tp_setattro = PyObject_GenericSetAttr;
-    t.tp_members = front_members;
-    t.tp_getset = front_getset;
+    describe_callable<Front>(t, "flambeau.kernels._native.Front", free_front, traverse_front, clear_front,
+                             front_members, front_getset);
     if (PyType_Ready(&t) < 0) return -1;
     return PyModule_AddFunctions(module, front_methods);
 }

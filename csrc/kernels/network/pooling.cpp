@@ -332,6 +332,16 @@ void divisors(const Windows &g, npy_intp i, npy_intp j, bool with_padding, doubl
         to[q] = divisor ? T(divisor) : T(outer * counted(g, 2, q, with_padding));
 }
 
+// … of all windows, line by line.
+template <class T>
+Buffer<T> divisors(const Windows &g, bool with_padding, double divisor) {
+    Buffer<T> by(g.positions);
+    for (npy_intp line = 0; line < g.out[0] * g.out[1]; line++)
+        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor,
+                 by.get() + line * g.out[2]);
+    return by;
+}
+
 template <class T>
 PyObject *avg_pool_(PyObject *const *args) {
     Array x;
@@ -345,10 +355,7 @@ PyObject *avg_pool_(PyObject *const *args) {
     if (!result) return nullptr;
     Unlocked unlocked;
     npy_intp width = g.out[2], lines = g.out[0] * g.out[1];
-    Buffer<T> by(g.positions);
-    for (npy_intp line = 0; line < lines; line++)
-        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor,
-                 by.get() + line * width);
+    Buffer<T> by = divisors<T>(g, with_padding, divisor);
     const T *from = x.data<T>();
     T *to = result.data<T>();
     parallel_for(
@@ -386,10 +393,7 @@ PyObject *avg_pool_backward_(PyObject *const *args) {
     if (!result) return nullptr;
     Unlocked unlocked;
     npy_intp width = g.out[2], lines = g.out[0] * g.out[1];
-    Buffer<T> by(g.positions);
-    for (npy_intp line = 0; line < lines; line++)
-        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor,
-                 by.get() + line * width);
+    Buffer<T> by = divisors<T>(g, with_padding, divisor);
     const T *from = grad.data<T>();
     T *to = result.data<T>();
     parallel_for(
