@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
     if name[:2] != "__" and (name in known or _load_ops(lambda: name in known)):
         globals()[name] = known[name]
         return known[name]
-    raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

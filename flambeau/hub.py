@@ -75,7 +75,7 @@ class _Faketqdm:
 
 def __getattr__(name: str) -> Any:
     if name != "tqdm":
-        raise AttributeError(f"module 'flambeau.hub' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from tqdm import tqdm as found
     except ImportError:

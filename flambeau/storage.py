@@ -745,4 +745,4 @@ def __getattr__(name: str) -> Any:
     from flambeau._serialization import storage_names as _storage_names
     if name in vars(_storage_names) and name[:2] != "__":
         return getattr(_storage_names, name)
-    raise AttributeError(f"module 'flambeau.storage' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -187,3 +187,26 @@ def test_processes_of_joblib_have_torch(tmp_path):
     """))
     python(f"import subprocess, sys; subprocess.run([sys.executable, {str(script)!r}], check=True,"
            f"env={{'PYTHONPATH': {str(ROOT)!r}}})", cwd=tmp_path)
+
+
+def test_classes_functions_and_errors_say_torch():
+    said = python("""
+        import flambeau.as_torch
+        import pickle
+        import torch, torch.nn.utils.prune
+        for one in (torch.nn.Linear, torch.nn.utils.prune.PruningContainer, torch.optim.SGD,
+                    torch.nn.functional.relu, torch.abs, torch.special.erf, torch.cuda):
+            print(getattr(one, "__module__", one.__name__))
+        for module in (torch, torch.nn, torch.nn.functional, torch.optim.lr_scheduler):
+            try:
+                module.no_such_name
+            except AttributeError as error:
+                print(error)
+        print(pickle.loads(pickle.dumps(torch.nn.utils.prune.PruningContainer)).__qualname__)
+    """)
+    assert said.splitlines() == [
+        "torch.nn.modules.linear", "torch.nn.utils.prune", "torch.optim.sgd",
+        "torch.nn.functional", "torch", "torch.special", "torch.cuda",
+        *(f"module '{name}' has no attribute 'no_such_name'" for name in (
+            "torch", "torch.nn", "torch.nn.functional", "torch.optim.lr_scheduler")),
+        "PruningContainer"]

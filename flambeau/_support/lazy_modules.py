@@ -16,6 +16,7 @@ from typing import Any
 
 def alias(name: str, target: str, submodules: Iterable[str] = ()) -> None:
     """Let `name` and its submodules, which it names, be the module `target` and its own."""
+    name = "flambeau" + name[name.index("."):]          # modules may say that they are torch's
     for path in ("", *(f".{sub}" for sub in submodules)):
         sys.modules[name + path] = importlib.import_module(target + path)
 

@@ -36,7 +36,8 @@ def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
 
         def initialise(cls: Any, **options: Any) -> None:
             super(shared, cls).__init_subclass__(**options)
-            if cls.__name__.startswith("_") or cls.__module__.partition(".")[0] != "flambeau":
+            if cls.__name__.startswith("_") or not cls.__module__.startswith(
+                    ("flambeau.", "torch.")):
                 return
             for name in names:
                 owner = next(c for c in cls.__mro__ if name in vars(c))

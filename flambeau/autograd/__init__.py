@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _LAZY:
         return importlib.import_module(f"flambeau.autograd.{name}")
-    raise AttributeError(f"module 'flambeau.autograd' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ gradients, `engine` runs the nodes.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +152,12 @@ class Op:
         if self.variadic:
             return (tuple(inputs), *canonical[1:])
         return (*inputs, *canonical[len(self.tensors):])
+
+
+def module_of(namespace: str) -> str:
+    """Where a function of a namespace seems to come from: flambeau, or torch under `as_torch`."""
+    inside = {"torch": "", "_nn": "._C._nn"}.get(namespace, f".{namespace}")
+    return f"{sys.modules['flambeau'].__name__}{inside}"
 
 
 def class_name(name: str) -> str:

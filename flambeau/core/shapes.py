@@ -74,7 +74,8 @@ def _extent(extent: Any, place: int) -> Any:
     try:
         return int(index(extent))
     except (TypeError, RuntimeError, ValueError):
-        if hasattr(extent, "_array") or not type(extent).__module__.startswith("flambeau"):
+        if hasattr(extent, "_array") or not type(
+                extent).__module__.startswith(("flambeau.", "torch")):
             raise TypeError("torch.Size() takes an iterable of 'int' (item "
                             f"{place} is '{_type_name(extent)}')") from None
     return extent

@@ -155,7 +155,7 @@ def __getattr__(name: str) -> Any:
     if name in ("amp", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "sparse",
                 "streams"):
         return importlib.import_module(f"flambeau.cuda.{name}")
-    raise AttributeError(f"module 'flambeau.cuda' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (

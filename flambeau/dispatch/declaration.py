@@ -26,7 +26,7 @@ from flambeau.core import fast, late_bound
 from flambeau.core.call import ANY, make_call
 from flambeau.core.formulas import plan_saving
 from flambeau.core.modes import interceptors
-from flambeau.core.op import Op, class_name, public, table
+from flambeau.core.op import Op, class_name, module_of, public, table
 from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.canonical import role_of
 from flambeau.dispatch.function import (
@@ -396,12 +396,6 @@ def _before_the_dot(schema: Schema) -> Parameter | None:
 
 def _name_of(text: str) -> str:
     return text.partition("(")[0].partition(".")[0]
-
-
-def module_of(namespace: str) -> str:
-    """Where a function seems to come from."""
-    inside = {"torch": "", "_nn": "._C._nn"}.get(namespace, f".{namespace}")
-    return f"flambeau{inside}"
 
 
 def with_out(schema: Schema) -> Schema:

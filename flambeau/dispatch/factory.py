@@ -21,12 +21,12 @@ from flambeau.core import devices, dtypes, type_info
 from flambeau.core.call import into
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
-from flambeau.core.op import Op, table
+from flambeau.core.op import Op, module_of, table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
-from flambeau.dispatch.declaration import module_of, namespace_of, publish, with_out
+from flambeau.dispatch.declaration import namespace_of, publish, with_out
 from flambeau.dispatch.function import Argument, Function, Overload, describe
 from flambeau.kernels.moving import views
 from flambeau.schema.parser import Schema, parse

@@ -16,7 +16,7 @@ from typing import Any
 from flambeau._support.source_locations import native
 from flambeau.core import overrides
 from flambeau.core.modes import intercept, interceptors
-from flambeau.core.op import Op, is_passive, public, table
+from flambeau.core.op import Op, is_passive, module_of, public, table
 from flambeau.core.tensor import Tensor
 
 
@@ -68,8 +68,7 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         function = update_wrapper(native.make_python_function(function, body), body)
     op.function = op.call = op.published = function
     function.__name__ = function.__qualname__ = title
-    function.__module__ = f"flambeau.{spaces[0]}" if spaces[:1] not in ((), ("torch",)) \
-        else "flambeau"
+    function.__module__ = module_of(spaces[0] if spaces else "torch")
     if of is None:
         table[f"{spaces[0]}.{title}" if spaces[0] != "torch" else title] = op
     for space in spaces:

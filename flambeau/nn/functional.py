@@ -142,7 +142,7 @@ def __getattr__(name: str) -> Any:
     for place in (_functional_parts, _jit_internal):
         if name in place.__dict__:
             return getattr(place, name)
-    raise AttributeError(f"module 'flambeau.nn.functional' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 ScalingType, SwizzleType = grouped_products.ScalingType, grouped_products.SwizzleType

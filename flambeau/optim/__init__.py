@@ -36,4 +36,4 @@ def __getattr__(name):
     """Modules that only code written for PyTorch looks for are imported when first used."""
     if name in ("_adafactor", "_functional", "_multi_tensor", "_muon", "_stateless", "adamw"):
         return importlib.import_module(f"flambeau.optim.{name}")
-    raise AttributeError(f"module 'flambeau.optim' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -177,7 +177,7 @@ def __getattr__(name: str) -> Any:
         from flambeau.sparse._typed import TYPES
         if name in TYPES:
             return TYPES[name]
-    raise AttributeError(f"module 'flambeau.sparse' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 DimOrDims = int | tuple[int, ...] | list[int] | None

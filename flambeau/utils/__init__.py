@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"flambeau.utils.{_FROM[name]}"), name)
     if name == "cmake_prefix_path":
         return os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")
-    raise AttributeError(f"module 'flambeau.utils' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:

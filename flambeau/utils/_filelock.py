@@ -6,7 +6,7 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     if name != "FileLock":
-        raise AttributeError(f"module 'flambeau.utils._filelock' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from filelock import FileLock
     except ImportError as error:

@@ -10,7 +10,7 @@ from flambeau.hub import load_state_dict_from_url as load_url
 def __getattr__(name: str) -> Any:
     if name == "tqdm":
         return hub.tqdm
-    raise AttributeError(f"module 'flambeau.utils.model_zoo' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = ["load_url"]

@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("flambeau.distributed.nn.api.remote_module").RemoteModule
     if name in ("api", "jit"):
         return importlib.import_module(f"flambeau.distributed.nn.{name}")
-    raise AttributeError(f"module 'flambeau.distributed.nn' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -45,4 +45,4 @@ def __getattr__(name: str) -> Any:
     if name == "_StridedShard":
         return importlib.import_module(
             "flambeau.distributed.tensor.placement_types")._StridedShard
-    raise AttributeError(f"module 'flambeau.distributed.tensor' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from flambeau.core.op import public
+from flambeau.core.op import module_of, public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.linalg.matmul import bmm
@@ -60,7 +60,7 @@ def _einsum(*args: Any) -> Tensor:
 
 _einsum.__doc__ = einsum.__doc__
 _declared: Any = python_function(_einsum, name="einsum")
-einsum.__module__ = "flambeau"
+einsum.__module__ = module_of("torch")
 vars(einsum)["op"] = _declared.op
 _declared.op.published = public["torch"]["einsum"] = einsum
 

@@ -335,7 +335,7 @@ def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:
     if hasattr(cls, "__torch_dispatch__"):
         from flambeau._dispatch.subclass import take_over
         take_over(cls)
-    if cls.__module__.partition(".")[0] != "flambeau":
+    if cls.__module__.partition(".")[0] not in ("flambeau", "torch"):
         watch_class(cls)
 
 
