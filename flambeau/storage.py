@@ -24,6 +24,7 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau._support import copy_on_write
+from flambeau._support.storage_calls import check_typed_storage
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
 from flambeau.ops.python.methods import copied_root
@@ -147,6 +148,8 @@ class UntypedStorage(StorageBase, _InMainMemory):
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
+        if self._device.type == "meta":
+            return 0
         return self._bytes.__array_interface__["data"][0] if self._bytes.size else 0
 
     @property
@@ -468,6 +471,8 @@ class TypedStorage(_InMainMemory):
 
     def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
                  device: Any = None, _internal: bool = False):
+        check_typed_storage("TypedStorage.__init__", args, wrap_storage, dtype, device,
+                            UntypedStorage)
         self._dtype = flambeau.get_default_dtype() if dtype is None else dtype
         if wrap_storage is not None:
             self._untyped_storage = wrap_storage
@@ -677,6 +682,13 @@ for _name, _dtype_name in {
     setattr(TypedStorage, _name, _conversion(_dtype_name))
 
 
+for _name in ("size", "nbytes", "element_size", "data_ptr", "is_shared", "share_memory_", "resize_",
+              "pickle_storage_type", "from_buffer"):    # the names that give no warning in PyTorch
+    setattr(TypedStorage, f"_{_name}", vars(TypedStorage)[_name])
+for _name in ("getitem", "setitem", "deepcopy"):
+    setattr(TypedStorage, f"_{_name}", vars(TypedStorage)[f"__{_name}__"])
+
+
 class _LegacyMeta(type):
     dtype: Any
 
@@ -692,9 +704,10 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
 
     def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
                 device: Any = None, _internal: bool = False) -> Any:
-        for name, given in (("dtype", dtype), ("device", device)):
-            if given is not None:
-                raise RuntimeError(f"{cls.__name__}.__new__: Unexpected keyword argument '{name}'")
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        check_typed_storage(f"<class 'torch.{cls.__name__}'>.__new__", args, wrap_storage, dtype,
+                            device, UntypedStorage)
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     @classmethod
@@ -714,7 +727,7 @@ _LEGACY_NAMES = {
 
 def _legacy_class(name: str, dtype_name: str) -> type:
     dtype = getattr(flambeau, dtype_name)
-    return _LegacyMeta(name, (_LegacyStorage,), {"__slots__": (), "dtype": dtype,
+    return _LegacyMeta(name, (_LegacyStorage,), {"__slots__": (), "dtype": dtype, "_dtype": dtype,
                                                  "__module__": __name__})
 
 

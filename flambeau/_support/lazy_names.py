@@ -50,7 +50,13 @@ _NAMES = {
     "core.narrow_dtypes": (
         f"{' '.join(f'{kind}{n}' for kind in ('int', 'uint') for n in range(1, 8))} bits1x8 "
         "bits2x4 bits4x2 bits8 bits16 quint8 qint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 bit"),
+    "ops.python.probes": (
+        "_test_autograd_multiple_dispatch _test_check_tensor _test_functorch_fallback "
+        "_test_optional_filled_intlist _test_optional_floatlist _test_optional_intlist "
+        "_test_serialization_subcmul _test_warn_in_autograd"),
     "ops.python.internal": (
+        "_efficientzerotensor _embedding_bag_forward_only _grid_sampler_2d_cpu_fallback "
+        "_nnpack_available _nnpack_spatial_convolution "
         "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ "
         "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _grouped_mm "
         "_has_compatible_shallow_copy_type _nested_view_from_buffer _shape_as_tensor "

@@ -28,16 +28,22 @@ class dtype:
 
     is_floating_point: bool
     is_complex: bool
-    is_signed: bool
 
     def __init__(self, name: str, kind: str, numpy_name: str, library: str = "numpy"):
         self.name, self._numpy_name, self._library = name, numpy_name, library
         self.kind = kind                    # b(ool) u(int) i(nt) f(loat) c(omplex)
         self.is_floating_point, self.is_complex = kind == "f", kind == "c"
-        self.is_signed = kind in "ifc"
+        self._is_signed = kind in "ifc"
         _BY_NAME[name] = self
         if library == "numpy":
             FROM_NUMPY[self.numpy] = self
+
+    @property
+    def is_signed(self) -> bool:
+        """Can the elements be negative?"""
+        if self.kind == "quantized":
+            raise RuntimeError("isSignedType not supported for quantized types")
+        return self._is_signed
 
     @cached_property
     def numpy(self) -> np.dtype:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.records import Record
+from flambeau._support.settings import warn_once
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, type_info
 from flambeau.core.call import into
@@ -178,6 +179,9 @@ class Factory(Record):
         if self.like:
             canonical.insert(0, own._array.shape)
         array_type = self._type(own, out, options.get("dtype"), canonical)
+        if array_type.kind == "W":
+            warn_once("ComplexHalf support is experimental and many operators don't support it "
+                      "yet.")
         where = devices.checked(own._device if own is not None and options["device"] is None
                                 else options["device"])
         if options.get("layout") not in (None, type_info.strided):

@@ -44,6 +44,12 @@ if _native is not None:
         quiet = _native.quiet
 
 
+def check_thread_count(n):
+    """Raise if `n` is more than a C int holds."""
+    if n >= 2**31:
+        raise ValueError(f"Overflow when unpacking long{' long' if n >= 2**63 else ''}")
+
+
 @takes_one
 def set_num_threads(n):
     """Let native kernels use at most `n` threads."""
@@ -51,6 +57,7 @@ def set_num_threads(n):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(n).__name__}")
     if n < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
+    check_thread_count(n)
     if _native is not None:
         _native.set_num_threads(n)
     from flambeau.kernels.linalg import blas

@@ -60,6 +60,8 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if first._ragged is None:
             raise _unsupported(name)
         return func(first._elements, **kwargs)
+    if name == "is_same_size":
+        return _are_same_size(*args)
     if name == "cat" and not (args[1] if len(args) > 1 else kwargs.get("dim", 0)):
         return join([p for tensor in args[0] for p in tensor.unbind()], first.layout)
     if name == "select" and args[1] in (0, -first.dim()):
@@ -79,6 +81,15 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if name in _BY_PART:
         return _by_part(func, name, first, args, kwargs)
     raise _unsupported(name)
+
+
+def _are_same_size(self: Tensor, other: Tensor) -> bool:
+    nested = [isinstance(t, NestedTensor) for t in (self, other)]
+    if not all(nested):
+        first, second = ("nested" if n else "not nested" for n in nested)
+        raise RuntimeError("Expected both self and other to be nested tensors. Self is "
+                           f"{first}. While Other is {second}.")
+    return self._shapes == other._shapes
 
 
 def _unsupported(name: str) -> NotImplementedError:

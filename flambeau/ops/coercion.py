@@ -22,7 +22,7 @@ from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_places
 from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
-from flambeau.ops.overlap import check_overlap, written_anywhere
+from flambeau.ops.overlap import check_overlap, is_dense, written_anywhere
 
 
 def values_below(tensor: Tensor) -> np.ndarray:
@@ -182,9 +182,11 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         raise RuntimeError(f"output with shape {list(out._array.shape)} doesn't match the "
                            f"broadcast shape {list(result._array.shape)}")
     if result.dtype is not out.dtype:
-        check_out_type(op, out, result.dtype)
+        check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
         resize_output(out, result._array.shape)
+        if op.kind == "pointwise":
+            out._array = _dense_like(result._array, out._array.dtype)
     elif type(out) in plain:
         if not written_anywhere(op):
             check_places(out)
@@ -194,6 +196,14 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     out._array[...] = convert(result._array, out._array.dtype)
     bump(out)
     return out
+
+
+def _dense_like(pattern: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Memory for elements that lie in the order of those of `pattern`, if they fill theirs."""
+    if not is_dense(pattern):
+        return np.empty(pattern.shape, dtype)
+    strides = tuple([s // pattern.itemsize * dtype.itemsize for s in pattern.strides])
+    return np.ndarray(pattern.shape, dtype, np.empty(pattern.size, dtype), 0, strides)
 
 
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:

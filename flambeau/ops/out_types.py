@@ -1,7 +1,8 @@
 """Of which type `out=` must be: most ops cast their result to it, others say that they do not.
 
 What they say stands in their declarations. `{found}` and `{out}` are the types of the result and of
-`out=`, `{c_found}` and `{c_out}` the same as C has them, `{name}` is the op.
+`out=`, `{c_found}` and `{c_out}` the same as C has them, `{name}` is the op. Where that depends on
+what is read, a function of the arguments, the type of `out=` and that of the result gives the text.
 """
 from __future__ import annotations
 
@@ -58,8 +59,9 @@ def can_cast(source: dtype, target: dtype) -> bool:
     return source.kind == "b" or target.kind != "b"
 
 
-def check_out_type(op: Op, out: Any, found: Any) -> None:
-    """Raise if a result of type `found`, which is not that of `out`, may not be stored there."""
+def check_out_type(op: Op, out: Any, found: Any, read: Any = ()) -> None:
+    """Raise if a result of type `found`, which is not that of `out`, may not be stored there. The
+    op has `read` those arguments."""
     name = _full_name(op)
     castable = can_cast(found, out.dtype)
     if name.startswith("fft."):                          # a real result is for a real tensor
@@ -70,7 +72,10 @@ def check_out_type(op: Op, out: Any, found: Any) -> None:
     if declared is not None and declared.out_any:
         return
     cast = declared.out_cast if declared is not None else ""
-    said = (declared.out_type if declared is not None else "") or ("" if castable else cast)
+    said = declared.out_type if declared is not None else ""
+    if callable(said):
+        said = said(read, out.dtype, found)
+    said = said or ("" if castable else cast)
     if said:
         from flambeau.ops.linalg.matmul import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError

@@ -187,6 +187,8 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
     if array.dtype.kind in "ui":
         return array if array.dtype == np.int64 or _holds_arrays(data) else array.astype(np.int64)
     if array.dtype.kind in "cW":
+        if array.size and _holds_types(data):
+            return _from_leaves(data, shape, target)
         return convert(array, _complex_of_data())
     if not array.size:
         return array.astype(default_float())
@@ -225,6 +227,12 @@ def _nested_shape(data: Any) -> tuple[int, ...]:
     if isinstance(data, np.ndarray):
         shape += data.shape
     return tuple(shape)
+
+
+def _holds_types(data: Any) -> bool:
+    """Is anything in these lists of a type of its own, as Python's numbers are not?"""
+    return isinstance(data, (Tensor, np.generic, np.ndarray)) or (
+        isinstance(data, (list, tuple)) and any(map(_holds_types, data)))
 
 
 def _holds_arrays(data: Any) -> bool:

@@ -66,7 +66,9 @@ def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict
     if device is not None and devices.device(device).type != "cpu":
         raise RuntimeError("legacy constructor expects device type: cpu but device type: "
                            f"{devices.device(device).type} was passed")
-    data = next(iter((*args, *[kwargs[k] for k in ("other", "data", "size") if k in kwargs])), ())
+    if "size" in kwargs:
+        args = (Size(kwargs["size"]),)
+    data = next(iter((*args, *[kwargs[k] for k in ("other", "data") if k in kwargs])), ())
     if isinstance(data, Tensor):
         if data.dtype is not target:
             raise TypeError(f"expected {_options(target)} (got {_options(data.dtype)})")
@@ -106,6 +108,12 @@ def typed_constructor(name: str, target: dtypes.dtype) -> type:
     class Meta(type):
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, Tensor) and instance.dtype is target
+
+        def __new__(mcs, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
+            if bases:
+                raise TypeError(f"type '{bases[0].__module__}.{bases[0].__name__}' is not an "
+                                "acceptable base type")
+            return super().__new__(mcs, name, bases, members)
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
             return _legacy(Tensor, target, args, kwargs)

@@ -109,6 +109,9 @@ def _selection(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, 
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if not input._array.ndim and index._array.size != 1:
+        raise RuntimeError("index_select(): Index to scalar can have only 1 value, got "
+                           f"{index._array.size} value(s)")
     return input, index, wrap_dim(dim, input._array.ndim)
 
 
@@ -284,14 +287,14 @@ def _fill_with_each(size: int, dims: Any, self: Tensor, index: Tensor, value: Te
 index_fill = op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     kernel=_fill_kernel, kind="general", dims="dim", canonical=_filling, kernel_checks=True,
-    inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="anywhere",
+    inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere",
     batch=_fill_batched, d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
     doc="`input` with the slices that `index` names filled with `value`.")
 op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
    joins=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim, value),
    kind="linear", dims="dim", canonical=_filling_with_tensor, kernel_checks=True, inplace=True,
-   out=False, refuses=("index_fill_cpu", "U8"), overlap="anywhere", batch=_fill_with_each,
+   out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere", batch=_fill_with_each,
    node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
    d_value=lambda grad, index, value_dtype, dim: cast(
        index_select(grad, dim, index).sum(), value_dtype))

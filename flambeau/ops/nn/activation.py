@@ -133,7 +133,7 @@ hardswish_backward = pointwise(
 
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5)", inplace=False,
-    kernel=lambda x, lambd: kernels.hardshrink(x, within(x, lambd)),
+    kernel=lambda x, lambd: kernels.hardshrink(x, float(x.dtype.type(within(x, lambd)))),
     refuses=("hardshrink_cpu", REAL), out_type=_SAME_TYPE,
     vjp=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
     doc="x where \\|x\\| exceeds `lambd`, else 0.")

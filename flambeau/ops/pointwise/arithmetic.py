@@ -187,9 +187,18 @@ def _refuse_complex(tensor: Tensor) -> None:
 
 
 # of complex numbers the result is real, and the rule not its own transpose
+def _modulus_type(read: Any, out: Any, found: Any) -> str:
+    """What `abs` says of other types of `out=`: moduli may be stored as complex numbers too."""
+    own = read[0].dtype
+    if not own.is_complex:
+        return FOUND_TYPE
+    other = out.is_complex and out is not own
+    return FOUND_TYPE.replace("{found}", type_name(own)) if other else ""
+
+
 abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators="__abs__",
                 aliases=("absolute(Tensor self) -> Tensor",), refuses=("abs_cpu", "bU"),
-                out_type=FOUND_TYPE,
+                out_type=_modulus_type,
                 vjp=lambda grad, self: grad * sgn(self), inplace_check=_refuse_complex,
                 jvp=lambda self_t, self: late_bound.real_part(
                     self_t * late_bound.conjugated(sgn(self))),

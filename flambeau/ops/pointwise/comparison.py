@@ -98,7 +98,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = eq(input, other)
-    if equal_nan and input._array.dtype.kind in "fc":
+    if equal_nan and (input.dtype.is_floating_point or input.dtype.is_complex):
         close = close | (isnan(input) & isnan(other))
     if rtol == 0 and atol == 0:
         return close

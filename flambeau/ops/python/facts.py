@@ -5,8 +5,10 @@ from math import trunc
 from typing import Any
 
 from flambeau._support.c_functions import matched, takes_nothing, takes_one
+from flambeau._support.settings import warn_once
 from flambeau.core.op import public
 from flambeau.core.type_info import contiguous_format
+from flambeau.kernels import check_thread_count
 from flambeau.schema.errors import type_name
 
 has_lapack = has_openmp = has_spectral = True
@@ -27,6 +29,7 @@ def set_num_interop_threads(int: int) -> None:
         raise RuntimeError(f"set_num_interop_threads expects an int, but got {type_name(int)}")
     if int <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
+    check_thread_count(int)
 
 
 @matched("() -> None")
@@ -77,11 +80,16 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a historical type (`flambeau.DoubleTensor`, or its name) the default."""
     import flambeau
+    warn_once("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+              "torch.set_default_dtype() and torch.set_default_device() as alternatives.")
     if isinstance(t, str):
         t = getattr(flambeau, t.rpartition(".")[2], t)
     d = getattr(t, "dtype", None)
     if d is None:
-        raise TypeError(f"invalid type object: {t!r}")
+        raise TypeError("invalid type object: only floating-point types are supported as the "
+                        "default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
     flambeau.set_default_dtype(d)
 
 

@@ -34,6 +34,46 @@ def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
     return input.layout is from_.layout and input.device.type == from_.device.type
 
 
+@member("_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+        "Device? device=None, bool? pin_memory=None, bool? requires_grad=False) -> Tensor",
+        method=False)
+def _efficientzerotensor(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any,
+                         requires_grad: Any) -> Tensor:
+    """Zeros. PyTorch's take no memory until somebody reads them."""
+    return flambeau.zeros(size, dtype=dtype, device=device, requires_grad=bool(requires_grad))
+
+
+@op("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, "
+    "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+    "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> "
+    "(Tensor, Tensor, Tensor, Tensor)", method=False, out=False)
+def _embedding_bag_forward_only(*values: Any) -> tuple[Tensor, ...]:
+    """`_embedding_bag` where no gradient will be asked for."""
+    with flambeau.no_grad():
+        return flambeau._embedding_bag(*values)
+
+
+@op("_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, "
+    "int padding_mode, bool align_corners) -> Tensor", method=False)
+def _grid_sampler_2d_cpu_fallback(*values: Any) -> Tensor:
+    """`grid_sampler_2d`, which has one kernel here."""
+    return flambeau.grid_sampler_2d(*values)
+
+
+@member("_nnpack_available() -> bool", method=False)
+def _nnpack_available() -> bool:
+    """Can `_nnpack_spatial_convolution` be called?"""
+    return True
+
+
+@op("_nnpack_spatial_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[2] padding, "
+    "SymInt[2] stride=1) -> Tensor", method=False)
+def _nnpack_spatial_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any,
+                                stride: Any) -> Tensor:
+    """`conv2d`, by the kernel that it always has here."""
+    return flambeau.conv2d(input, weight, bias, stride, padding)
+
+
 # ---- conversions ---------------------------------------------------------------------------------
 
 

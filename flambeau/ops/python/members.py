@@ -104,8 +104,12 @@ def item(self: Tensor) -> Any:
     return array.item()
 
 
-op("_local_scalar_dense(Tensor self) -> Scalar", function=False, method=False, out=False,
-   body=lambda self: self.item(), doc="The one element of `self`.")
+@op("_local_scalar_dense(Tensor self) -> Scalar", function=False, method=False, out=False)
+def _local_scalar_dense(self: Tensor) -> Any:
+    """The first element, as a Python number."""
+    if not self._array.size:
+        raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
+    return (self if self._array.size == 1 else self.reshape(-1)[0]).item()
 
 
 @member("tolist(Tensor self) -> object", function=False, in_c=_in_c("tolist"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core import overrides, type_info
 from flambeau.core.tensor import (
     LEAF,
@@ -125,18 +126,24 @@ class Conversion(Chapter):
         return bool(self.item())
 
     def __float__(self) -> float:
-        return _real(self._number(), "double")
+        return _real(self._floating_number(), "double")
 
     def __int__(self) -> int:
         return int(_real(self._number(), "int64_t"))
 
     def __complex__(self) -> complex:
-        return complex(self._number())
+        return complex(self._floating_number())
 
     def _number(self) -> Any:
         if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
+
+    def _floating_number(self) -> Any:
+        if self.requires_grad:
+            warn_once("Converting a tensor with requires_grad=True to a scalar may lead to "
+                      "unexpected behavior.\nConsider using tensor.detach() first.", stacklevel=3)
+        return self._number()
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "uib" or self._array.size != 1:

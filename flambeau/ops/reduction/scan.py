@@ -8,6 +8,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.dtypes import bool_
 from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import unless_one
@@ -147,9 +148,15 @@ logcumsumexp = op(
 
 def _running_extreme(name: str, kernel: Any, which: str) -> Any:
     """`cummax` or `cummin`: of equal elements the last counts, and the first NaN stays."""
+    def checked(self: Tensor, dim: int) -> tuple[Tensor, int]:
+        if not self._array.ndim and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        return self, wrap_dim(dim, self._array.ndim)
+
     return op(
         f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-        kernel=kernel, dims="dim", shape="self", refuses=(unless_one(f"{name}_cpu"), "UcW8"),
+        kernel=kernel, dims="dim", shape="self", canonical=checked,
+        refuses=(unless_one(f"{name}_cpu"), "UcW8"),
         out_type="expected scalar_type {found} but found {out}", overlap="anywhere",
         d_self=lambda grad, indices, self_shape, dim: (
             put_along(grad, indices, self_shape, dim) if self_shape else grad),

@@ -47,6 +47,40 @@ def coalesced(indices: np.ndarray, data: np.ndarray,
     return indices[:, order[starts]], data
 
 
+def merged(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray,
+           shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of entries `a` at places x and `b` at y: of the two next ones, that comes which is
+    first in row-major order, and both together where they are of one place."""
+    if x.shape == y.shape and np.array_equal(x, y):
+        return x, a + b
+    i, j = flat_index(x, shape), flat_index(y, shape)
+    if (i[1:] > i[:-1]).all() and (j[1:] > j[:-1]).all():
+        return coalesced(np.concatenate([x, y], 1), np.concatenate([a, b]), shape)
+    first, second = _merged_places(i.tolist(), j.tolist())
+    count = max(first[-1], second[-1]) + 1
+    places = np.empty((len(x), count), x.dtype)
+    places[:, second], places[:, first] = y, x
+    data = np.zeros((count, *a.shape[1:]), a.dtype)
+    data[first] = a
+    data[second] += b
+    return places, data
+
+
+def _merged_places(x: list[int], y: list[int]) -> tuple[list[int], list[int]]:
+    """Where the entries of each stand in the sum, which `merged` tells the order of."""
+    first, second, count = [], [], 0
+    while len(first) < len(x) and len(second) < len(y):
+        p, q = x[len(first)], y[len(second)]
+        if p <= q:
+            first.append(count)
+        if q <= p:
+            second.append(count)
+        count += 1
+    first += range(count, count + len(x) - len(first))
+    second += range(count, count + len(y) - len(second))
+    return first, second
+
+
 def is_coalesced(indices: np.ndarray, shape: tuple[int, ...]) -> bool:
     flat = flat_index(indices, shape)
     return bool((flat[1:] > flat[:-1]).all())

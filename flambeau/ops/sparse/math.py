@@ -295,8 +295,7 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     first, second = a._data.astype(dtype, copy=False), b._data.astype(dtype, copy=False)
     if negate:
         second = np.negative(second)
-    if same_places(a, b) or (a._layout is b._layout is COO and a._data.shape == b._data.shape
-                             and np.array_equal(a._where[0], b._where[0])):
+    if same_places(a, b):
         return like(a, first + second)
     form = form_of(a)
     x, y = coordinates(a)[0], coordinates(b)[0]
@@ -304,11 +303,14 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
         n = sparse_dim_of(a)
         both = _sum_of(to_coo(like(a, first), n), to_coo(like(b, second), n), False)
         return as_form(both, form)
-    indices, data = np.concatenate([x, y], 1), np.concatenate([first, second])
     shape = a._array.shape
-    if forms.is_coalesced(x, shape) and forms.is_coalesced(y, shape):
-        indices, data = forms.coalesced(indices, data, shape)       # entries merge in order
-    return make(COO, (indices,), data, shape, a._coalesced and b._coalesced)
+    if first.flags.c_contiguous and second.flags.c_contiguous:
+        indices, data = forms.merged(x, first, y, second, shape)
+    else:                               # as of gradients that are one number, expanded
+        indices, data = np.concatenate([x, y], 1), np.concatenate([first, second])
+    result = make(COO, (indices,), data, shape)
+    result._coalesced = a._coalesced and b._coalesced
+    return result
 
 
 def _check_density(a: SparseTensor, b: SparseTensor) -> None:

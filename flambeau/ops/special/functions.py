@@ -358,7 +358,10 @@ sinc = pointwise("sinc(Tensor self)", kernel=kernel.sinc, floating=True,
 frexp = op(
     "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=kernel.frexp,
     differentiable=(True, False), core="()->(),()", overlap="element",
-    out_type="torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}",
+    out_type=lambda read, out, found: (
+        "torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}"
+        if found.is_floating_point else
+        "torch.frexp() expects exponent to have int dtype but got {c_out}"),
     vjp=lambda grad, exponent: (grad[0] / pow(2.0, exponent),),
     jvp=lambda self_t, exponent: (self_t / pow(2.0, exponent), None),
     doc="The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent.")

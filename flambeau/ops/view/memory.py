@@ -149,10 +149,16 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
     item = self._array.itemsize
     if size is None:
         size = (buffer.nbytes // item,)
-    storage_offset = storage_offset or 0
+    storage_offset, given = storage_offset or 0, stride
     stride = stride or contiguous_strides(size)
-    if _needed(size, stride, storage_offset, item) > buffer.nbytes:
-        source.resize_(_needed(size, stride, storage_offset, item))
+    needed = _needed(size, stride, storage_offset, item)
+    if needed > buffer.nbytes:
+        if tuple(size) == self._array.shape:        # only a tensor of another size makes it grow
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(given or ())}, storage offset "
+                f"{storage_offset}, and itemsize {item} requiring a storage size of {needed} are "
+                f"out of bounds for storage of size {buffer.nbytes}")
+        source.resize_(needed)
         buffer = source._bytes
     return _moved(self, _on(buffer, self._array.dtype, size, stride, storage_offset))
 
