@@ -180,3 +180,35 @@ def test_memory_is_shared_by_a_descriptor():
         assert size == 12 and os.pread(descriptor, 12, 0) == flambeau.ones(3).numpy().tobytes()
     finally:
         os.close(descriptor)
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: flambeau.FloatStorage(device="cpu"), "Keyword argument 'device' cannot be specified"),
+    (lambda: flambeau.FloatStorage(0, 0), "Too many positional arguments"),
+    (lambda: flambeau.FloatStorage("string"), "invalid data type 'str'"),
+    (lambda: flambeau.FloatStorage(flambeau.ones(1)), "Argument type not recognized"),
+    (lambda: flambeau.FloatStorage(wrap_storage=flambeau.FloatStorage()), "must be UntypedStorage"),
+    (lambda: flambeau.TypedStorage(wrap_storage=flambeau.UntypedStorage()),
+     "'dtype' must be specified"),
+    (lambda: flambeau.TypedStorage(wrap_storage=flambeau.UntypedStorage(), dtype=0),
+     "'dtype' must be torch.dtype"),
+    (lambda: flambeau.storage._LegacyStorage(), "Only child classes of _LegacyStorage")])
+def test_wrong_calls_of_typed_storages(call, said):
+    with pytest.raises((RuntimeError, TypeError), match=said):
+        call()
+
+
+def test_names_without_warnings():
+    storage = flambeau.FloatStorage([1, 2])
+    assert (storage._size(), storage._nbytes(), storage._getitem(0)) == (2, 8, 1)
+    storage._setitem(slice(0, 2), 3)
+    assert storage._resize_(3)._size() == 3 and storage[1] == 3
+    assert flambeau.FloatStorage._dtype is flambeau.float32
+
+
+def test_only_another_size_makes_memory_grow():
+    t = flambeau.randn(1)
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 4"):
+        t.set_(t.untyped_storage(), 100, (1,))
+    t.set_(t.untyped_storage(), 100, (2, 3))
+    assert t.untyped_storage().nbytes() == 424

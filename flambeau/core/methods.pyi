@@ -163,6 +163,7 @@ class Methods:
         """The number of dense dimensions."""
     def _fix_weakref(self) -> None:
         """Nothing: a weak reference holds as long as this object lives."""
+    def _floating_number(self) -> Any: ...
     @property
     def _grad_fn(self) -> Any: ...
     def _indices(self) -> Tensor:

@@ -442,9 +442,22 @@ sqrt, sin, cos, tanh, arcsinh, arccosh, arctanh = (
     _unary(f, "fc")
     for f in (np.sqrt, np.sin, np.cos, np.tanh, np.arcsinh, np.arccosh, np.arctanh)
 )
-exp, exp2, expm1, log, log2, log10, log1p = map(
-    _in_double, (np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p)
+exp, exp2, expm1, log, log2, log10 = map(
+    _in_double, (np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10)
 )
+
+
+def _log1p(x, dtype=None):
+    if x.dtype.kind != "c":
+        return np.log1p(x, dtype=dtype)
+    re, im = x.real, x.imag  # near 0 NumPy loses the real part
+    square = re * (2 + re) + im * im  # |1 + x|² - 1
+    near = np.where(square == 0, re, 0.5 * np.log1p(square))
+    real = np.where(np.hypot(re, im) < 0.5, near, np.log(np.hypot(1 + re, im)))
+    return (real + 1j * np.arctan2(im, 1 + re)).astype(x.dtype)
+
+
+log1p = _in_double(_rename(_log1p, "log1p"))
 tan, arcsin, arccos, arctan, sinh, cosh = map(
     _in_double, (np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh)
 )

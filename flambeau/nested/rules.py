@@ -83,7 +83,7 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     raise _unsupported(name)
 
 
-def _are_same_size(self: Tensor, other: Tensor) -> bool:
+def _are_same_size(self: Any, other: Any) -> bool:
     nested = [isinstance(t, NestedTensor) for t in (self, other)]
     if not all(nested):
         first, second = ("nested" if n else "not nested" for n in nested)

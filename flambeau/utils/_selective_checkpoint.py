@@ -8,9 +8,13 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 from flambeau.utils import _pytree
-from flambeau.utils._python_dispatch import OpOverload, TorchDispatchMode, aten
+from flambeau.utils._python_dispatch import OpOverload, OpOverloadPacket, TorchDispatchMode, aten
 
-SAC_IGNORED_OPS = {aten.detach.default}     # ops that are always computed again
+SAC_IGNORED_OPS = {                     # ops that are always computed again, and of metadata
+    aten.detach.default, aten.is_contiguous.default, aten.is_contiguous.memory_format,
+    aten.storage_offset.default, aten.dim.default, aten.numel.default, aten.sym_numel.default,
+    aten.sym_storage_offset.default, aten.size.default, aten.stride.default,
+    aten.sym_size.default, aten.sym_stride.default}
 
 
 class CheckpointPolicy(enum.Enum):
@@ -35,61 +39,79 @@ class SelectiveCheckpointContext:
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
-class _Kept:
+class _VersionWrapper:
     """A result kept for the second run, and the version that it had."""
 
     def __init__(self, value: Any, checked: bool):
-        self.value = value.detach() if isinstance(value, Tensor) else value
+        self.val = value.detach() if isinstance(value, Tensor) else value
         self.version = value._version if isinstance(value, Tensor) and checked else None
 
     def take(self) -> Any:
-        if self.version is not None and self.value._version != self.version:
+        if self.version is not None and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been "
                                "mutated")
-        return self.value
+        return self.val
 
 
-class _Selective(TorchDispatchMode):
-    """Asks the policy about each op of one run."""
+_CONSUMED = object()                    # in place of a result that the second run has taken
 
-    is_recompute = False
 
-    def __init__(self, policy: Callable[..., CheckpointPolicy], storage: Any, mutable: bool):
+class _Counting(TorchDispatchMode):
+    """Knows which call of an op this is. `storage` has the results kept, by op and call."""
+
+    def __init__(self, storage: dict[Any, dict[int, Any]]):
         super().__init__()
-        self.policy, self.storage, self.mutable = policy, storage, mutable
+        self.storage = storage
+        self.func_counter: dict[Any, int] = defaultdict(int)
 
-    def keeps(self, func: OpOverload, args: Any, kwargs: Any) -> bool:
-        """Is the result of this call to be kept?"""
-        if func in SAC_IGNORED_OPS or func._schema.is_mutable or func.is_view:
-            return False
-        context = SelectiveCheckpointContext(is_recompute=self.is_recompute)
-        policy = self.policy(context, func, *args, **kwargs)
-        if isinstance(policy, bool):
-            policy = CheckpointPolicy.MUST_SAVE if policy else CheckpointPolicy.PREFER_RECOMPUTE
-        return policy in KEPT
+    def number(self, func: OpOverload) -> int:
+        """How often the op was called before."""
+        self.func_counter[func] += 1
+        return self.func_counter[func] - 1
 
 
-class _FirstRun(_Selective):
+class _CachingTorchDispatchMode(_Counting):
+    """The first run: asks the policy about each call."""
+
+    def __init__(self, policy_fn: Callable[..., Any], storage: Any, allow_cache_entry_mutation: bool
+                 ):
+        super().__init__(storage)
+        self.policy_fn, self.checked = policy_fn, not allow_cache_entry_mutation
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if self.keeps(func, args, kwargs):
-            self.storage[func].append(_pytree.tree_map(
-                lambda value: _Kept(value, not self.mutable), result))
+        if func in SAC_IGNORED_OPS:
+            return result
+        context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
+        policy = self.policy_fn(context, func, *args, **kwargs)
+        if isinstance(policy, bool):
+            policy = CheckpointPolicy.MUST_SAVE if policy else CheckpointPolicy.PREFER_RECOMPUTE
+        number = self.number(func)
+        if policy in KEPT:
+            self.storage[func][number] = _pytree.tree_map(
+                lambda value: _VersionWrapper(value, self.checked), result)
         return result
 
 
-class _SecondRun(_Selective):
-    is_recompute = True
+class _CachedTorchDispatchMode(_Counting):
+    """The second run: takes what was kept, once."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if not self.keeps(func, args, kwargs):
-            return func(*args, **kwargs)
-        kept = self.storage.get(func)
-        if not kept:
-            raise RuntimeError(f"{func} encountered during backward, but not found in storage")
-        return _pytree.tree_map(_Kept.take, kept.pop(0))
+        if func in SAC_IGNORED_OPS:
+            return func(*args, **(kwargs or {}))
+        number, kept = self.number(func), self.storage.get(func, {})
+        if number not in kept:
+            return func(*args, **(kwargs or {}))
+        result, kept[number] = kept[number], _CONSUMED
+        if result is _CONSUMED:
+            raise RuntimeError("Trying to backward an extra time. You are only allowed to backward "
+                               "once on any region computed under selective activation checkpoint.")
+        return _pytree.tree_map(_VersionWrapper.take, result)
+
+    def __enter__(self) -> Any:
+        self.func_counter.clear()               # another backward pass runs the function again
+        return super().__enter__()
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any,
@@ -110,8 +132,11 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any,
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
             if not isinstance(op, OpOverload):
+                more = "Please update the OpOverloadPacket to a specific OpOverload.For example, " \
+                    "if you have `torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
                 raise ValueError("Expected op in `op_list` to be an OpOverload but got: "
-                                 f"{op} of type {type(op)}. ")
+                                 f"{op} of type {type(op)}. "
+                                 f"{more if isinstance(op, OpOverloadPacket) else ''}")
         listed = set(policy_fn_or_list)
 
         def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
@@ -120,6 +145,6 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any,
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    storage: Any = defaultdict(list)
-    return (_FirstRun(policy, storage, allow_cache_entry_mutation),
-            _SecondRun(policy, storage, allow_cache_entry_mutation))
+    storage: Any = defaultdict(dict)
+    return (_CachingTorchDispatchMode(policy, storage, allow_cache_entry_mutation),
+            _CachedTorchDispatchMode(storage))

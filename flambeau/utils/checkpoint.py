@@ -21,7 +21,7 @@ from flambeau import Tensor
 from flambeau._C import _current_graph_task_id
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, restoring, within
-from flambeau.autograd import Function
+from flambeau.autograd.function import Function
 from flambeau.autograd.saved_hooks import SavedTensor, saved_tensors_hooks  # noqa: F401
 from flambeau.core import engine
 from flambeau.core.modes import grad_mode
@@ -31,6 +31,9 @@ from flambeau.utils._selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
     SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,  # noqa: F401
+    _CachingTorchDispatchMode,  # noqa: F401
+    _VersionWrapper,  # noqa: F401
     create_selective_checkpoint_contexts,
 )
 

@@ -1,5 +1,7 @@
 """Ways of spelling a call: other names of arguments, and the order of early versions."""
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flambeau as torch
 
@@ -136,3 +138,22 @@ def test_softmax_as_a_special_function_says_so():
     assert torch.special.softmax(x, 0).grad_fn.name() == "SoftmaxBackward0"
     with pytest.raises(TypeError, match=r"special_softmax\(\): argument 'dim' \(position 2\) must"):
         torch.special.softmax(x, "a")
+
+
+@given(st.permutations(range(3)), st.sampled_from([1, 2]), st.sampled_from([torch.exp, torch.eq]))
+def test_outputs_keep_the_order_of_operands(dims, step, op):
+    x = torch.randn(2, 3, 4 * step)[:, :, ::step].permute(dims)
+    args = (x,) if op is torch.exp else (x, x)
+    plain = op(*args)
+    assert op(*args, out=torch.empty(0, dtype=plain.dtype)).stride() == plain.stride()
+
+
+def test_moduli_may_be_stored_as_complex_numbers():
+    z = torch.tensor([3 + 4j])
+    assert torch.abs(z, out=torch.empty(1, dtype=torch.complex64)).tolist() == [5]
+    with pytest.raises(RuntimeError, match="Found dtype ComplexDouble but expected ComplexFloat"):
+        torch.abs(z, out=torch.empty(1, dtype=torch.complex128))
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        torch.abs(torch.ones(1), out=torch.empty(1, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="expects exponent to have int dtype but got long int"):
+        torch.frexp(torch.ones(1), out=(torch.empty(1), torch.empty(1, dtype=torch.int64)))

@@ -200,3 +200,24 @@ def test_selective_refuses_changed_results():
         checkpoint(f, x, use_reentrant=False, context_fn=keep).sum().backward()
     with pytest.raises(TypeError, match="must be either a function or a list"):
         create_selective_checkpoint_contexts(3)
+
+
+def test_a_policy_is_asked_once_about_each_call():
+    asked = []
+
+    def policy(context, op, *args):
+        asked.append((op, context.is_recompute, context.op_output.shape))
+        return CheckpointPolicy.MUST_SAVE if op is aten.sin.default else \
+            CheckpointPolicy.PREFER_RECOMPUTE
+    x = flambeau.linspace(0.1, 1, 3).requires_grad_()
+    keep = partial(create_selective_checkpoint_contexts, policy)
+    y = checkpoint(lambda x: x.sin().cos().exp(), x, use_reentrant=False, context_fn=keep)
+    y.sum().backward(retain_graph=True)
+    assert asked == [(op.default, False, (3,)) for op in (aten.sin, aten.cos, aten.exp)]
+    with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
+        y.sum().backward()
+
+
+def test_lists_of_ops_to_keep_hold_overloads():
+    with pytest.raises(ValueError, match="update the OpOverloadPacket to a specific OpOverload"):
+        create_selective_checkpoint_contexts([aten.sin])

@@ -59,6 +59,8 @@ def _check_combined(name: str, input: Tensor, dim: int, index: Tensor, source: T
 @compiled("index_select")
 def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
+        if index.size != 1:
+            raise Misfit
         return self.copy()
     if index.size and not self.shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")

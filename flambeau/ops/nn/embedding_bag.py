@@ -138,6 +138,13 @@ def _bag_maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int,
 
 def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Any,
                 *rest: Any) -> tuple[Any, ...]:
+    for name, tensor, dims, said in (("input", indices, (1, 2), "1D or 2D"),
+                                     ("offsets", offsets, (1,), "1D"),
+                                     ("weight", weight, (2,), "2D")):
+        if tensor._array.ndim not in dims:
+            raise RuntimeError(f"{name} has to be a {said} Tensor, but got Tensor of dimension "
+                               f"{tensor._array.ndim}")
+    indices = indices.reshape(-1)
     check(weight, indices, "embedding_bag")
     check(weight, offsets, "embedding_bag")
     if weight._array.dtype.char not in characters("ef"):

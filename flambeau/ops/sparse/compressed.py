@@ -68,7 +68,9 @@ def merged(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray,
 
 def _merged_places(x: list[int], y: list[int]) -> tuple[list[int], list[int]]:
     """Where the entries of each stand in the sum, which `merged` tells the order of."""
-    first, second, count = [], [], 0
+    first: list[int] = []
+    second: list[int] = []
+    count = 0
     while len(first) < len(x) and len(second) < len(y):
         p, q = x[len(first)], y[len(second)]
         if p <= q:

@@ -191,7 +191,8 @@ def _through_back(grad: Tensor, self: SparseTensor, function: Any) -> list[Tenso
         y = function(x)
     if not y.requires_grad:
         return [with_values(create.zeros_like(x), pattern)]
-    return [with_values(gradient(y, x, weight, create_graph=again)[0], pattern)]
+    back: Any = gradient
+    return [with_values(back(y, x, weight, create_graph=again)[0], pattern)]
 
 
 _through: dict[str, Any] = {}

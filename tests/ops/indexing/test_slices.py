@@ -1,7 +1,10 @@
 """Samples of the ops of `flambeau/ops/indexing/slices.py`."""
 import numpy as np
+import pytest
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau as torch
 
 family = Samples()
 
@@ -31,3 +34,15 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_a_number_has_one_slice():
+    for index in (torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64)):
+        with pytest.raises(RuntimeError, match="Index to scalar can have only 1 value, got"):
+            torch.tensor(3.0).index_select(0, index)
+
+
+def test_an_index_cannot_be_filled_by_itself():
+    index = torch.tensor([2, 1, 0])
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        index.index_fill_(0, index, 0)

@@ -1,6 +1,9 @@
 """Samples of the ops of `flambeau/ops/pointwise/elementary.py`."""
+import numpy as np
 from sample_tests import SampleTests
 from samples import CORNERS, Samples, inf
+
+import flambeau as torch
 
 family = Samples()
 
@@ -22,3 +25,9 @@ for _name in ("special.expit", "special.exp2", "special.expm1", "special.log1p",
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_log1p_of_complex_numbers_near_zero():
+    z = torch.tensor([1e-19 + 1e-18j, 1e-18 + 1e-15j, 0.2 + 1.2j], dtype=torch.complex128)
+    wanted = torch.tensor([1e-19 + 1e-18j, 1e-18 + 1e-15j, 0.5 * np.log(2.88) + 0.25j * np.pi])
+    torch.testing.assert_close(z.log1p(), wanted.to(z.dtype), rtol=1e-12, atol=0)

@@ -141,3 +141,17 @@ def test_masked_and_safe_softmax():
     nothing = torch.full((1, 2), -torch.inf)
     assert torch._safe_softmax(nothing, 1).tolist() == [[0.0, 0.0]]
     assert torch.allclose(torch._safe_softmax(x, 1), torch.softmax(x, 1))
+
+
+def test_other_names_of_ops():
+    assert torch.equal(torch._efficientzerotensor((2, 3), dtype=torch.int64),
+                       torch.zeros(2, 3, dtype=torch.int64))
+    x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
+    assert torch._nnpack_available()
+    found = torch._nnpack_spatial_convolution(x, w, None, 0)
+    assert torch.equal(found, torch.full((1, 1, 2, 2), 4.0))
+    grid = torch.zeros(1, 1, 1, 2)
+    assert torch._grid_sampler_2d_cpu_fallback(x, grid, 0, 0, False).item() == 1
+    table, where = torch.ones(3, 2, requires_grad=True), torch.tensor([0, 2])
+    bags = torch._embedding_bag_forward_only(table, where, torch.tensor([0]))
+    assert bags[0].tolist() == [[2, 2]] and not bags[0].requires_grad

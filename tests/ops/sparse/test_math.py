@@ -111,3 +111,16 @@ def test_masks_let_gradients_of_their_places_through():
     mask = flambeau.sparse_coo_tensor(places[:, 1:], flambeau.ones(2), (2, 2))
     s.sparse_mask(mask).to_dense(masked_grad=False).backward(flambeau.ones(2, 2))
     assert s.grad.to_dense().tolist() == [[0., 1.], [0., 1.]]
+
+
+@given(st.lists(st.integers(0, 5), max_size=5), st.lists(st.integers(0, 5), max_size=5))
+def test_entries_merge_as_they_come(a, b):
+    """Of the two next ones the first in order comes; two of one place come together."""
+    x, y = (flambeau.sparse_coo_tensor([i], flambeau.ones(len(i)), (6,)) for i in (a, b))
+    total, wanted, left, right = x + y, [], [*a], [*b]
+    while left and right:
+        p, q = left[0], right[0]
+        wanted.append(min(p, q))
+        left, right = left[p <= q:], right[q <= p:]
+    assert total._indices().tolist() == [wanted + left + right]
+    assert flambeau.equal(total.to_dense(), x.to_dense() + y.to_dense())
