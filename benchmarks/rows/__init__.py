@@ -1,0 +1,21 @@
+"""The rows of `benchmarks/run.py`: programs of users in small, which don't know whose torch it is.
+
+A row has a group and a name, and is a function that takes `torch` and gives what is to be timed.
+"""
+
+from . import (
+    files,
+    kernels,
+    loaders,
+    modules,
+    networks,
+    optimizers,
+    overhead,
+    recurrent,
+    shapes,
+    training,
+    transforms,
+)
+from .registry import FLOPS, ROWS, bytes_moved
+
+__all__ = ["FLOPS", "ROWS", "bytes_moved"]
