@@ -2,7 +2,7 @@
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -38,6 +38,8 @@ class Adadelta(RuleOptimizer):
         tensor([ 0.9968, -1.9968], requires_grad=True)
     """
 
+    kernel_rule, kernel_dtypes = "adadelta", KERNEL_DTYPES
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,
                  eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
                  capturable: bool = False, maximize: bool = False,
@@ -64,6 +66,12 @@ class Adadelta(RuleOptimizer):
         delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
         moved.mul_(rho).add_((1 - rho) * (delta * delta))
         p.sub_(group["lr"] * delta)
+
+    def kernel_state(self, group):
+        return ["square_avg", "acc_delta"]
+
+    def kernel_numbers(self, group, t, state):
+        return group["rho"], 1 - group["rho"], group["eps"], group["lr"]
 
 
 def adadelta(params, grads, square_avgs, acc_deltas, state_steps, capturable=False, foreach=None,

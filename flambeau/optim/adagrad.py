@@ -3,7 +3,7 @@
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check, check_lr, new_step
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, advance, apply_rule, check, check_lr, new_step
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -39,6 +39,8 @@ class Adagrad(RuleOptimizer):
     """
 
     takes_sparse = True
+
+    kernel_rule, kernel_dtypes = "adagrad", KERNEL_DTYPES
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0,
                  weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
@@ -83,6 +85,12 @@ class Adagrad(RuleOptimizer):
         else:
             total.add_(grad * grad)
             p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
+
+    def kernel_state(self, group):
+        return ["sum"]
+
+    def kernel_numbers(self, group, t, state):
+        return group["lr"] / (1 + (t - 1) * group["lr_decay"]), group["eps"]
 
 
 def adagrad(params, grads, state_sums, state_steps, fused=None, grad_scale=None, found_inf=None,

@@ -4,6 +4,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
+    KERNEL_DTYPES,
     RuleOptimizer,
     advance,
     apply_rule,
@@ -39,6 +40,8 @@ class Adamax(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    kernel_rule, kernel_dtypes = "adamax", KERNEL_DTYPES
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
@@ -64,6 +67,13 @@ class Adamax(RuleOptimizer):
         highest = state["exp_inf"]
         highest.copy_(flambeau.maximum(beta2 * highest, grad.abs() + group["eps"]))
         p.sub_(group["lr"] / (1 - beta1**t) * (mean / highest))
+
+    def kernel_state(self, group):
+        return ["exp_avg", "exp_inf"]
+
+    def kernel_numbers(self, group, t, state):
+        beta1, beta2 = group["betas"]
+        return 1 - beta1, beta2, group["eps"], group["lr"] / (1 - beta1**t)
 
 
 def adamax(params, grads, exp_avgs, exp_infs, state_steps, foreach=None, maximize=False,

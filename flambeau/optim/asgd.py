@@ -2,7 +2,7 @@
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check, check_lr, new_step, zeros
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, advance, apply_rule, check, check_lr, new_step, zeros
 
 __all__ = ["ASGD", "asgd"]
 
@@ -42,6 +42,9 @@ class ASGD(RuleOptimizer):
 
     capturable_state = "params, mus, etas, and state_steps"
 
+    kernel_rule, kernel_dtypes = "asgd", KERNEL_DTYPES
+    numbers_depend_on_state = True
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4,
                  alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
@@ -60,16 +63,35 @@ class ASGD(RuleOptimizer):
         state["ax"] = zeros(p)
 
     def update(self, p, grad, group, state):
-        lr, lambd = group["lr"], group["lambd"]
-        t = advance(state)
+        lambd = group["lambd"]
+        advance(state)
         eta, mu, mean = state["eta"].item(), state["mu"].item(), state["ax"]
         p.mul_(1 - lambd * eta).sub_(eta * grad)
         if mu == 1:
             mean.copy_(p)
         else:
             mean.add_((p - mean) * mu)
-        state["eta"].copy_(new_step(float(lr / (1 + lambd * lr * t) ** group["alpha"])))
-        state["mu"].copy_(new_step(1 / max(1, t - group["t0"])))
+        self._prepare_next(group, state)
+
+    def _prepare_next(self, group, state):
+        """The rate of the next step, and the share of its parameters in the mean."""
+        lr, t = group["lr"], state["step"].item()
+        state["eta"].fill_(float(lr / (1 + group["lambd"] * lr * t) ** group["alpha"]))
+        state["mu"].fill_(1 / max(1, t - group["t0"]))
+
+    def kernel_state(self, group):
+        return ["ax"]
+
+    def kernel_numbers(self, group, t, state):
+        eta = state["eta"].item()
+        return 1 - group["lambd"] * eta, eta, state["mu"].item()
+
+    def step_by_kernel(self, params, grads, group, states):
+        if not super().step_by_kernel(params, grads, group, states):
+            return False
+        for state in states:
+            self._prepare_next(group, state)
+        return True
 
 
 def asgd(params, grads, axs, mus, etas, state_steps, foreach=None, maximize=False,

@@ -4,6 +4,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
+    KERNEL_DTYPES,
     RuleOptimizer,
     advance,
     apply_rule,
@@ -46,6 +47,9 @@ class NAdam(RuleOptimizer):
 
     capturable_state = "params, mu_products and state_steps"
 
+    kernel_rule, kernel_dtypes = "nadam", KERNEL_DTYPES
+    numbers_depend_on_state = True
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, momentum_decay: float = 4e-3,
@@ -77,10 +81,9 @@ class NAdam(RuleOptimizer):
 
     def update(self, p, grad, group, state):
         beta1, beta2 = group["betas"]
-        lr, decay = group["lr"], group["momentum_decay"]
+        lr = group["lr"]
         t = advance(state)
-        mu = beta1 * (1 - 0.5 * 0.96 ** (t * decay))
-        mu_next = beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * decay))
+        mu, mu_next = _momenta(group, t)
         product = state["mu_product"].mul_(mu).item()
 
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
@@ -88,6 +91,29 @@ class NAdam(RuleOptimizer):
         denominator = (square / (1 - beta2**t)).sqrt() + group["eps"]
         p.sub_(lr * (1 - mu) / (1 - product) * (grad / denominator))
         p.sub_(lr * mu_next / (1 - product * mu_next) * (mean / denominator))
+
+    def kernel_state(self, group):
+        return ["exp_avg", "exp_avg_sq"]
+
+    def kernel_numbers(self, group, t, state):
+        beta1, beta2 = group["betas"]
+        mu, mu_next = _momenta(group, t)
+        lr, product = group["lr"], (state["mu_product"] * mu).item()
+        return (1 - beta1, beta2, 1 - beta2, group["eps"], 1 - beta2**t,
+                lr * (1 - mu) / (1 - product), lr * mu_next / (1 - product * mu_next))
+
+    def step_by_kernel(self, params, grads, group, states):
+        if not super().step_by_kernel(params, grads, group, states):
+            return False
+        for state in states:
+            state["mu_product"].mul_(_momenta(group, state["step"].item())[0])
+        return True
+
+
+def _momenta(group, t):
+    """The momentum of step number `t`, and of the next."""
+    beta1, decay = group["betas"][0], group["momentum_decay"]
+    return [beta1 * (1 - 0.5 * 0.96 ** (step * decay)) for step in (t, t + 1)]
 
 
 def nadam(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps,

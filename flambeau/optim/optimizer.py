@@ -10,6 +10,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.ops.python.list_updates import clear_grads
 from flambeau.optim._support import *  # noqa: F403
 from flambeau.utils.hooks import RemovableHandle
 
@@ -165,15 +166,7 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Drop the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:
-            for p in group["params"]:
-                if set_to_none:
-                    p.grad = None
-                elif p.grad is not None:
-                    if p.grad.grad_fn is not None:
-                        p.grad.detach_()
-                    else:
-                        p.grad.requires_grad_(False)
-                    p.grad.zero_()
+            clear_grads(group["params"], set_to_none)
 
     def add_param_group(self, param_group):
         """Optimise more parameters, with options of their own: a dict with the key `params`.

@@ -3,6 +3,7 @@
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
+    KERNEL_DTYPES,
     RuleOptimizer,
     advance,
     apply_rule,
@@ -47,6 +48,8 @@ class RAdam(RuleOptimizer):
         tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
+    kernel_rule, kernel_dtypes = "radam", KERNEL_DTYPES
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
@@ -71,14 +74,31 @@ class RAdam(RuleOptimizer):
         t = advance(state)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
         square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
-        correction = 1 - beta2**t
-        rho_inf = 2 / (1 - beta2) - 1
-        rho = rho_inf - 2 * t * beta2**t / correction
         step = mean / (1 - beta1**t)
-        if rho > 5.0:
-            rectify = ((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))**0.5
-            step = step * (rectify * correction**0.5 / (square.sqrt() + group["eps"]))
+        scale = _rectification(beta2, t)
+        if scale:
+            step = step * (scale / (square.sqrt() + group["eps"]))
         p.sub_(group["lr"] * step)
+
+    def kernel_state(self, group):
+        return ["exp_avg", "exp_avg_sq"]
+
+    def kernel_numbers(self, group, t, state):
+        beta1, beta2 = group["betas"]
+        return (1 - beta1, beta2, 1 - beta2, group["eps"], 1 - beta1**t,
+                _rectification(beta2, t), group["lr"])
+
+
+def _rectification(beta2, t):
+    """The factor of the adaptive step, with the bias correction; 0 while the variance is unknown.
+    """
+    correction = 1 - beta2**t
+    rho_inf = 2 / (1 - beta2) - 1
+    rho = rho_inf - 2 * t * beta2**t / correction
+    if rho <= 5.0:
+        return 0.0
+    rectify = ((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))**0.5
+    return rectify * correction**0.5
 
 
 def radam(params, grads, exp_avgs, exp_avg_sqs, state_steps, decoupled_weight_decay=False,

@@ -2,7 +2,7 @@
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -39,6 +39,8 @@ class RMSprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    kernel_rule, kernel_dtypes = "rmsprop", KERNEL_DTYPES
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99,
                  eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
                  centered: bool = False, capturable: bool = False, foreach: bool | None = None,
@@ -72,6 +74,15 @@ class RMSprop(RuleOptimizer):
         if group["momentum"] > 0:
             step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
         p.sub_(group["lr"] * step)
+
+    def kernel_state(self, group):
+        return ["square_avg", *["grad_avg"] * group["centered"],
+                *["momentum_buffer"] * (group["momentum"] > 0)]
+
+    def kernel_numbers(self, group, t, state):
+        alpha = group["alpha"]
+        return (alpha, 1 - alpha, group["eps"], group["momentum"], group["lr"],
+                float(group["centered"]))
 
 
 def rmsprop(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, foreach=None,

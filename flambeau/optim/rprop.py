@@ -3,7 +3,7 @@
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule, check_lr, new_step, zeros
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check_lr, new_step, zeros
 
 __all__ = ["Rprop", "rprop"]
 
@@ -43,6 +43,8 @@ class Rprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    kernel_rule, kernel_dtypes = "rprop", KERNEL_DTYPES
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2,
                  etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
@@ -72,6 +74,12 @@ class Rprop(RuleOptimizer):
         grad = grad.masked_fill(agree < 0, 0)
         p.sub_(grad.sign() * size)
         state["prev"].copy_(grad)
+
+    def kernel_state(self, group):
+        return ["prev", "step_size"]
+
+    def kernel_numbers(self, group, t, state):
+        return (*group["etas"], *group["step_sizes"])
 
 
 def rprop(params, grads, prevs, step_sizes, state_steps, foreach=None, capturable=False,

@@ -16,11 +16,14 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
 from flambeau.core.modes import grad_mode, takes_ops
 from flambeau.core.tensor import arrays_of, plain
+from flambeau.kernels import optimizers as kernels
 from flambeau.optim._support import (
     _device_dtype_check_for_fused,
     _get_capturable_supported_devices,
 )
 from flambeau.optim.optimizer import Optimizer
+
+KERNEL_DTYPES = (flambeau.float32, flambeau.float64)
 
 # Options that older saved states lack, and the value that means "as before".
 _OFF = {
@@ -37,7 +40,9 @@ class RuleOptimizer(Optimizer):
     takes_sparse = False            # does `update` know sparse gradients?
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
     decoupled_weight_decay = False  # where the option of this name does not say it
+    kernel_rule = ""                # the rule of `kernels.optimizers.update_arrays` that is `update`
     kernel_dtypes: tuple = ()       # dtypes of which `step_by_kernel` takes all parameters at once
+    numbers_depend_on_state = False  # do `kernel_numbers`?
     elementwise = True              # does a step treat each element of a parameter by itself?
     counts_in_tensors = True        # is the number of steps a tensor?
     capturable_state = "params and state_steps"
@@ -73,12 +78,40 @@ class RuleOptimizer(Optimizer):
         """The rule: change `p` and `state` in place, given the gradient."""
         raise NotImplementedError
 
+    def kernel_state(self, group):
+        """The names of the tensors that the kernel's rule keeps for a parameter, in its order."""
+        return ()
+
+    def kernel_numbers(self, group, t, state):
+        """The numbers of the kernel's rule in step number `t`, as `update` computes them; `state`
+        is the parameter's where they depend on it, else None."""
+        return ()
+
     def step_by_kernel(self, params, grads, group, states):
         """Update all the parameters in one kernel call, as `update` would one by one.
 
         `params` and `grads` are lists of arrays. Returns whether it did.
         """
-        return False
+        steps = arrays_of([state["step"] for state in states])
+        counts = [step.item() + 1 for step in steps]
+        if self.numbers_depend_on_state:
+            numbers = [self.kernel_numbers(group, t, state)
+                       for t, state in zip(counts, states, strict=True)]
+        else:
+            of_step = {t: self.kernel_numbers(group, t, None) for t in set(counts)}
+            numbers = ([of_step[t] for t in counts] if len(of_step) > 1 else
+                       list(of_step.values()))
+        kept = [[state[name] for state in states] for name in self.kernel_state(group)]
+        weight_decay, shrink = group.get("weight_decay", 0), 1
+        if weight_decay and group.get("decoupled_weight_decay", self.decoupled_weight_decay):
+            weight_decay, shrink = 0, 1 - group["lr"] * weight_decay
+        if not kernels.update_arrays(self.kernel_rule, params, grads, list(map(arrays_of, kept)),
+                                     steps, numbers, weight_decay, shrink, group["maximize"]):
+            return False
+        for tensors in kept:
+            mark_written(tensors)
+        mark_written([state["step"] for state in states])
+        return True
 
     def step(self, closure=None):
         """Take one step with the gradients that the parameters hold.
@@ -99,10 +132,10 @@ class RuleOptimizer(Optimizer):
             if group.get("fused"):
                 for p in params:
                     _device_dtype_check_for_fused(p)
-            if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
-                params = self._update_by_kernel(params, grads, group)
+            options = group if differentiable else _with_plain_numbers(group)
+            if self.kernel_dtypes and not differentiable:
+                params = self._update_by_kernel(params, grads, options)
             if params:
-                options = group if differentiable else _with_plain_numbers(group)
                 if self.elementwise and not differentiable:
                     params = self._update_pieces(params, options)
                 for p in params:
@@ -272,12 +305,11 @@ def apply_rule(rule, params, grads, kept, *, fused=None, grad_scale=None, found_
                if values and values[i] is not None} for i in range(len(params))]
     optimizer.state = dict(zip(params, states, strict=True))
     left = list(zip(params, grads, strict=True))
-    if (rule.kernel_dtypes and not differentiable and not flambeau.is_grad_enabled()
-            and _has_plain_numbers(options)):
-        slow = {id(p) for p in optimizer._update_by_kernel(params, grads, options)}
-        left = [pair for pair in left if id(pair[0]) in slow]
     if not differentiable:
         options = _with_plain_numbers(options)
+    if rule.kernel_dtypes and not differentiable and not flambeau.is_grad_enabled():
+        slow = {id(p) for p in optimizer._update_by_kernel(params, grads, options)}
+        left = [pair for pair in left if id(pair[0]) in slow]
     for p, grad in left:
         optimizer._update_one(p, grad, options, differentiable)
     for name, values in kept.items():

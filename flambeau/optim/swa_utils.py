@@ -46,12 +46,12 @@ def get_swa_avg_fn():
 def get_ema_multi_avg_fn(decay=0.999):
     """:func:`get_ema_avg_fn` for lists of tensors, in place."""
     _check_decay(decay)
-    return _multi(get_ema_avg_fn(decay))
+    return _multi(get_ema_avg_fn(decay), lambda count: 1 - decay)
 
 
 def get_swa_multi_avg_fn():
     """:func:`get_swa_avg_fn` for lists of tensors, in place."""
-    return _multi(get_swa_avg_fn())
+    return _multi(get_swa_avg_fn(), lambda count: 1 / (float(count) + 1))
 
 
 def _check_decay(decay):
@@ -60,9 +60,14 @@ def _check_decay(decay):
             f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _multi(average):
+def _multi(average, weight):
+    """An average of lists, by `average` one by one, or with the `weight` of the present values."""
     @flambeau.no_grad()
     def update(averaged_params, current_params, num_averaged):
+        if averaged_params and all(p.is_floating_point() or p.is_complex()
+                                   for p in averaged_params):
+            flambeau._foreach_lerp_(averaged_params, current_params, weight(num_averaged))
+            return
         for averaged, current in zip(averaged_params, current_params, strict=True):
             averaged.copy_(average(averaged, current, num_averaged))
 

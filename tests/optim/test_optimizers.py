@@ -25,7 +25,8 @@ def test_trajectory(key, name, options, dtype):
         assert mine == pytest.approx(theirs, rel=rel, abs=rel * 1e-2)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta",
+                                  "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_kernel_agrees_with_the_rule(name, dtype, monkeypatch):
     for options in OPTIMIZERS[name]:

@@ -3,7 +3,8 @@
 Each function updates lists of arrays in place: entry *i* of every list belongs to parameter *i*.
 All arrays of a call share one floating dtype, except `steps`: one 0-d array for each parameter,
 which counts its steps and is advanced here. The native twins take the same arguments; they are
-asked first, and do nothing unless every array is C-contiguous.
+asked first, and do nothing unless every array is C-contiguous. `update_arrays` has no twin here:
+where it does nothing, the caller does the same array by array with ops.
 
 Small parameters are common, and then the calls cost more than the arithmetic: so numbers are made
 0-d arrays once, and `out` is given by position (both save a third of a small ufunc call).
@@ -88,3 +89,30 @@ def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, 
             np.divide(m, work, work)
             multiply(work, rate, work)
             subtract(p, work, p)
+
+
+def update_arrays(rule, params, grads, kept=(), steps=(), numbers=((),), weight_decay=0, shrink=1,
+                  maximize=False):
+    """Apply an elementwise rule to all arrays, if it is compiled and they lie densely.
+
+    Args:
+        rule: its name, such as `"rmsprop"` or `"lerp"`.
+        params: what is updated in place.
+        grads: the gradients, or the other operands of a rule that has two.
+        kept: for each thing that the rule keeps, a list of arrays that are updated in place.
+        steps: counters of steps, which are advanced.
+        numbers: the rule's numbers for each parameter, or one tuple of them for all.
+        weight_decay: times the parameter, is added to the gradient.
+        shrink: the factor of the parameter before the step.
+        maximize: with the gradient's sign turned.
+
+    Returns:
+        Whether it did.
+    """
+    return native is not None and native.update_arrays(
+        rule, params, grads, kept, steps, numbers, weight_decay, shrink, maximize)
+
+
+def all_finite(arrays):
+    """Is every element of dense arrays of one floating type finite? None where nobody has looked."""
+    return None if native is None else native.all_finite(arrays)

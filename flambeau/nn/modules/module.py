@@ -9,6 +9,7 @@ from typing import Any
 import flambeau
 from flambeau._support.own_methods import of_class
 from flambeau.nn.parameter import Parameter
+from flambeau.ops.python.list_updates import clear_grads
 
 from . import _hooks
 from ._hooks import (
@@ -180,17 +181,7 @@ class Module(Registry, StateMixin, HookMixin):
                 "This means they are not leaf nodes in autograd and so don't accumulate "
                 "gradients. If you need gradients in your forward method, consider using "
                 "autograd.grad instead.", stacklevel=2)  # fmt: skip
-        for param in self.parameters():
-            if param.grad is None:
-                continue
-            if set_to_none:
-                param.grad = None
-                continue
-            if param.grad.grad_fn is not None:
-                param.grad.detach_()
-            else:
-                param.grad.requires_grad_(False)
-            param.grad.zero_()
+        clear_grads(self.parameters(), set_to_none)
 
     def share_memory(self):
         """Move parameters and buffers to shared memory."""

@@ -7,6 +7,7 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
+from flambeau.ops.python.list_updates import are_alike, update_list
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 
@@ -52,8 +53,10 @@ def _clip_grads_with_norm_(
 ) -> None:
     """Scale all gradients by max_norm / total_norm where that is less than 1."""
     scale = flambeau.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    for grad in _grads(parameters):
-        grad.mul_(scale.to(grad.device))
+    grads = _grads(parameters)
+    if not (are_alike(grads) and update_list("scale", grads, numbers=[(scale.item(),)])):
+        for grad in grads:
+            grad.mul_(scale.to(grad.device))
 
 
 @flambeau.no_grad()
@@ -104,5 +107,7 @@ def clip_grad_norm(
 def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
     """Clip every element of the gradients to [-clip_value, clip_value], in place."""
     clip_value = float(clip_value)
-    for grad in _grads(parameters):
-        grad.clamp_(min=-clip_value, max=clip_value)
+    grads = _grads(parameters)
+    if not update_list("clamp", grads, numbers=[(-clip_value, clip_value)]):
+        for grad in grads:
+            grad.clamp_(min=-clip_value, max=clip_value)

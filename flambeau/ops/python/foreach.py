@@ -3,7 +3,8 @@
 The second operand is one for all (a number or a tensor of one element) or a list with one for each.
 Each function exists as it is, giving a tuple of new tensors, and with `_` at its end, writing in
 place. All follow one rule: they are loops over a method of the tensors, whose arguments are an
-element of each list, or the one value for all; derivatives and transforms are that method's.
+element of each list, or the one value for all; derivatives and transforms are that method's. Some
+that write in place are one kernel call, where nothing is recorded.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from flambeau.core.op import class_name, public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.members import member
 from flambeau.ops.node_names import rename
+from flambeau.ops.python.list_updates import take
 
 Tensors = Sequence[Tensor]
 
@@ -92,10 +94,12 @@ def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes
 
     def loop(*values: Any) -> Any:
         tensors, since, given = _checked(values[0]), next_order(), dict(zip(parameters, values))
+        operands, named = ([], {}) if alone else _arguments(tensors, given)
+        if inplace and take(name, tensors, operands, named):
+            return tensors
         if alone:
             results = [method(tensor) for tensor in tensors]
         else:
-            operands, named = _arguments(tensors, given)
             rows = zip(tensors, *operands)
             results = [method(*row, **{k: v[i] for k, v in named.items()})
                        for i, row in enumerate(rows)] if named else [method(*row) for row in rows]

@@ -13,6 +13,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.ops.linalg import grouped_products
+from flambeau.ops.python.list_updates import all_finite, update_list
 
 _grouped_mm = grouped_products.grouped_mm
 if TYPE_CHECKING:
@@ -156,10 +157,14 @@ def _amp_foreach_non_finite_check_and_unscale_(self: list[Tensor], found_inf: Te
         if tensor.dtype is not flambeau.float32:
             raise RuntimeError(f"{name} must be a float tensor.")
     with flambeau.no_grad():
-        for grad in self:
-            if not flambeau.isfinite(grad).all():
-                found_inf.fill_(1.0)
-            if inv_scale.item() != 1.0:
+        finite = all_finite(self)
+        if finite is None:
+            finite = all(flambeau.isfinite(grad).all() for grad in self)
+        if not finite:
+            found_inf.fill_(1.0)
+        factor = inv_scale.item()
+        if factor != 1.0 and not update_list("scale", self, numbers=[(factor,)]):
+            for grad in self:
                 grad.mul_(inv_scale.to(grad.device))
 
 

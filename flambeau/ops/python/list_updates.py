@@ -1,0 +1,124 @@
+"""Lists of plain tensors that are written to in one kernel call, in place of a loop of ops."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from flambeau._support.copy_on_write import own
+from flambeau._support.source_locations import mark_written
+from flambeau.core.dtypes import float32, float64
+from flambeau.core.modes import grad_enabled, inference, takes_ops
+from flambeau.core.tensor import Tensor, arrays_of, plain
+from flambeau.kernels import optimizers as kernels
+
+Tensors = Sequence[Tensor]
+Numbers = Sequence[tuple[float, ...]]
+
+
+def are_alike(tensors: Tensors, others: Tensors = ()) -> bool:
+    """May a kernel write to the tensors, and read the others, without asking anybody?"""
+    if not tensors or takes_ops():
+        return False
+    dtype, records = tensors[0].dtype, grad_enabled()
+    return (dtype is float32 or dtype is float64) and not any(
+        type(t) not in plain or t.dtype is not dtype or (records and t.requires_grad)
+        or (t.is_inference() and not inference.get()) for t in chain(tensors, others))
+
+
+def update_list(rule: str, tensors: Tensors, others: Tensors | None = None,
+                numbers: Numbers = ((),)) -> bool:
+    """Apply a rule of `kernels.optimizers.update_arrays` to each tensor, in place.
+
+    Args:
+        rule: its name.
+        tensors: what is written to.
+        others: the second operand for each tensor, if the rule has one.
+        numbers: the rule's numbers for each tensor, or one tuple for all.
+
+    Returns:
+        Whether it did; else the caller does it by ops.
+    """
+    if others is None:
+        others = tensors
+    if not are_alike(tensors, () if others is tensors else others) or any(
+            a.shape != b.shape for a, b in zip(tensors, others, strict=True)):
+        return False
+    for t in tensors:
+        if not t._array.flags.writeable:
+            own(t._array)
+    if not kernels.update_arrays(rule, arrays_of(tensors), arrays_of(others), numbers=numbers):
+        return False
+    mark_written(tensors)
+    return True
+
+
+def clear_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
+    """Drop the gradients of parameters, or fill them with zeros."""
+    if set_to_none:
+        for p in params:
+            p.grad = None
+        return
+    grads = [p.grad for p in params if p.grad is not None]
+    for grad in grads:
+        if grad.grad_fn is not None:
+            grad.detach_()
+        else:
+            grad.requires_grad_(False)
+    if grads and not update_list("fill", grads, numbers=[(0.0,)]):
+        for grad in grads:
+            grad.zero_()
+
+
+# ---- the functions `_foreach_*_` -----------------------------------------------------------------
+
+
+def _numbers(values: list[Any]) -> list[float] | None:
+    """Numbers, if all are real ones; tensors of one element are read."""
+    first = values[0]
+    if isinstance(first, Tensor) and all(value is first for value in values):
+        return [first.item()] * len(values) if first.dtype.is_floating_point else None
+    return values if all(type(value) in (int, float) for value in values) else None
+
+
+def _bound(row: Callable[[float], tuple[float, float]]) -> Callable[..., Any]:
+    def rule(values: list[Any]) -> Any:
+        found = _numbers(values)
+        return found and not any(map(math.isnan, found)) and ("clamp", None, [*map(row, found)])
+    return rule
+
+
+def _scale(values: list[Any]) -> Any:
+    found = _numbers(values)
+    return found and ("scale", None, [(value,) for value in found])
+
+
+def _add(values: list[Any], alpha: list[float] | None = None) -> Any:
+    rows = [(1,)] if alpha is None else [(a,) for a in alpha]
+    return isinstance(values[0], Tensor) and values[0].ndim and ("add", values, rows)
+
+
+def _lerp(others: list[Tensor], weights: list[Any]) -> Any:
+    found = _numbers(weights)
+    return found and ("lerp", others, [(w, 1 - w) for w in found])
+
+
+_from_below, _from_above = _bound(lambda v: (v, math.inf)), _bound(lambda v: (-math.inf, v))
+RULES: dict[str, Callable[..., Any]] = {
+    "zero_": lambda: ("fill", None, [(0.0,)]), "copy_": lambda others: ("copy", others, [()]),
+    "mul_": _scale, "add_": _add, "lerp_": _lerp, "clamp_min_": _from_below,
+    "maximum_": _from_below, "clamp_max_": _from_above, "minimum_": _from_above}
+
+
+def take(name: str, tensors: list[Tensor], operands: list[Any], named: dict[str, Any]) -> bool:
+    """Do what `_foreach_<name>` does, if a kernel can; operands are a list for each tensor."""
+    if name not in RULES or not are_alike(tensors):
+        return False
+    found = RULES[name](*operands, **named)
+    return bool(found) and update_list(found[0], tensors, *found[1:])
+
+
+def all_finite(tensors: Tensors) -> bool | None:
+    """Is every element finite? None where a kernel cannot look."""
+    return kernels.all_finite(arrays_of(tensors)) if are_alike(tensors) else None
