@@ -45,6 +45,7 @@ int register_matrix_exp(PyObject *module);
 int register_sparse(PyObject *module);
 int register_optimizers(PyObject *module);
 int register_update_rules(PyObject *module);
+int register_checksums(PyObject *module);
 int register_network(PyObject *module);
 
 static PyObject *set_num_threads(PyObject *, PyObject *n) {
@@ -134,7 +135,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_copying(module) || register_creation(module) || register_equations(module) ||
         register_orthogonal(module) || register_products(module) || register_fourier(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module) ||
-        register_optimizers(module) || register_update_rules(module) || register_network(module)) {
+        register_optimizers(module) || register_update_rules(module) || register_checksums(module) || register_network(module)) {
         Py_DECREF(module);
         return nullptr;
     }

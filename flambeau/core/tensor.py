@@ -14,7 +14,7 @@ on the class and lives in `__dict__` once set.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -411,7 +411,7 @@ def add_members(**members: Any) -> None:
         setattr(Tensor, name, member)
 
 
-def arrays_of(tensors: list[Tensor]) -> list[np.ndarray]:
+def arrays_of(tensors: Iterable[Tensor]) -> list[np.ndarray]:
     """The arrays of many tensors, for kernels that take lists."""
     return [t._array for t in tensors]
 

@@ -3,7 +3,15 @@
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, advance, apply_rule, check, check_lr, new_step
+from flambeau.optim.rule import (
+    KERNEL_DTYPES,
+    RuleOptimizer,
+    advance,
+    apply_rule,
+    check,
+    check_lr,
+    new_step,
+)
 
 __all__ = ["Adagrad", "adagrad"]
 

@@ -2,7 +2,16 @@
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, advance, apply_rule, check, check_lr, new_step, zeros
+from flambeau.optim.rule import (
+    KERNEL_DTYPES,
+    RuleOptimizer,
+    advance,
+    apply_rule,
+    check,
+    check_lr,
+    new_step,
+    zeros,
+)
 
 __all__ = ["ASGD", "asgd"]
 

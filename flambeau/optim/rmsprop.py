@@ -2,7 +2,15 @@
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
+from flambeau.optim.rule import (
+    KERNEL_DTYPES,
+    RuleOptimizer,
+    apply_rule,
+    check,
+    check_lr,
+    new_step,
+    zeros,
+)
 
 __all__ = ["RMSprop", "rmsprop"]
 

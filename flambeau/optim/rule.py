@@ -40,7 +40,7 @@ class RuleOptimizer(Optimizer):
     takes_sparse = False            # does `update` know sparse gradients?
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
     decoupled_weight_decay = False  # where the option of this name does not say it
-    kernel_rule = ""                # the rule of `kernels.optimizers.update_arrays` that is `update`
+    kernel_rule = ""                # the rule of `kernels.optimizers.update_arrays` for `update`
     kernel_dtypes: tuple = ()       # dtypes of which `step_by_kernel` takes all parameters at once
     numbers_depend_on_state = False  # do `kernel_numbers`?
     elementwise = True              # does a step treat each element of a parameter by itself?

@@ -10,6 +10,7 @@
 struct Arrays {
     std::vector<char *> data;
     std::vector<npy_intp> sizes;
+    std::vector<PyArrayObject *> arrays;
 
     bool take(PyObject *list, int type) {
         if (!PyList_CheckExact(list) && !PyTuple_CheckExact(list)) return false;
@@ -18,11 +19,15 @@ struct Arrays {
             if (!PyArray_CheckExact(item)) return false;
             PyArrayObject *a = (PyArrayObject *)item;
             if (PyArray_TYPE(a) != type || !PyArray_ISCARRAY(a)) return false;
-            data.push_back(PyArray_BYTES(a)), sizes.push_back(PyArray_SIZE(a));
+            data.push_back(PyArray_BYTES(a)), sizes.push_back(PyArray_SIZE(a)), arrays.push_back(a);
         }
         return true;
     }
     bool fits(const Arrays &other) const { return sizes == other.sizes; }
+    bool has_shapes_of(const Arrays &other) const {
+        return fits(other) && std::equal(arrays.begin(), arrays.end(), other.arrays.begin(),
+                                         [](PyArrayObject *a, PyArrayObject *b) { return PyArray_SAMESHAPE(a, b); });
+    }
 };
 
 // Does each target lie apart from all other arrays, but for the one of its own place in `others`, with

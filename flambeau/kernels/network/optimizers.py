@@ -114,5 +114,5 @@ def update_arrays(rule, params, grads, kept=(), steps=(), numbers=((),), weight_
 
 
 def all_finite(arrays):
-    """Is every element of dense arrays of one floating type finite? None where nobody has looked."""
+    """Is every element of dense arrays of one floating type finite? None: nobody has looked."""
     return None if native is None else native.all_finite(arrays)

@@ -7,7 +7,7 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
-from flambeau.ops.python.list_updates import are_alike, update_list
+from flambeau.ops.python.list_updates import are_plain, update_list
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 
@@ -54,7 +54,7 @@ def _clip_grads_with_norm_(
     """Scale all gradients by max_norm / total_norm where that is less than 1."""
     scale = flambeau.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     grads = _grads(parameters)
-    if not (are_alike(grads) and update_list("scale", grads, numbers=[(scale.item(),)])):
+    if not (are_plain(grads) and update_list("scale", grads, numbers=[(scale.item(),)])):
         for grad in grads:
             grad.mul_(scale.to(grad.device))
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from flambeau._support.copy_on_write import own
 from flambeau._support.source_locations import mark_written
-from flambeau.core.dtypes import float32, float64
 from flambeau.core.modes import grad_enabled, inference, takes_ops
 from flambeau.core.tensor import Tensor, arrays_of, plain
 from flambeau.kernels import optimizers as kernels
@@ -17,14 +15,12 @@ Tensors = Sequence[Tensor]
 Numbers = Sequence[tuple[float, ...]]
 
 
-def are_alike(tensors: Tensors, others: Tensors = ()) -> bool:
+def are_plain(tensors: Tensors, others: Tensors = ()) -> bool:
     """May a kernel write to the tensors, and read the others, without asking anybody?"""
-    if not tensors or takes_ops():
+    if not tensors or takes_ops() or not plain.issuperset(map(type, chain(tensors, others))):
         return False
-    dtype, records = tensors[0].dtype, grad_enabled()
-    return (dtype is float32 or dtype is float64) and not any(
-        type(t) not in plain or t.dtype is not dtype or (records and t.requires_grad)
-        or (t.is_inference() and not inference.get()) for t in chain(tensors, others))
+    return not (grad_enabled() and any(t.requires_grad for t in chain(tensors, others))) and (
+        inference.get() or not any(t.is_inference() for t in tensors))
 
 
 def update_list(rule: str, tensors: Tensors, others: Tensors | None = None,
@@ -40,15 +36,11 @@ def update_list(rule: str, tensors: Tensors, others: Tensors | None = None,
     Returns:
         Whether it did; else the caller does it by ops.
     """
-    if others is None:
-        others = tensors
-    if not are_alike(tensors, () if others is tensors else others) or any(
-            a.shape != b.shape for a, b in zip(tensors, others, strict=True)):
+    if not are_plain(tensors, () if others is None else others):
         return False
-    for t in tensors:
-        if not t._array.flags.writeable:
-            own(t._array)
-    if not kernels.update_arrays(rule, arrays_of(tensors), arrays_of(others), numbers=numbers):
+    arrays = arrays_of(tensors)
+    operands = arrays if others is None else arrays_of(others)
+    if not kernels.update_arrays(rule, arrays, operands, numbers=numbers):
         return False
     mark_written(tensors)
     return True
@@ -113,7 +105,7 @@ RULES: dict[str, Callable[..., Any]] = {
 
 def take(name: str, tensors: list[Tensor], operands: list[Any], named: dict[str, Any]) -> bool:
     """Do what `_foreach_<name>` does, if a kernel can; operands are a list for each tensor."""
-    if name not in RULES or not are_alike(tensors):
+    if name not in RULES or not are_plain(tensors):
         return False
     found = RULES[name](*operands, **named)
     return bool(found) and update_list(found[0], tensors, *found[1:])
@@ -121,4 +113,4 @@ def take(name: str, tensors: list[Tensor], operands: list[Any], named: dict[str,
 
 def all_finite(tensors: Tensors) -> bool | None:
     """Is every element finite? None where a kernel cannot look."""
-    return kernels.all_finite(arrays_of(tensors)) if are_alike(tensors) else None
+    return kernels.all_finite(arrays_of(tensors)) if are_plain(tensors) else None
