@@ -16,7 +16,7 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
 from flambeau.core.modes import grad_mode, takes_ops
 from flambeau.core.tensor import arrays_of, plain
-from flambeau.kernels import optimizers as kernels
+from flambeau.kernels.network import optimizers as kernels
 from flambeau.optim._support import (
     _device_dtype_check_for_fused,
     _get_capturable_supported_devices,

@@ -9,7 +9,7 @@ from typing import Any
 from flambeau._support.source_locations import mark_written
 from flambeau.core.modes import grad_enabled, inference, takes_ops
 from flambeau.core.tensor import Tensor, arrays_of, plain
-from flambeau.kernels import optimizers as kernels
+from flambeau.kernels.network import optimizers as kernels
 
 Tensors = Sequence[Tensor]
 Numbers = Sequence[tuple[float, ...]]

@@ -2,7 +2,7 @@
 import pytest
 
 import flambeau as torch
-from flambeau.kernels import optimizers as kernels
+from flambeau.kernels.network import optimizers as kernels
 from flambeau.ops.python import list_updates
 
 SHAPES = [(3,), (), (5, 7), (0, 2), (40_000,), (40_000,)]
