@@ -16,6 +16,7 @@ from flambeau.core.op import class_name, public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.members import member
 from flambeau.ops.node_names import rename
+from flambeau.ops.python import list_updates
 from flambeau.ops.python.list_updates import take
 
 Tensors = Sequence[Tensor]
@@ -87,15 +88,15 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
     return operands, named
 
 
-def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes: str = "0"
-          ) -> Callable[..., Any]:
-    """The function of lists that calls a `method` of each tensor."""
+def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes: str = "0",
+          rule: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The function of lists that calls a `method` of each tensor, or a kernel with a `rule`."""
     inplace, alone = name.endswith("_"), len(parameters) == 1
 
     def loop(*values: Any) -> Any:
         tensors, since, given = _checked(values[0]), next_order(), dict(zip(parameters, values))
         operands, named = ([], {}) if alone else _arguments(tensors, given)
-        if inplace and take(name, tensors, operands, named):
+        if rule is not None and take(rule, tensors, operands, named):
             return tensors
         if alone:
             results = [method(tensor) for tensor in tensors]
@@ -117,7 +118,8 @@ def _method(name: str) -> Callable[..., Tensor]:
     return call
 
 
-def _declare(name: str, overloads: dict[str, str], function: Any = None, nodes: str = "0") -> None:
+def _declare(name: str, overloads: dict[str, str], function: Any = None, nodes: str = "0",
+             rule: Callable[..., Any] | None = None) -> None:
     """Declare `_foreach_<name>` by the parameters of its overloads beside the list of tensors."""
     inplace = name.endswith("_")
     own, result = ("Tensor(a!)[] self", "()") if inplace else ("Tensor[] self", "Tensor[]")
@@ -127,15 +129,15 @@ def _declare(name: str, overloads: dict[str, str], function: Any = None, nodes: 
         texts.append(f"{title}({own}{', ' * bool(more)}{more}) -> {result}")
         names += [n for n in (p.partition("=")[0].split()[-1] for p in more.split(", ") if p)
                   if n not in ("*", *names)]
-    member(*texts, method=False, body=_loop(name, names, function or _method(name), nodes),
+    member(*texts, method=False, body=_loop(name, names, function or _method(name), nodes, rule),
            doc=f"`{name}` {'on' if inplace else 'of'} each tensor, with its operands.")
 
 
 def _both(name: str, overloads: dict[str, str], function: Any = None, write: Any = None,
-          nodes: str = "0") -> None:
+          nodes: str = "0", rule: Callable[..., Any] | None = None) -> None:
     """… and the form that writes in place."""
     _declare(name, overloads, function, nodes)
-    _declare(f"{name}_", overloads, write)
+    _declare(f"{name}_", overloads, write, rule=rule)
 
 
 # ---- the functions -------------------------------------------------------------------------------
@@ -149,22 +151,25 @@ for _name in ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc
               "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal",
               "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"):
     _both(_name, _ALONE)
-_declare("zero_", _ALONE)
+_declare("zero_", _ALONE, rule=list_updates.fill_zero)
 _declare("clone", {"": "*, MemoryFormat? memory_format=None"})
 _declare("max", _ALONE, nodes="1")
-_declare("copy_", {"": "Tensor[] src, bool non_blocking=False"})
+_declare("copy_", {"": "Tensor[] src, bool non_blocking=False"},
+         rule=list_updates.copy)
 _declare("mm", {"": "Tensor[] mat2"})
 _both("add", {**_SCALED, "Tensor": "Tensor other, *, Scalar alpha=1"},
-      nodes="1Scalar 1ScalarList 0List 1Scalar")
+      nodes="1Scalar 1ScalarList 0List 1Scalar", rule=list_updates.add)
 _both("sub", _SCALED, nodes="1Scalar 1ScalarList 0List 1Scalar")
-_both("mul", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0List 0Tensor")
+_both("mul", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0List 0Tensor",
+      rule=list_updates.scale)
 _both("div", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0 0Tensor")
 for _name, _bound, _nodes in (
         ("maximum", "min", "0 1 0List 0"), ("minimum", "max", "0 1 0List 0"),
         ("clamp_min", "min", "0Scalar 0ScalarList 1List 0Scalar"),
         ("clamp_max", "max", "0Scalar 0ScalarList 1List 0Scalar")):
     _both(_name, _NUMBERS, lambda t, o, b=_bound: t.clamp(**{b: o}),
-          lambda t, o, b=_bound: t.clamp_(**{b: o}), _nodes)
+          lambda t, o, b=_bound: t.clamp_(**{b: o}), _nodes,
+          list_updates.bound_below if _bound == "min" else list_updates.bound_above)
 for _name in ("addcmul", "addcdiv"):
     _both(_name, {"Scalar": f"{_THREE}, Scalar value=1", "Tensor": f"{_THREE}, Tensor scalars",
                   "ScalarList": f"{_THREE}, Scalar[] scalars"},
@@ -172,7 +177,7 @@ for _name in ("addcmul", "addcdiv"):
 _both("lerp", {"List": "Tensor[] tensors1, Tensor[] weights",
                "Scalar": "Tensor[] tensors1, Scalar weight",
                "ScalarList": "Tensor[] tensors1, Scalar[] weight"},
-      nodes="0Scalar 0ScalarList 1List 0Scalar")
+      nodes="0Scalar 0ScalarList 1List 0Scalar", rule=list_updates.lerp)
 
 _POWERS = {"List": "Tensor[] exponent", "Scalar": "Scalar exponent",
            "ScalarList": "Scalar[] exponent"}

@@ -63,7 +63,15 @@ def clear_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
             grad.zero_()
 
 
-# ---- the functions `_foreach_*_` -----------------------------------------------------------------
+def all_finite(tensors: Tensors) -> bool | None:
+    """Is every element finite? None where a kernel cannot look."""
+    return kernels.all_finite(arrays_of(tensors)) if are_plain(tensors) else None
+
+
+# ---- rules of the functions `_foreach_*_` --------------------------------------------------------
+#
+# Each takes the operands, a list with one for each tensor, and gives what `update_list` takes, or
+# something false.
 
 
 def _numbers(values: list[Any]) -> list[float] | None:
@@ -74,43 +82,45 @@ def _numbers(values: list[Any]) -> list[float] | None:
     return values if all(type(value) in (int, float) for value in values) else None
 
 
-def _bound(row: Callable[[float], tuple[float, float]]) -> Callable[..., Any]:
-    def rule(values: list[Any]) -> Any:
-        found = _numbers(values)
-        return found and not any(map(math.isnan, found)) and ("clamp", None, [*map(row, found)])
-    return rule
+def fill_zero() -> Any:
+    return "fill", None, [(0.0,)]
 
 
-def _scale(values: list[Any]) -> Any:
+def copy(others: list[Tensor]) -> Any:
+    return "copy", others, [()]
+
+
+def scale(values: list[Any]) -> Any:
     found = _numbers(values)
     return found and ("scale", None, [(value,) for value in found])
 
 
-def _add(values: list[Any], alpha: list[float] | None = None) -> Any:
+def add(values: list[Any], alpha: list[float] | None = None) -> Any:
     rows = [(1,)] if alpha is None else [(a,) for a in alpha]
     return isinstance(values[0], Tensor) and values[0].ndim and ("add", values, rows)
 
 
-def _lerp(others: list[Tensor], weights: list[Any]) -> Any:
+def lerp(others: list[Tensor], weights: list[Any]) -> Any:
     found = _numbers(weights)
     return found and ("lerp", others, [(w, 1 - w) for w in found])
 
 
-_from_below, _from_above = _bound(lambda v: (v, math.inf)), _bound(lambda v: (-math.inf, v))
-RULES: dict[str, Callable[..., Any]] = {
-    "zero_": lambda: ("fill", None, [(0.0,)]), "copy_": lambda others: ("copy", others, [()]),
-    "mul_": _scale, "add_": _add, "lerp_": _lerp, "clamp_min_": _from_below,
-    "maximum_": _from_below, "clamp_max_": _from_above, "minimum_": _from_above}
+def bound_below(values: list[Any]) -> Any:
+    return _clamp([(value, math.inf) for value in _numbers(values) or ()])
 
 
-def take(name: str, tensors: list[Tensor], operands: list[Any], named: dict[str, Any]) -> bool:
-    """Do what `_foreach_<name>` does, if a kernel can; operands are a list for each tensor."""
-    if name not in RULES or not are_plain(tensors):
+def bound_above(values: list[Any]) -> Any:
+    return _clamp([(-math.inf, value) for value in _numbers(values) or ()])
+
+
+def _clamp(rows: Numbers) -> Any:
+    return rows and not any(map(math.isnan, chain(*rows))) and ("clamp", None, rows)
+
+
+def take(rule: Callable[..., Any], tensors: list[Tensor], operands: list[Any],
+         named: dict[str, Any]) -> bool:
+    """Update the tensors by a rule in one call, if that can be done."""
+    if not are_plain(tensors):
         return False
-    found = RULES[name](*operands, **named)
+    found = rule(*operands, **named)
     return bool(found) and update_list(found[0], tensors, *found[1:])
-
-
-def all_finite(tensors: Tensors) -> bool | None:
-    """Is every element finite? None where a kernel cannot look."""
-    return kernels.all_finite(arrays_of(tensors)) if are_plain(tensors) else None
