@@ -5,6 +5,7 @@ import itertools
 import multiprocessing
 import os
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -262,7 +263,7 @@ class _BaseDataLoaderIter:
     """One iteration over a loader."""
 
     def __init__(self, loader):
-        self._loader = loader
+        self._loader = _options_of(loader)
         self._num_yielded = 0
         self._index_sampler = loader._index_sampler
         self._sampler_iter = iter(self._index_sampler)
@@ -329,6 +330,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader):
         super().__init__(loader)
+        self._owner = weakref.ref(loader)
         self._workers = []
         self._waiting = {}
         self._closed = False
@@ -364,7 +366,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise
 
     def _begin_again(self, loader):
-        self._loader = loader
+        self._loader, self._owner = _options_of(loader), weakref.ref(loader)
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._reported_length = loader._IterableDataset_len_called
@@ -426,8 +428,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if kind == worker.ENDED:
                 continue
             self._assign()
-            if kind == worker.FAILED:
-                self._shutdown_workers()
+            if kind == worker.FAILED:       # of one batch: the next ones can still be asked for
                 value.reraise()
             return value
 
@@ -472,8 +473,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if self._closed:
             return
         self._closed = True
-        if self._loader._iterator is self:
-            self._loader._iterator = None
+        owner = self._owner()
+        if owner is not None and owner._iterator is self:
+            owner._iterator = None
         busy = {w for w, answer in self._waiting.values() if answer is None}
         pool.stop(self._workers, busy, now)
 
@@ -488,6 +490,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._shutdown_workers()
             except KeyboardInterrupt:
                 pool.interrupt_soon()
+
+
+def _options_of(loader):
+    """The loader without its iterator: one that persists is the loader's, and must go with it."""
+    if loader._iterator is None and not loader.persistent_workers:
+        return loader
+    options = object.__new__(type(loader))
+    vars(options).update(vars(loader), _iterator=None)
+    return options
 
 
 def _make_fetcher(kind, auto_collation, collate_fn, drop_last, dataset):

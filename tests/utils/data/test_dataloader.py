@@ -380,3 +380,40 @@ def test_dead_persistent_workers_are_replaced_in_the_next_iteration():
 def test_types_that_other_loaders_name():
     assert dataloader._collate_fn_t[int].__args__ == (list[int], Any)
     assert dataloader._worker_init_fn_t.__args__ == (int, None)
+
+
+class _Broken(Dataset):
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        if index == 1:
+            raise NotImplementedError("no second one")
+        return index
+
+
+def test_batches_after_a_broken_one_can_be_asked_for():
+    loader = DataLoader(_Broken(), num_workers=2, batch_size=1, multiprocessing_context="fork")
+    batches, found, errors = iter(loader), [], 0
+    workers = batches._workers
+    while True:
+        try:
+            found.append(next(batches).item())
+        except NotImplementedError:
+            errors += 1
+        except StopIteration:
+            break
+    assert found == [0, 2, 3, 4] and errors == 1
+    for worker in workers:
+        worker.join(5)
+        assert not worker.is_alive() and worker.exitcode == 0
+
+
+def test_persistent_workers_go_with_their_loader():
+    batches = iter(DataLoader(list(range(8)), num_workers=1, persistent_workers=True,
+                              multiprocessing_context="fork"))
+    worker = batches._workers[0]
+    next(batches)
+    del batches
+    worker.join(5)
+    assert not worker.is_alive()

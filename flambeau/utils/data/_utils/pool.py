@@ -19,13 +19,16 @@ _SLICE_SECONDS = 0.2                        # of a wait, after which Python look
 
 
 class Worker:
-    """A worker process and the connection to it."""
+    """A worker process, which it can be asked all that a process can, and the connection to it."""
 
     def __init__(self, context: Any, arguments: tuple[Any, ...]):
         self.connection, self._theirs = context.Pipe()
         self.active = True
         self.process = context.Process(
             target=worker.run, args=(self._theirs, *arguments), daemon=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["process"], name)
 
     def start(self) -> None:
         self.process.start()

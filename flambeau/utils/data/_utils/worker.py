@@ -112,7 +112,6 @@ def run(connection, inherited, make_fetcher, dataset, base_seed, worker_id, num_
                     fetcher = make_fetcher(dataset)
                 continue
             _answer(connection, fetcher, failure, number, index, where)
-            failure = None
     except (EOFError, ConnectionError, KeyboardInterrupt):
         return   # the main process is gone, or it was interrupted and we with it
 
