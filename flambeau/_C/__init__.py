@@ -110,7 +110,7 @@ def _will_engine_execute_node(node: Node) -> bool:
                                "currently running autograd.grad(). This is currently not "
                                "supported.")
         return will_run(running, node.variable)
-    return will_run(running, node)
+    return will_run(running, node if node.part_of is None else node.part_of[0])
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._support.settings import warn_once
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import Pass, current_pass, run
-from flambeau.core.graph import AccumulateGrad, output_edges, takes_no_gradient
+from flambeau.core.graph import AccumulateGrad, output_edges, take_over, takes_no_gradient
 from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, gradient_edge, plain, tensor_types, wrap
 from flambeau.ops.factory.create import ones_like, zeros_like
@@ -32,6 +32,8 @@ def edge_of(value: Any, what: str) -> Any:
     node, number = value[0], value[1]
     if isinstance(node, AccumulateGrad):
         return node.variable
+    if node.part_of is not None:
+        take_over(node)
     return output_edges(node)[number]
 
 

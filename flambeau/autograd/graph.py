@@ -61,7 +61,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
                            "require gradients")
     if type(edge) in tensor_types:
         return GradientEdge(accumulator_of(edge), 0)
-    return GradientEdge(edge.node, edge.index)
+    return GradientEdge(*edge.node.seen(edge.index))
 
 
 def increment_version(tensor: Any) -> None:

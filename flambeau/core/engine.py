@@ -21,7 +21,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
 
@@ -32,7 +31,7 @@ from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
 from flambeau.core import late_bound
 from flambeau.core.backward_errors import freed
-from flambeau.core.graph import Node, Output, next_order, takes_no_gradient
+from flambeau.core.graph import Node, Output, current_pass, next_order, takes_no_gradient
 from flambeau.core.hooks import check_replacement, run_posthooks, run_prehooks, run_tensor_hooks
 from flambeau.core.modes import grad_layouts, grad_mode, interceptors, takes_ops
 from flambeau.core.overrides import own_rules, sparse_types
@@ -51,7 +50,6 @@ class Anomaly:
 
 
 anomaly = Anomaly()
-current_pass: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
 
 
 def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
@@ -234,7 +232,7 @@ class Pass:
                 produced = node.apply(grad)
             if not retain and node.frees:
                 node.saved, node.freed_by = None, place
-            edges = node.edges                  # only now: hooks may have made it another node
+            edges = node.edges                  # only now: a hook may have let its parts take over
             if type(produced) is not list:
                 produced = list(produced)
 

@@ -9,29 +9,37 @@ several outputs is pointed at through an `Output`, which adds the number.
     >>> b = (a * 2).sum()
     >>> b.grad_fn.name(), b.grad_fn.next_functions[0][0].name()
     ('SumBackward0', 'MulBackward0')
+
+Users see the graph that PyTorch would have, where one node may do the work of several: theirs is a
+view of ours, which looking does not change (`parts_of`, below).
 """
 from __future__ import annotations
 
 import itertools
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
+from math import floor
 from typing import Any
 
 import numpy as np
 
+from flambeau._support.scopes import within
 from flambeau._support.source_locations import Place, counter_of
 from flambeau.core import late_bound
 from flambeau.core.backward_errors import freed, stale
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.hooks import NodeHooks, hooks_of, register
-from flambeau.core.modes import grad_enabled
+from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LOOKUP, Tensor, alias, new_tensor, plain, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
 next_order: Any = itertools.count(-1, -1).__next__
+
+current_pass: ContextVar[Any] = ContextVar("backward_pass", default=None)   # engine.Pass
 
 
 class Node(Place):
@@ -55,7 +63,10 @@ class Node(Place):
     hooks: NodeHooks | None = None
     frees = True                         # are there saved tensors to free after a pass?
     simple = True                        # one output, no hooks: nothing to look after
-    unfold: Any = lambda self: self      # the node as users see it: some stand for several
+    unfold: Any = None                   # where it does the work of several nodes: makes those that
+                                         # users see, without itself, and gives the last
+    known_parts: Any = None              # … weak references to them, the last first
+    part_of: Any = None                  # of such a one: what does its work, and which it is
     whole: Any = None                    # of the last node of a composite that is seen as one node:
                                          # where that node's gradients go
     packed = False                       # do hooks of the user hold what it saved?
@@ -73,7 +84,9 @@ class Node(Place):
 
     def keep(self) -> None:
         """Called when the node gets hooks: one that is made on demand is now to be kept, one that
-        stands for a whole composite is to run as a whole."""
+        stands for a whole composite is to run as a whole, one that was only seen is to run."""
+        if self.part_of is not None:
+            take_over(self)
         if self.whole is not None:
             late_bound.close_whole(self)
 
@@ -91,7 +104,8 @@ class Node(Place):
 
     def seen(self, index: int) -> tuple[Any, int]:
         """The node and the number of its output that users see in place of an output of this."""
-        return self.unfold(), index
+        last = self if self.unfold is None else parts_of(self)
+        return (self, index) if last is self else last.seen(0)
 
     def of_inputs(self, values: Any) -> Any:
         """Of one value for each tensor argument those whose tensors have a derivative."""
@@ -101,14 +115,18 @@ class Node(Place):
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user."""
-        return self.__dict__.setdefault("_metadata", {})
+        if self.part_of is None:
+            return self.__dict__.setdefault("_metadata", {})
+        whole, place = self.part_of             # which lasts; what it notes is the last part's
+        return whole.__dict__.setdefault(f"_metadata_{place}", {}) if place else whole.metadata
 
     def _sequence_nr(self) -> int:
-        return -self.order
+        return -floor(self.order)
 
     def _set_sequence_nr(self, number: int) -> None:
         """When a backward pass runs this node: of those that can run, the one with the greatest
         number. No other node of the graph may have it."""
+        self.keep()
         self.order = -number
 
     @property
@@ -133,7 +151,7 @@ class Node(Place):
         count = differentiable_outputs(self)
         if len(grads) != count:
             raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
-        if self.saved is None:
+        if self.saved is None or (self.part_of is not None and self.part_of[0].saved is None):
             raise freed(self)
         self.keep()
         if self.outputs == 1:
@@ -145,6 +163,8 @@ class Node(Place):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
+            if self.part_of is not None and self.part_of[0].saved is None:
+                raise freed(self.part_of[0])
             return late_bound.saved_attribute(self, name[7:])
         if name.startswith("_raw_saved_"):
             return late_bound.raw_attribute(self, name[11:])
@@ -301,6 +321,84 @@ def unpack_packed(node: Node, packed: Packed) -> Tensor:
     result._counter = value._counter
     result._edge = packed.edge(node)
     return result
+
+
+# ---- what users see in place of a node -----------------------------------------------------------
+
+def parts_of(node: Node) -> Node:
+    """The last of the nodes that users see in place of one that does the work of several.
+
+    They are a view: made when somebody looks, the same for as long as anybody holds them, and
+    unknown to the engine. They lead to where `node` leads and know it (`part_of`); it knows them
+    weakly. Only when one is used, as it gets a hook or is an edge that gradients are asked for,
+    they take over (below). A node that has run shows itself, as does one that a pass may just run.
+    """
+    known = [reference() for reference in node.known_parts or ()]
+    if known and known[0] is not None:
+        return known[0]
+    if node.saved is None or node.packed or interceptors or current_pass.get() is not None:
+        return node
+    since = next_order()
+    last = node.unfold()
+    if last is node or not isinstance(last, (Node, Output)):
+        return node
+    parts = _newer(last.node, since)
+    held = {fresh.order: old for fresh, old in zip(parts, known) if old is not None}
+    for part in parts:                          # some may still be held, though the last is not
+        part.edges = tuple([e if e is None or type(e) in tensor_types or e.order not in held
+                            else output_edges(held[e.order])[e.index] for e in part.edges])
+    parts = [held.get(part.order, part) for part in parts]
+    for place, part in enumerate(parts):        # after the node, before those that it leads to
+        part.order = node.order + (place + 1) / (len(parts) + 1)    # type: ignore[assignment]
+        part.part_of = node, place
+    node.known_parts = [weakref.ref(part) for part in parts]
+    return parts[0]
+
+
+def _newer(last: Node, since: int) -> list[Node]:
+    """The nodes of a graph that were made since then, the last first."""
+    found: dict[int, Node] = {}
+    stack = [last]
+    while stack:
+        node = stack.pop()
+        if node.order < since and node.order not in found:
+            found[node.order] = node
+            stack += [e.node for e in node.edges if e is not None and type(e) not in tensor_types]
+    return [found[order] for order in sorted(found)]
+
+
+def take_over(part: Node) -> None:
+    """Let the nodes that users see do the work of the node in whose place they are seen."""
+    whole = part.part_of[0]
+    if whole.part_of is not None:
+        take_over(whole)
+    last = within(current_pass, None, parts_of, whole)
+    if whole.saved is None or last is whole:
+        return                                  # it has run: nothing is left to do
+    parts = [reference() for reference in whole.known_parts]
+    for one in parts:
+        one.__dict__["_metadata"], one.part_of = one.metadata, None
+    whole.__class__ = Unfolded
+    whole.edges, whole.saved, whole.known_parts = (output_edges(last)[0],), (), None
+    running = current_pass.get()
+    if running is not None and running.needed is not None:
+        running.needed.update([one.order for one in parts])
+
+
+class Unfolded(Node):
+    """A node whose parts have taken over: it hands its gradient to the last of them."""
+
+    __slots__ = ()
+    frees = False
+
+    def name(self) -> str:
+        return self.edges[0].node.name()
+
+    def seen(self, index: int) -> tuple[Any, int]:
+        return self.edges[0].node.seen(0)
+
+    def apply(self, grad: Any) -> Any:
+        return (grad if self.outputs == 1 else grad[0],)    # of the others users see none
 
 
 # ---- leaves as nodes ----------------------------------------------------------------------------

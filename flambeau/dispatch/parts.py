@@ -13,10 +13,10 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
 from flambeau.core import engine, late_bound
 from flambeau.core.formulas import parameters
-from flambeau.core.graph import Node, Output, next_order, unpack
+from flambeau.core.graph import unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.op import Op
-from flambeau.core.tensor import Tensor, alias, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import alias, gradient_edge, plain, tensor_types, wrap
 
 
 class ThroughParts:
@@ -74,48 +74,11 @@ def _unseen(values: tuple[Any, ...]) -> bool:
         not interceptors or all(level.observes for level in levels.get()))
 
 
-# ---- nodes that stand for several ----------------------------------------------------------------
-
-
-def can_unfold(node: Any) -> bool:
-    """May a node still be replaced by those that it stands for? Not once it has run, nor while a
-    pass does."""
-    return not (node.saved is None or node.packed or engine.current_pass.get() is not None
-                or interceptors)
-
-
-def become(node: Any, result: Tensor) -> Node:
-    """Let a node become the last node of the graph of `result`, made on the inputs that it has; the
-    others of that graph are put between it and what comes before it."""
-    root = gradient_edge(result)
-    if type(root) is Output and not root.index:     # the only result that has a gradient
-        root = root.node
-    if not isinstance(root, Node):
-        return node
-    oldest, made, stack = next_order(), {}, [root]      # those that are newer than the whole
-    while stack:
-        one = stack.pop()
-        if one.order not in made:
-            made[one.order] = one
-            stack += [e.node for e in one.edges if e is not None and type(e) not in tensor_types
-                      and oldest < e.order < node.order]
-    del made[root.order]
-    for place, order in enumerate(sorted(made), 1):     # newest first
-        made[order].order = node.order + place / (len(made) + 1)
-    node.__class__ = type(root)
-    node.edges, node.saved = root.edges, root.saved
-    node.__dict__.update({key: value for key, value in root.__dict__.items()
-                          if key not in ("outputs", "simple", "results")})
-    return node
-
-
 def show_parts(op: Op) -> None:
-    """Let the nodes of an op become those of its parts when somebody looks at them."""
+    """Let users see the nodes of its parts in place of those of an op."""
     count = len(op.tensors) + len(op.params)
 
     def unfold(node: Any) -> Any:
-        if not can_unfold(node):
-            return node
         given = [unpack(node, i) for i in range(count)]
         for i, edge in enumerate(node.edges):
             if edge is not None:
@@ -123,8 +86,8 @@ def show_parts(op: Op) -> None:
                 again._counter, again._edge = counter_of(given[i]), edge
                 given[i] = again
         found = within(grad_mode, True, op.parts, *given)
-        return become(node, found[0] if isinstance(found, tuple) else found)
+        return gradient_edge(found[0] if isinstance(found, tuple) else found)
     op.Backward.unfold = unfold
 
 
-__all__ = ["ThroughParts", "become", "can_unfold", "show_parts"]
+__all__ = ["ThroughParts", "show_parts"]

@@ -33,14 +33,10 @@ from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
 
-def _as_it_is(node: Node) -> Node:
-    return node
-
-
 @cached
 def known_as(cls: type, name: str, differentiated: Any = None) -> type:
     """The class `cls` of nodes under another name, perhaps with edges for some inputs only."""
-    members: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "unfold": _as_it_is,
+    members: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "unfold": None,
                                "name": Node.name}
     if differentiated is not None:
         members["differentiated"] = differentiated

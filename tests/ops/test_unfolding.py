@@ -1,9 +1,13 @@
-"""A node that does what several of PyTorch's do is several when somebody looks."""
+"""In place of a node that does the work of several of PyTorch's users see those."""
+
+import weakref
 
 import pytest
 
 import flambeau as torch
 import flambeau.nn.functional as F
+from flambeau.autograd.graph import GradientEdge, get_gradient_edge
+from flambeau.core.tensor import gradient_edge
 
 
 def graph(node):
@@ -57,3 +61,89 @@ def test_hooks_of_the_nodes_run():
     loss.backward()
     assert seen == [2, 1]
     assert x.grad is not None
+
+
+def test_looking_leaves_the_nodes_as_they_are():
+    """What users see is a view: the engine runs the same nodes whether somebody looks or not."""
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    for y in (F.rms_norm(x, (3,)), F.linear(x, w), x[1:, None, 0]):
+        inner = gradient_edge(y).node
+        before = type(inner), inner.edges, inner.saved, inner.order
+        graph(y.grad_fn)
+        assert gradient_edge(y).node is inner and before == (
+            type(inner), inner.edges, inner.saved, inner.order)
+        assert y.grad_fn is not inner
+
+
+def test_what_is_seen_is_the_same_as_long_as_it_is_held():
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    y = F.linear(x, w)
+    transposed = y.grad_fn.next_functions[1][0]         # nobody holds the node before it
+    y.grad_fn.metadata["noted"] = 1
+    assert y.grad_fn.next_functions[1][0] is transposed
+    assert y.grad_fn.metadata == {"noted": 1}
+    given = []
+    transposed.register_hook(lambda inputs, outputs: given.append(outputs[0].shape))
+    y.grad_fn.register_hook(lambda inputs, outputs: given.append(outputs[0].shape))
+    assert y.grad_fn.next_functions[1][0] is transposed
+    assert y.grad_fn.metadata == {"noted": 1}
+    y.sum().backward()
+    assert given == [(4, 2), (3, 2)]
+    assert torch.equal(w.grad, x.detach().sum(0).expand(2, 3))
+
+
+def test_gradients_of_edges_that_are_only_seen():
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    y = F.linear(x, w)
+    last = get_gradient_edge(y)
+    assert last.node is y.grad_fn
+    weight = GradientEdge(last.node.next_functions[1][0], 0)
+    of_y, of_weight = torch.autograd.grad((y * 2).sum(), (last, weight))
+    assert torch.equal(of_y, torch.full((4, 2), 2.0))
+    torch.testing.assert_close(of_weight, 2 * x.detach().sum(0)[:, None].expand(3, 2))
+
+
+def test_what_is_seen_is_freed_with_the_node():
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    y = F.linear(x, w)
+    seen = y.grad_fn
+    assert seen._saved_self is not None
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="already been freed"):
+        seen._saved_self
+    with pytest.raises(RuntimeError, match="already been freed"):
+        seen(torch.ones(4, 2))
+
+
+def test_what_is_seen_outlives_the_result_and_holds_no_circle():
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    y = F.linear(x, w)
+    seen = y.grad_fn
+    del y
+    assert torch.equal(seen._saved_self, x)
+    inner = weakref.ref(seen.part_of[0])
+    del seen
+    assert inner() is None
+
+
+def test_hooks_in_a_pass_over_a_part_of_the_graph():
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    y = F.linear(x, w)
+    seen, ran = y.grad_fn, []
+    z = y * 2
+    z.grad_fn.register_hook(lambda *_: seen.register_hook(lambda *_: ran.append(1)) and None)
+    found, = torch.autograd.grad(z.sum(), (x,))
+    assert ran == [1]
+    torch.testing.assert_close(found, 2 * w.detach().sum(0).expand(4, 3))
+
+
+def test_a_hook_in_a_pass_on_a_node_behind_one_that_nobody_holds():
+    x, w = torch.randn(4, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    y, ran = F.linear(x, w), []
+    transposed = y.grad_fn.next_functions[1][0]
+    z = y * 2
+    z.grad_fn.register_hook(
+        lambda *_: transposed.register_hook(lambda *_: ran.append(1)) and None)
+    z.sum().backward()
+    assert ran == [1]
+    torch.testing.assert_close(w.grad, 2 * x.detach().sum(0).expand(2, 3))

@@ -8,9 +8,8 @@ import numpy as np
 
 from flambeau._support.scopes import within
 from flambeau.core.modes import grad_mode
-from flambeau.core.tensor import Tensor, alias
+from flambeau.core.tensor import Tensor, alias, gradient_edge
 from flambeau.dispatch.declaration import Shown, op
-from flambeau.dispatch.parts import become, can_unfold
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import views
 from flambeau.ops.indexing.parsing import is_whole
@@ -202,9 +201,7 @@ def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Te
 
 
 def _one_by_one(node: Any) -> Any:
-    """The graph that PyTorch shows of a view by several indices: each is a view of its own."""
-    if not can_unfold(node):
-        return node
+    """The last node of the graph that PyTorch has of a view by several indices: each makes one."""
     (edge,), (shape, index) = node.edges, node.saved
     steps, dim, at = [], 0, 0               # the next dimension of the result, and of the source
     for item in index:
@@ -221,4 +218,4 @@ def _one_by_one(node: Any) -> Any:
     seen._edge = edge
     for step in steps:
         seen = within(grad_mode, True, basic_view, seen, step, True)
-    return become(node, seen)
+    return gradient_edge(seen)

@@ -180,7 +180,7 @@ def _last(y: Tensor, reverse: bool) -> Tensor:
     at = 0 if reverse else -1
     node = gradient_edge(y)
     return y[at] if not isinstance(node, Node) else stand_for(
-        y[at], lambda: node.unfold().next_functions[at])
+        y[at], lambda: node.seen(0)[0].next_functions[at])
 
 
 def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:

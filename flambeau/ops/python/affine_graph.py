@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import counter_of
-from flambeau.core.engine import current_pass
-from flambeau.core.graph import Node, Packed
+from flambeau.core.graph import Node, Packed, next_order
 from flambeau.core.tensor import alias, tensor_types
 from flambeau.ops.linalg.added_products import addmm
 from flambeau.ops.linalg.matmul import linear, mm
@@ -34,68 +33,43 @@ LAID_OUT = {"self_by_columns": False, "mat1_by_columns": False, "mat2_by_columns
 
 
 def unfold(node: Node) -> Node:
-    """Let a node of `linear` become the last of PyTorch's nodes, and make those before it."""
+    """PyTorch's nodes in place of one of `linear`: gives the last of them."""
     input, weight, bias = node.edges
-    saved = (None, None) if node.saved is None else node.saved
-    if current_pass.get() is not None or any(type(entry) is Packed for entry in saved):
+    weight_entry, input_entry = node.saved
+    if any(type(entry) is Packed for entry in node.saved) or (
+            bias is not None and len(shape_of(bias)) != 1):
         return node
-    weight_entry, input_entry = saved
-    if bias is not None and len(shape_of(bias)) != 1:
-        return node
-    if len(node.shape) > 2 and input_entry and not input_entry[0]._array.flags.c_contiguous:
-        return apart(node, weight_entry, input_entry)
-    rows, columns = prod(node.shape[:-1]), node.shape[-1]
-    matrix, last = (rows, columns), node
-    if len(node.shape) != 2:
-        last = made(node, mm, 1, (), matrix)
-        if input is not None:
-            shape = shape_of(input) if input_entry is None else input_entry[0]._array.shape
-            input = made(node, view, 3, (input,), (rows, shape[-1]), (shape,))
+    shape, matrix = node.shape, (prod(node.shape[:-1]), node.shape[-1])
+    as_matrix, is_apart = view, False
+    if len(shape) > 2 and input_entry and not input_entry[0]._array.flags.c_contiguous:
+        as_matrix, is_apart = unsafe_view, True     # it is copied; the bias is added in the end
+    if len(shape) != 2 and input is not None:
+        size = shape_of(input) if input_entry is None else input_entry[0]._array.shape
+        if is_apart:
+            input = made(node, clone, (input,), size)
+        input = made(node, as_matrix, (input,), (matrix[0], size[-1]), (size,))
     if weight is not None:
-        weight = made(node, t, 2, (weight,), shape_of(weight)[::-1])
-    values = {"self": seen(input_entry, (rows, -1), input), "beta": 1, "alpha": 1,
+        weight = made(node, t, (weight,), shape_of(weight)[::-1])
+    values = {"self": seen(input_entry, (matrix[0], -1), input), "beta": 1, "alpha": 1,
               "mat2": seen(weight_entry, None, weight), **LAID_OUT}
     values["mat1"] = values["self"]
-    op = (mm if bias is None else addmm).op
-    last.__class__ = op.Backward
-    last.edges = (input, weight) if bias is None else (bias, input, weight)
-    last.saved = None if node.saved is None else tuple([values[name] for name in op.saved])
-    if last is not node:
-        node.__class__ = (unsafe_view if bias is None else view).op.Backward
-        node.edges, node.saved = (last,), (matrix,)
-    return node
+    adds = bias is not None and not is_apart
+    product = addmm if adds else mm
+    last = made(node, product, (bias, input, weight) if adds else (input, weight), matrix,
+                tuple([values[name] for name in product.op.saved]))
+    if len(shape) != 2:
+        last = made(node, view if adds else unsafe_view, (last,), shape, (matrix,))
+    if is_apart and bias is not None:
+        last = made(node, add, (last, bias), shape, (1,) * len(add.op.saved))
+    return last
 
 
-def apart(node: Node, weight_entry: Any, input_entry: Any) -> Node:
-    """The same for an input whose elements do not lie as those of a matrix: it is copied, and the
-    bias is added in the end."""
-    input, weight, bias = node.edges
-    rows, columns, size = prod(node.shape[:-1]), node.shape[-1], input_entry[0]._array.shape
-    if input is not None:
-        input = made(node, clone, 5, (input,), size)
-        input = made(node, unsafe_view, 4, (input,), (rows, size[-1]), (size,))
-    if weight is not None:
-        weight = made(node, t, 3, (weight,), shape_of(weight)[::-1])
-    values = {"self": seen(input_entry, (rows, -1), input),
-              "mat2": seen(weight_entry, None, weight), **LAID_OUT}
-    product = made(node, mm, 2, (input, weight), (rows, columns),
-                   tuple([values[name] for name in mm.op.saved]))
-    if bias is None:
-        last = node
-    else:
-        last = made(node, unsafe_view, 1, (), node.shape)
-        node.__class__, node.saved = add.op.Backward, (1,) * len(add.op.saved)
-        node.edges = (last, bias)
-    last.__class__, last.edges, last.saved = unsafe_view.op.Backward, (product,), ((rows, columns),)
-    return node
-
-
-def made(whole: Node, function: Any, place: int, edges: tuple[Any, ...], shape: Any,
+def made(whole: Node, function: Any, edges: tuple[Any, ...], shape: Any,
          saved: tuple[Any, ...] = ()) -> Node:
-    """A node of `function` between `whole` and what comes before it, the `place`-th from there."""
+    """A node of `function`, newer than those that were made before it."""
     node: Node = function.op.Backward(whole)        # at the same place in the program
     node.edges, node.saved, node.shape, node.dtype = edges, saved, shape, whole.dtype
-    node.order = whole.order + place / 8        # type: ignore[assignment]  # older than the whole
+    node.order = next_order()
     return node
 
 
