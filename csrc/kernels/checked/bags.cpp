@@ -22,11 +22,13 @@ struct Bags {
 
 // The sums, means or maxima, with each index's bag, the bags' sizes, and where the maxima were.
 template <class T>
-static void add_up(const Bags &g, bool last, const T *table, const T *weights, T *to, int64_t *bag_of,
-                   int64_t *sizes, int64_t *where) {
-    std::fill(to, to + g.count * g.width, T(0));
-    for (npy_intp bag = 0; bag < g.count; bag++, to += g.width, where += where ? g.width : 0) {
+CLONES void add_up(const Bags &g, npy_intp first, npy_intp end_bag, bool last, const T *table, const T *weights,
+                   T *result, int64_t *bag_of, int64_t *sizes, int64_t *places) {
+    for (npy_intp bag = first; bag < end_bag; bag++) {
         npy_intp used = 0;
+        T *to = result + bag * g.width;
+        int64_t *where = places ? places + bag * g.width : nullptr;
+        std::fill(to, to + g.width, T(0));
         if (where) std::fill(where, where + g.width, int64_t(-1));
         for (npy_intp i = g.offsets[bag], end = g.end(bag, last); i < end; i++) {
             if (bag_of) bag_of[i] = bag;
@@ -34,11 +36,17 @@ static void add_up(const Bags &g, bool last, const T *table, const T *weights, T
             const T *row = table + g.indices[i] * g.width;
             T w = weights ? weights[i] : T(1);
             if (g.mode == 2) {
-                for (npy_intp k = 0; k < g.width; k++)
-                    if (!used || row[k] > to[k]) to[k] = row[k], where[k] = g.indices[i];
+                const int64_t index = g.indices[i];
+                INDEPENDENT
+                for (npy_intp k = 0; k < g.width; k++) {
+                    bool better = !used | (row[k] > to[k]);
+                    to[k] = better ? row[k] : to[k], where[k] = better ? index : where[k];
+                }
             } else if (weights) {
+                INDEPENDENT
                 for (npy_intp k = 0; k < g.width; k++) to[k] += row[k] * w;
             } else {
+                INDEPENDENT
                 for (npy_intp k = 0; k < g.width; k++) to[k] += row[k];
             }
             used++;
@@ -85,12 +93,15 @@ static PyObject *embedding_bag(PyObject *const *args) {
         int64_t *bags = mode ? bag_of.data<int64_t>() : nullptr,
                 *at = mode == 2 ? where.data<int64_t>() : nullptr;
         const void *w = weighted ? PyArray_DATA(weights) : nullptr;
-        if (type == NPY_FLOAT)
-            add_up(g, last, (const float *)PyArray_DATA(table), (const float *)w,
-                   result.data<float>(), bags, sizes.data<int64_t>(), at);
-        else
-            add_up(g, last, (const double *)PyArray_DATA(table), (const double *)w,
-                   result.data<double>(), bags, sizes.data<int64_t>(), at);
+        npy_intp each = g.n * g.width / g.count + 1;
+        parallel_for(g.count, PARALLEL_FROM / 2 / each + 1, [&](int64_t begin, int64_t end) {
+            if (type == NPY_FLOAT)
+                add_up(g, begin, end, last, (const float *)PyArray_DATA(table), (const float *)w,
+                       result.data<float>(), bags, sizes.data<int64_t>(), at);
+            else
+                add_up(g, begin, end, last, (const double *)PyArray_DATA(table), (const double *)w,
+                       result.data<double>(), bags, sizes.data<int64_t>(), at);
+        });
     }
     if (mode) return network::results(result, bag_of, sizes, where);
     Array starts(copied(offsets));

@@ -133,7 +133,7 @@ int type_num(PyObject *type) {
 // start + k · step as PyTorch's vectors of 32 bytes compute it: their first elements from `start`,
 // the others from the first; those that do not fill two vectors, alone.
 template <class T>
-void steps(T *to, npy_intp n, double start, double step) {
+CLONES void steps(T *to, npy_intp n, double start, double step) {
     constexpr npy_intp lanes = 32 / sizeof(T);
     npy_intp whole = n - n % (2 * lanes);
     for (npy_intp k = 0; k < whole; k += lanes) {
@@ -175,7 +175,7 @@ PyObject *arange(PyObject *, Args a, Py_ssize_t n) {
 
 // `n` numbers: the first half counts from `start`, the second back from `end`, in the result's type.
 template <class T>
-void evenly(T *to, npy_intp n, T start, T end) {
+CLONES void evenly(T *to, npy_intp n, T start, T end) {
     if (n == 1) {
         to[0] = start;
         return;

@@ -2,6 +2,8 @@
 // large ones in panels, each by one thread of our pool. Types that these loops are not made for are
 // declined, and where BLAS has threads that can't be told to rest large ones are too: the twins do them.
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/small_products.h"
+#include "kernels/network/module.h"
 #include "parallel.h"
 
 namespace linalg {
@@ -73,13 +75,6 @@ static bool is_number(Complex<T> x, int n) {
 }
 
 // ---- products -----------------------------------------------------------------------------------
-
-// Part of an array: strides in elements.
-template <class T>
-struct Part {
-    const T *at;
-    npy_intp row, column;
-};
 
 template <class T>
 static void multiply(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m) {
@@ -192,8 +187,37 @@ bool by_blas(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k,
     return real_by_blas(a, b, to, n, k, m, NPY_DOUBLE);
 }
 
+constexpr npy_intp TINY = 128;          // so many multiplications are not worth a vector
+constexpr npy_intp OWN = 1 << 15;       // so many are done faster by our own loops than by BLAS
+
+template <class T>
+static bool by_own_loops(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m) {
+#if NETWORK_VECTORS
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+        npy_intp work = n * k * m;
+        if (work < TINY) return false;
+        bool sums = a.column == 1 && b.row == 1 && (m == 1 || n == 1);
+        if (sums && work > LOOPS && (m == 1 ? n : m) > 1) {
+            npy_intp rows = m == 1 ? n : m, grain = PARALLEL_FROM / k + 1;
+            const T *matrix = m == 1 ? a.at : b.at, *vector = m == 1 ? b.at : a.at;
+            npy_intp step = m == 1 ? a.row : b.column;
+            parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+                matrix_vector(matrix + begin * step, step, vector, end - begin, k, to + begin);
+            });
+            return true;
+        }
+        if (sums && m == 1) return matrix_vector(a.at, a.row, b.at, n, k, to), true;
+        if (sums) return matrix_vector(b.at, b.column, a.at, m, k, to), true;
+        if (b.column == 1 && k <= SMALL_DEPTH && work <= OWN && m >= 4)
+            return small_product(a, b, to, n, k, m), true;
+    }
+#endif
+    return false;
+}
+
 template <class T>
 static bool product(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m) {
+    if (by_own_loops(a, b, to, n, k, m)) return true;
     if (n * k * m > LOOPS) return by_blas(a, b, to, n, k, m);
     multiply(a, b, to, n, k, m);
     return true;

@@ -2,6 +2,7 @@
 //
 // What only moves elements is written for sizes of elements, not for types. Threads split the work
 // so that no two of them write to the same place.
+#include "kernels/moving/places.h"
 #include "kernels/network/module.h"
 
 #include <atomic>
@@ -429,24 +430,36 @@ CLONES npy_intp count_true(const uint8_t *p, npy_intp n) {
     return count;
 }
 
-template <class T>
-void keep_true(const uint8_t *mask, const char *from_, char *to_, npy_intp count) {
-    const T *from = (const T *)from_;
-    T *to = (T *)to_, *end = to + count;
-    for (; to != end; mask++, from++) {  // written whether it counts or not, as in `nonzero`
-        *to = *from;
-        to += *mask != 0;
+// Calls body(i) for the places of a mask of bytes 0 and 1 until `count` of them are true, leaving out
+// eight at a time that are false. `body` is to write whether its place counts or not, and then to
+// go on by the byte itself: there is no branch to guess.
+template <class Body>
+INLINE void for_true(const uint8_t *mask, npy_intp n, const npy_intp &found, npy_intp count, Body body) {
+    npy_intp i = 0;
+    for (; i + 8 <= n && found + 8 <= count; i += 8) {
+        uint64_t eight;
+        std::memcpy(&eight, mask + i, 8);
+        if (eight)
+            for (int k = 0; k < 8; k++) body(i + k);
     }
+    for (; i < n && found < count; i++) body(i);
+}
+
+template <class T>
+void keep_true(const uint8_t *mask, npy_intp n, const char *from_, char *to_, npy_intp count) {
+    const T *from = (const T *)from_;
+    T *to = (T *)to_;
+    npy_intp found = 0;
+    for_true(mask, n, found, count, [&](npy_intp i) {
+        to[found] = from[i];
+        found += mask[i];
+    });
 }
 
 // Elements of the first array where the second, of the same shape, is true.
-PyObject *masked(PyObject *const *args) {
-    Array x, mask;
-    if (type_of(args[1]) != NPY_BOOL || !take_any(args[0], x) || !take_any(args[1], mask) ||
-        !same_shape(x, mask))
-        return declined();
+PyObject *masked_elements(const Array &x, const Array &mask) {
     npy_intp item = PyArray_ITEMSIZE(x.array());
-    void (*keep)(const uint8_t *, const char *, char *, npy_intp) =
+    void (*keep)(const uint8_t *, npy_intp, const char *, char *, npy_intp) =
         item == 1   ? keep_true<uint8_t>
         : item == 2 ? keep_true<uint16_t>
         : item == 4 ? keep_true<uint32_t>
@@ -470,10 +483,18 @@ PyObject *masked(PyObject *const *args) {
     Unlocked unlocked;
     parallel_for(pieces, 4, [&](int64_t first, int64_t last) {
         for (int64_t i = first; i < last; i++)
-            keep(p + i * piece, x.data<char>() + i * piece * item,
+            keep(p + i * piece, std::min(piece, size - i * piece), x.data<char>() + i * piece * item,
                  result.data<char>() + starts[i] * item, starts[i + 1] - starts[i]);
     }, 1);
     return result.release();
+}
+
+PyObject *masked(PyObject *const *args) {
+    Array x, mask;
+    if (type_of(args[1]) != NPY_BOOL || !take_any(args[0], x) || !take_any(args[1], mask) ||
+        !same_shape(x, mask))
+        return declined();
+    return masked_elements(x, mask);
 }
 
 // Coordinates of what is true: those of one dimension lie side by side.
@@ -509,13 +530,13 @@ PyObject *nonzero(PyObject *const *args) {
                     }
                     const uint8_t *from = p + row * width;
                     int64_t *to = result.data<int64_t>() + starts[row];
-                    int64_t *end = result.data<int64_t>() + starts[row + 1];
-                    for (npy_intp j = 0; j < width && to != end; j++) {
-                        // Written whether it counts or not: there is no branch to guess.
-                        for (npy_intp d = 0; d < ndim - 1; d++) to[d * count] = place[d];
-                        to[(ndim - 1) * count] = j;
-                        to += from[j] != 0;
-                    }
+                    npy_intp found = 0, all = starts[row + 1] - starts[row];
+                    for (npy_intp d = 0; d < ndim - 1; d++) std::fill_n(to + d * count, all, place[d]);
+                    int64_t *last = to + (ndim - 1) * count;
+                    for_true(from, width, found, all, [&](npy_intp j) {
+                        last[found] = j;
+                        found += from[j];
+                    });
                 }
             },
             1);
@@ -552,6 +573,11 @@ PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),       NETWORK_METHOD(scatter
 }  // namespace
 
 }  // namespace network
+
+PyObject *moving::masked(PyArrayObject *x, PyArrayObject *mask) {
+    PyObject *args[] = {(PyObject *)x, (PyObject *)mask};
+    return network::masked(args);
+}
 
 int register_network_indexing(PyObject *module) {
     return PyModule_AddFunctions(module, network::methods);

@@ -29,7 +29,17 @@ static bool read_mask(const Target &t, PyArrayObject *mask, int at, Places &p) {
     npy_intp place[NPY_MAXDIMS] = {}, offset = 0;
     const char *m = PyArray_BYTES(mask);
     npy_intp n = PyArray_SIZE(mask);
-    for (npy_intp i = 0; i < n; i++) {
+    bool even = PyArray_IS_C_CONTIGUOUS(mask);      // do the places lie evenly?
+    for (int d = 0; d + 1 < depth; d++)
+        even &= t.strides[at + d] == t.strides[at + d + 1] * t.shape[at + d + 1];
+    if (even) {
+        npy_intp found = 0, count = 0, step = t.strides[at + depth - 1];
+        for (npy_intp i = 0; i < n; i++) count += m[i] != 0;
+        p.offsets.resize(count + 1);                // written whether it counts or not
+        for (npy_intp i = 0; i < n; i++) p.offsets[found] = i * step, found += m[i] != 0;
+        p.offsets.resize(count);
+    }
+    for (npy_intp i = 0; i < n && !even; i++) {
         if (*m) p.offsets.push_back(offset);
         for (int d = depth - 1; d >= 0; d--) {
             m += PyArray_STRIDE(mask, d), offset += t.strides[at + d];
@@ -252,6 +262,15 @@ void fill_places(const Target &t, const Places &p, const char *value) {
     npy_intp none[NPY_MAXDIMS] = {};
     if (is_empty(p)) return;
     Range r = block(p, none);
+    if (!r.nd) {
+        bool known = with_size(t.item, [&](auto type) {
+            using T = decltype(type);
+            T element;
+            std::memcpy(&element, value, sizeof(T));
+            for_blocks(t, p, t.data, none, [=](char *x, char *) { std::memcpy(x, &element, sizeof(T)); });
+        });
+        if (known) return;
+    }
     for_blocks(t, p, t.data, none, [&](char *x, char *) { fill(r, x, value, t.item); });
 }
 
@@ -312,6 +331,13 @@ static PyObject *index(PyObject *const *args, Py_ssize_t count, PyObject *names)
         if (!PyArray_Check(items[i + 1])) return declined();
         bool row_major = PyArray_IS_C_CONTIGUOUS((PyArrayObject *)items[i + 1]);
         if (n > 1 ? where[i] != i || !row_major : !row_major) return declined();
+    }
+    PyArrayObject *mask = (PyArrayObject *)items[1];
+    if (n == 1 && PyArray_TYPE(mask) == NPY_BOOL && PyArray_NDIM(mask) == PyArray_NDIM(x) && is_movable(items[0]) &&
+        PyArray_CompareLists(PyArray_DIMS(mask), PyArray_DIMS(x), PyArray_NDIM(x))) {
+        PyObject *found = masked(x, mask);
+        if (found != Py_NotImplemented) return found;
+        Py_DECREF(found);
     }
     Target target = target_of(x);
     Places places;

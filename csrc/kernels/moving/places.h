@@ -33,6 +33,9 @@ struct Places {
 // The elements there, as a row-major array of the type of `like`.
 PyArrayObject *take(const Target &target, const Places &places, PyArrayObject *like);
 
+// The elements where a mask of the same shape is true; NotImplemented where this has no loop for them.
+PyObject *masked(PyArrayObject *x, PyArrayObject *mask);
+
 // Writes values, which broadcast, there; false, before anything is written, if they do not fit.
 // `add` adds to what is there, in order; false too where that is not done here.
 bool put(const Target &target, const Places &places, PyArrayObject *values, bool add);

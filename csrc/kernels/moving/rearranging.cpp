@@ -2,6 +2,7 @@
 #include "kernels/moving/strided.h"
 
 #include "kernels/pointwise/kernel.h"
+#include "parallel.h"
 
 #include <algorithm>
 #include <vector>
@@ -458,13 +459,13 @@ static void read_sources(char mode, npy_intp n, const npy_intp *side, npy_intp s
     }
 }
 
+// A row from these places, of which those from `first` to `last` lie one after the other.
 template <class T>
-static void gather(int nd, int d, const std::vector<npy_intp> *sources, const char *from, T *&to) {
-    if (d == nd - 1) {
-        for (npy_intp offset : sources[d]) std::memcpy(to++, from + offset, sizeof(T));
-        return;
-    }
-    for (npy_intp offset : sources[d]) gather<T>(nd, d + 1, sources, from + offset, to);
+static void gather(const std::vector<npy_intp> &sources, npy_intp first, npy_intp last, const char *from, T *to) {
+    npy_intp n = npy_intp(sources.size());
+    for (npy_intp i = 0; i < first; i++) std::memcpy(to + i, from + sources[i], sizeof(T));
+    std::memcpy(to + first, from + sources[first], (last - first) * sizeof(T));
+    for (npy_intp i = last; i < n; i++) std::memcpy(to + i, from + sources[i], sizeof(T));
 }
 
 // mirror_pad(x, pad, mode): "reflect", "replicate" or "circular".
@@ -484,10 +485,22 @@ PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     }
     PyArrayObject *r = empty(x, nd, shape);
     if (!r || !PyArray_SIZE(r)) return as_object(r);
+    const std::vector<npy_intp> &row = sources[nd - 1];
+    npy_intp width = npy_intp(row.size()), first = std::clamp<npy_intp>(sides[nd - 1][0], 0, width - 1);
+    npy_intp last = first + 1;
+    while (last < width && row[last] == row[last - 1] + PyArray_ITEMSIZE(x)) last++;
     bool known = with_size(PyArray_ITEMSIZE(x), [&](auto type) {
         using T = decltype(type);
-        T *to = (T *)PyArray_DATA(r);
-        gather<T>(nd, 0, sources, PyArray_BYTES(x), to);
+        parallel_for(PyArray_SIZE(r) / width, PARALLEL_FROM / 2 / width + 1, [&](int64_t begin, int64_t end) {
+            for (npy_intp line = begin; line < end; line++) {
+                npy_intp offset = 0, rest = line;
+                for (int d = nd - 2; d >= 0; d--) {
+                    npy_intp n = npy_intp(sources[d].size());
+                    offset += sources[d][rest % n], rest /= n;
+                }
+                gather(row, first, last, PyArray_BYTES(x) + offset, (T *)PyArray_DATA(r) + line * width);
+            }
+        }, 1);
     });
     if (known) return as_object(r);
     Py_DECREF(r);

@@ -81,6 +81,11 @@ void copy(Range r, char *to, const char *from, npy_intp item) {
     }, 1);
 }
 
+template <class T>
+CLONES void fill_row(T *to, T element, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) to[i] = element;
+}
+
 void fill(Range r, char *to, const char *value, npy_intp item) {
     for (int d = 0; d < r.nd; d++) r.from[d] = 0;
     for (int d = 0; d < r.nd; d++)
@@ -106,9 +111,13 @@ void fill(Range r, char *to, const char *value, npy_intp item) {
         using T = decltype(type);
         T element;
         std::memcpy(&element, value, sizeof(T));
+        if (kept == 1 && step == npy_intp(sizeof(T)) && n >= PARALLEL_FROM)
+            return parallel_for(n, PARALLEL_FROM, [&](int64_t begin, int64_t end) {
+                fill_row((T *)to + begin, element, end - begin);
+            });
         for_rows(r, to, value, [=](char *p, const char *) {
             if (step == npy_intp(sizeof(T)))
-                for (npy_intp i = 0; i < n; i++) std::memcpy(p + i * sizeof(T), &element, sizeof(T));
+                fill_row((T *)p, element, n);
             else
                 for (npy_intp i = 0; i < n; i++) std::memcpy(p + i * step, &element, sizeof(T));
         });

@@ -6,9 +6,10 @@ namespace network {
 namespace {
 
 template <class T>
-T distance(const T *x, const T *y, npy_intp n, double p) {
+INLINE T distance(const T *x, const T *y, npy_intp n, double p) {
     T total = 0;
     if (p == 2) {
+        NETWORK_SUM(total)
         for (npy_intp i = 0; i < n; i++) total += (x[i] - y[i]) * (x[i] - y[i]);
         return std::sqrt(total);
     }
@@ -17,6 +18,7 @@ T distance(const T *x, const T *y, npy_intp n, double p) {
         return total;
     }
     if (p == 1) {
+        NETWORK_SUM(total)
         for (npy_intp i = 0; i < n; i++) total += std::abs(x[i] - y[i]);
         return total;
     }
@@ -30,6 +32,25 @@ T distance(const T *x, const T *y, npy_intp n, double p) {
     for (npy_intp i = 0; i < n; i++) total += std::pow(std::abs(x[i] - y[i]), T(p));
     return std::pow(total, T(1 / p));
 }
+
+// The distances of one row to others.
+template <class T>
+CLONES void distances(const T *x, const T *y, npy_intp rows, npy_intp width, double p, T *to) {
+    for (npy_intp j = 0; j < rows; j++) to[j] = distance(x, y + j * width, width, p);
+}
+
+// Euclidean ones of short rows, whose elements stand side by side in `turned`: (width, rows).
+template <class T>
+CLONES void short_distances(const T *x, const T *turned, npy_intp rows, npy_intp width, T *to) {
+    for (npy_intp j = 0; j < rows; j++) to[j] = (x[0] - turned[j]) * (x[0] - turned[j]);
+    for (npy_intp k = 1; k < width; k++) {
+        const T *y = turned + k * rows, a = x[k];
+        INDEPENDENT
+        for (npy_intp j = 0; j < rows; j++) to[j] += (a - y[j]) * (a - y[j]);
+    }
+    for (npy_intp j = 0; j < rows; j++) to[j] = std::sqrt(to[j]);
+}
+constexpr npy_intp SHORT = 16;  // from here on a product of matrices is faster
 
 template <class T>
 INLINE T sign(T x) { return T((x > 0) - (x < 0)); }
@@ -78,9 +99,8 @@ PyObject *pdist(PyObject *const *a) {
         using T = decltype(zero);
         const T *data = x.data<T>();
         T *to = found.data<T>();
-        for (npy_intp i = 0; i < rows; i++)
-            for (npy_intp j = i + 1; j < rows; j++)
-                *to++ = distance(data + i * width, data + j * width, width, p);
+        for (npy_intp i = 0; i < rows; i++, to += rows - i)
+            distances(data + i * width, data + (i + 1) * width, rows - 1 - i, width, p, to);
     });
     return done ? found.release() : declined();
 }
@@ -134,7 +154,7 @@ PyObject *cdist(PyObject *const *a) {
     Pair r;
     double p;
     if (!r.read(a[0], a[1]) || !take_float(a[2], p) || p < 0 ||
-        (p == 2 && (r.m > 25 || r.n > 25)))
+        (p == 2 && (r.m > 25 || r.n > 25) && !(r.width && r.width <= SHORT)))
         return declined();
     std::vector<npy_intp> shape = r.x.dims();
     shape.back() = r.n;
@@ -144,9 +164,20 @@ PyObject *cdist(PyObject *const *a) {
         using T = decltype(zero);
         const T *x = r.x.data<T>(), *y = r.y.data<T>();
         T *to = found.data<T>();
-        for (npy_intp row = 0; row < r.batch * r.m; row++)
+        bool turns = p == 2 && r.width && r.width <= SHORT && r.m > 8;
+        std::vector<T> turned(turns ? r.batch * r.n * r.width : 0);
+        for (npy_intp b = 0; turns && b < r.batch; b++)
             for (npy_intp j = 0; j < r.n; j++)
-                *to++ = distance(x + row * r.width, y + (row / r.m * r.n + j) * r.width, r.width, p);
+                for (npy_intp k = 0; k < r.width; k++)
+                    turned[(b * r.width + k) * r.n + j] = y[(b * r.n + j) * r.width + k];
+        npy_intp work = r.n * r.width;
+        parallel_for(r.batch * r.m, PARALLEL_FROM / 2 / (work + 1) + 1, [&](int64_t begin, int64_t end) {
+            for (npy_intp row = begin; row < end; row++) {
+                npy_intp first = row / r.m * work;
+                if (turns) short_distances(x + row * r.width, turned.data() + first, r.n, r.width, to + row * r.n);
+                else distances(x + row * r.width, y + first, r.n, r.width, p, to + row * r.n);
+            }
+        });
     });
     return done ? found.release() : declined();
 }

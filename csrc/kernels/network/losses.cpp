@@ -383,6 +383,42 @@ CLONES double total_loss(npy_intp n, const T *x, const T *y, T p) {
     for (npy_intp i = 0; i < n; i++) total += double(F::value(x[i], y[i], p));
     return total;
 }
+// The same with weights and factors, of which one may be null; to `r` if that is given.
+template <class F, class T>
+CLONES double weighted_loss(npy_intp n, const T *x, const T *y, const T *weight, const T *factor, T p, T *r) {
+    constexpr npy_intp block = 256;
+    double total = 0;
+    T values[block];
+    for (npy_intp begin = 0; begin < n; begin += block) {
+        npy_intp m = std::min(block, n - begin);
+        const T *a = x + begin, *b = y + begin, *w = weight + (weight ? begin : 0), *f = factor + (factor ? begin : 0);
+        if (factor) {
+            INDEPENDENT
+            for (npy_intp i = 0; i < m; i++) values[i] = F::value(a[i], b[i], f[i]);
+        } else {
+            INDEPENDENT
+            for (npy_intp i = 0; i < m; i++) values[i] = F::value(a[i], b[i], p);
+        }
+        if (weight)
+            for (npy_intp i = 0; i < m; i++) values[i] *= w[i];
+        if (r) std::copy(values, values + m, r + begin);
+        NETWORK_SUM(total)
+        for (npy_intp i = 0; i < m; i++) total += double(values[i]);
+    }
+    return total;
+}
+template <class F, class T>
+CLONES void weighted_slope(npy_intp n, const T *weight, const T *x, const T *y, const T *factor, T p, T *r) {
+    if (factor) {
+        INDEPENDENT
+        for (npy_intp i = 0; i < n; i++) r[i] *= F::slope(x[i], y[i], factor[i]);
+    } else {
+        INDEPENDENT
+        for (npy_intp i = 0; i < n; i++) r[i] *= F::slope(x[i], y[i], p);
+    }
+    if (weight)
+        for (npy_intp i = 0; i < n; i++) r[i] *= weight[i];
+}
 template <class F, class T>
 CLONES void each_slope(npy_intp n, const T *g, npy_intp step, T divisor, const T *x, const T *y, T p, T *r) {
     if (step) {
@@ -413,10 +449,8 @@ PyObject *pair_loss(PyObject *const *args) {
     if (!results.array) return nullptr;
     const T *x = p.x.template data<T>(), *y = p.y.template data<T>();
     const T *weight = p.weight.template data<T>(), *factor = p.factor.template data<T>();
-    if (weight || factor) {
-        for (npy_intp i = 0; i < p.size; i++)
-            results.set(i, F::value(x[i], y[i], factor ? factor[i] : T(p.number)) * (weight ? weight[i] : T(1)));
-    } else if (p.reduction == NOT) {
+    auto from = [](const T *array, npy_intp i) { return array ? array + i : nullptr; };
+    if (p.reduction == NOT && !weight && !factor) {
         T *to = results.array.template data<T>();
         Unlocked unlocked(p.size >= PARALLEL_FROM);
         parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
@@ -424,14 +458,20 @@ PyObject *pair_loss(PyObject *const *args) {
         });
     } else {  // in pieces that do not depend on the number of threads
         constexpr npy_intp piece = PARALLEL_FROM / 2;
+        T *to = p.reduction == NOT ? results.array.template data<T>() : nullptr;
         std::vector<double> totals((p.size + piece - 1) / piece);
         Unlocked unlocked(p.size >= PARALLEL_FROM);
         parallel_for(
             npy_intp(totals.size()), 1,
             [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; i++)
-                    totals[i] = total_loss<F>(std::min(piece, p.size - i * piece), x + i * piece, y + i * piece,
-                                              T(p.number));
+                for (int64_t i = begin; i < end; i++) {
+                    npy_intp at = i * piece, n = std::min(piece, p.size - at);
+                    if (weight || factor)
+                        totals[i] = weighted_loss<F>(n, x + at, y + at, from(weight, at), from(factor, at), T(p.number),
+                                                     to ? to + at : nullptr);
+                    else
+                        totals[i] = total_loss<F>(n, x + at, y + at, T(p.number));
+                }
             },
             1);
         for (double total : totals) results.total += total;
@@ -452,8 +492,12 @@ PyObject *pair_loss_backward(PyObject *const *args) {
     const T *weight = p.weight.template data<T>(), *factor = p.factor.template data<T>();
     T *to = found.template data<T>();
     if (weight || factor) {
-        for (npy_intp i = 0; i < p.size; i++)
-            to[i] = g[i] * (weight ? weight[i] : T(1)) * F::slope(x[i], y[i], factor ? factor[i] : T(p.number));
+        Unlocked unlocked(p.size >= PARALLEL_FROM);
+        parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
+            for (npy_intp i = begin; i < end; i++) to[i] = g[i];
+            weighted_slope<F>(end - begin, weight ? weight + begin : nullptr, x + begin, y + begin,
+                              factor ? factor + begin : nullptr, T(p.number), to + begin);
+        });
     } else {
         Unlocked unlocked(p.size >= PARALLEL_FROM);
         parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {

@@ -219,10 +219,14 @@ int register_activations(PyObject *m) {
     declare<MishBackward, 2>(m, "mish_backward", Floats{});
     declare<LogSigmoid, 1>(m, "logsigmoid", Floats{});
     declare<LogSigmoidBackward, 2>(m, "logsigmoid_backward", Floats{});
-    set_defaults(declare<LeakyRelu, 2>(m, "leaky_relu", Floats{}), 1, slope);
+    Kernel *leaky_relu = declare<LeakyRelu, 2>(m, "leaky_relu", Floats{});
+    set_defaults(leaky_relu, 1, slope);
+    with_constants<LeakyRelu, 2, 0b10>(leaky_relu, UsualFloats{});
     set_defaults(declare<Elu, 4>(m, "elu", Floats{}), 1, elu);
-    set_defaults(declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{}), 1, hardtanh);
-    declare<Threshold, 3>(m, "threshold", Integers{}, Floats{});
+    Kernel *clamped = declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{});
+    set_defaults(clamped, 1, hardtanh);
+    with_constants<Hardtanh, 3, 0b110>(clamped, UsualFloats{});
+    with_constants<Threshold, 3, 0b110>(declare<Threshold, 3>(m, "threshold", Integers{}, Floats{}), UsualFloats{});
     declare<Hardsigmoid, 1>(m, "hardsigmoid", Floats{});
     declare<Hardswish, 1>(m, "hardswish", Floats{});
     declare<Hardshrink, 2>(m, "hardshrink", Floats{});

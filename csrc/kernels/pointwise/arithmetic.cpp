@@ -119,6 +119,7 @@ struct FloorDivide {
         whole = quotient == 0 ? std::copysign(T(0), ratio) : whole;
         return b == 0 ? ratio : whole;
     }
+    static INLINE int64_t of_near(double a, double b) { return int64_t(std::floor(a / b)); }
 };
 struct Remainder {
     template <class T>
@@ -138,6 +139,7 @@ struct Remainder {
     static INLINE T given(T, T b, T left) {
         return (left != 0) & ((b < 0) != (left < 0)) ? left + b : left;
     }
+    static INLINE int64_t of_near(double a, double b) { return int64_t(a) - int64_t(std::floor(a / b)) * int64_t(b); }
 };
 struct Fmod {
     template <class T>
@@ -152,6 +154,7 @@ struct Fmod {
     }
     template <class T>
     static INLINE T given(T, T, T left) { return left; }
+    static INLINE int64_t of_near(double a, double b) { return int64_t(a) - int64_t(std::trunc(a / b)) * int64_t(b); }
 };
 
 template <class Op, class T>
@@ -194,12 +197,50 @@ CLONES int float_division(npy_intp n, char *const *p) {
     return 0;
 }
 
+// Whole numbers below 2^50 have a quotient in double whose whole part is theirs.
+template <class Op, class T, bool constant>
+CLONES int whole_division(npy_intp n, char *const *p) {
+    const T *a = (const T *)p[0], *b = (const T *)p[1];
+    T *r = (T *)p[2];
+    constexpr npy_intp BLOCK = 512;
+    constexpr uint64_t reach = uint64_t(1) << 50;
+    const T divisor = b[0];
+    for (; n > 0; n -= BLOCK, a += BLOCK, b += constant ? 0 : BLOCK, r += BLOCK) {
+        npy_intp m = n < BLOCK ? n : BLOCK;
+        int zero = 0, far = 0;
+        for (npy_intp i = 0; i < m; i++) {
+            int64_t x = a[i], y = constant ? divisor : b[i];
+            zero |= y == 0;
+            far |= (uint64_t(x) + reach > 2 * reach) | (uint64_t(y) + reach > 2 * reach);
+        }
+        if (zero) return 1;
+        if (far) {
+            for (npy_intp i = 0; i < m; i++) r[i] = Op::call(a[i], constant ? divisor : b[i]);
+            continue;
+        }
+        INDEPENDENT
+        for (npy_intp i = 0; i < m; i++) {
+            double x = double(a[i]), y = double(constant ? divisor : b[i]);
+            r[i] = T(Op::of_near(x, y));
+        }
+    }
+    return 0;
+}
+
+template <class Op, class T>
+void divide_near(Kernel *k) {
+    Entry &e = k->table[DTypeOf<T>::value];
+    e.loop = whole_division<Op, T, false>;
+    e.constant[0] = {whole_division<Op, T, true>, 2};
+}
+
 template <class Op>
 void declare_division(PyObject *m, const char *name) {
     Kernel *k = declare<Op, 2>(m, name, Floats{});
     k->table[F4].loop = float_division<Op>;
     for (int d = U1; d <= I8; d++) k->table[d].in[0] = k->table[d].in[1] = k->table[d].out = DType(d);
     check_zero<Op>(k, Integers{});
+    divide_near<Op, int64_t>(k), divide_near<Op, int32_t>(k);
 }
 
 struct Power {
@@ -266,6 +307,10 @@ struct Not {
         else
             return T(~a);
     }
+};
+// Truth values, whose bytes are 0 or 1.
+struct NotByte {
+    static INLINE uint8_t call(uint8_t a) { return a ^ 1; }
 };
 struct LeftShift {
     template <class T>
@@ -368,10 +413,14 @@ struct AddCDiv {
 
 int register_arithmetic(PyObject *m) {
     const double unit = 1;
-    declare<Add, 2>(m, "add", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<Subtract, 2>(m, "subtract", Integers{}, Floats{}, Complexes{});
-    declare<Multiply, 2>(m, "multiply", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<Divide, 2>(m, "divide", Floats{}, Complexes{});
+    Kernel *add = declare<Add, 2>(m, "add", Bools{}, Integers{}, Floats{}, Complexes{});
+    Kernel *subtract = declare<Subtract, 2>(m, "subtract", Integers{}, Floats{}, Complexes{});
+    Kernel *multiply = declare<Multiply, 2>(m, "multiply", Bools{}, Integers{}, Floats{}, Complexes{});
+    Kernel *divide = declare<Divide, 2>(m, "divide", Floats{}, Complexes{});
+    with_constants<Add, 2, 0b10>(add, Usual{}), with_constants<Add, 2, 0b01>(add, Usual{});
+    with_constants<Subtract, 2, 0b10>(subtract, Usual{}), with_constants<Subtract, 2, 0b01>(subtract, Usual{});
+    with_constants<Multiply, 2, 0b10>(multiply, Usual{}), with_constants<Multiply, 2, 0b01>(multiply, Usual{});
+    with_constants<Divide, 2, 0b10>(divide, UsualFloats{}), with_constants<Divide, 2, 0b01>(divide, UsualFloats{});
     declare<Negative, 1>(m, "negative", Integers{}, Floats{}, Complexes{});
     declare<Positive, 1>(m, "positive", Integers{}, Floats{}, Complexes{});
     declare<Conjugate, 1>(m, "conj", Bools{}, Integers{}, Floats{}, Complexes{});
@@ -390,18 +439,21 @@ int register_arithmetic(PyObject *m) {
     declare<And, 2>(m, "bitwise_and", Bools{}, Integers{});
     declare<Or, 2>(m, "bitwise_or", Bools{}, Integers{});
     declare<Xor, 2>(m, "bitwise_xor", Bools{}, Integers{});
-    declare<Not, 1>(m, "bitwise_not", Bools{}, Integers{});
+    declare<Not, 1>(m, "bitwise_not", Bools{}, Integers{})->table[B1].loop = loop1<NotByte, uint8_t, uint8_t>;
     declare<LeftShift, 2>(m, "left_shift", Integers{});
     declare<RightShift, 2>(m, "right_shift", Integers{});
-    declare<Maximum, 2>(m, "maximum", Bools{}, Integers{}, Floats{});
-    declare<Minimum, 2>(m, "minimum", Bools{}, Integers{}, Floats{});
+    with_constants<Maximum, 2, 0b10>(declare<Maximum, 2>(m, "maximum", Bools{}, Integers{}, Floats{}), Usual{});
+    with_constants<Minimum, 2, 0b10>(declare<Minimum, 2>(m, "minimum", Bools{}, Integers{}, Floats{}), Usual{});
     declare<FMaximum, 2>(m, "fmax", Bools{}, Integers{}, Floats{});
     declare<FMinimum, 2>(m, "fmin", Bools{}, Integers{}, Floats{});
-    declare<Clip, 3>(m, "clip", Bools{}, Integers{}, Floats{});
-    declare<Lerp, 3>(m, "lerp", Floats{}, Complexes{});
-    declare<Axpy, 3>(m, "axpy", Integers{}, Floats{}, Complexes{});
-    set_defaults(declare<AddCMul, 4>(m, "addcmul", Integers{}, Floats{}, Complexes{}), 3, &unit);
-    set_defaults(declare<AddCDiv, 4>(m, "addcdiv", Floats{}, Complexes{}), 3, &unit);
+    with_constants<Clip, 3, 0b110>(declare<Clip, 3>(m, "clip", Bools{}, Integers{}, Floats{}), Usual{});
+    with_constants<Lerp, 3, 0b100>(declare<Lerp, 3>(m, "lerp", Floats{}, Complexes{}), UsualFloats{});
+    with_constants<Axpy, 3, 0b100>(declare<Axpy, 3>(m, "axpy", Integers{}, Floats{}, Complexes{}), Usual{});
+    Kernel *addcmul = declare<AddCMul, 4>(m, "addcmul", Integers{}, Floats{}, Complexes{});
+    Kernel *addcdiv = declare<AddCDiv, 4>(m, "addcdiv", Floats{}, Complexes{});
+    set_defaults(addcmul, 3, &unit), set_defaults(addcdiv, 3, &unit);
+    with_constants<AddCMul, 4, 0b1000>(addcmul, UsualFloats{});
+    with_constants<AddCDiv, 4, 0b1000>(addcdiv, UsualFloats{});
     Kernel *where = make_kernel(m, "where", 3);
     if (!where) return -1;
     where->key = 1;

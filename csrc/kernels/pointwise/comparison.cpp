@@ -76,12 +76,18 @@ struct SignBit {
 }  // namespace
 
 int register_comparison(PyObject *m) {
-    declare<Equal, 2, Bool>(m, "equal", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<NotEqual, 2, Bool>(m, "not_equal", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<Less, 2, Bool>(m, "less", Bools{}, Integers{}, Floats{});
-    declare<LessEqual, 2, Bool>(m, "less_equal", Bools{}, Integers{}, Floats{});
-    declare<Greater, 2, Bool>(m, "greater", Bools{}, Integers{}, Floats{});
-    declare<GreaterEqual, 2, Bool>(m, "greater_equal", Bools{}, Integers{}, Floats{});
+    with_constants<Equal, 2, 0b10, Bool>(
+        declare<Equal, 2, Bool>(m, "equal", Bools{}, Integers{}, Floats{}, Complexes{}), Usual{});
+    with_constants<NotEqual, 2, 0b10, Bool>(
+        declare<NotEqual, 2, Bool>(m, "not_equal", Bools{}, Integers{}, Floats{}, Complexes{}), Usual{});
+    with_constants<Less, 2, 0b10, Bool>(
+        declare<Less, 2, Bool>(m, "less", Bools{}, Integers{}, Floats{}), Usual{});
+    with_constants<LessEqual, 2, 0b10, Bool>(
+        declare<LessEqual, 2, Bool>(m, "less_equal", Bools{}, Integers{}, Floats{}), Usual{});
+    with_constants<Greater, 2, 0b10, Bool>(
+        declare<Greater, 2, Bool>(m, "greater", Bools{}, Integers{}, Floats{}), Usual{});
+    with_constants<GreaterEqual, 2, 0b10, Bool>(
+        declare<GreaterEqual, 2, Bool>(m, "greater_equal", Bools{}, Integers{}, Floats{}), Usual{});
     declare<LogicalAnd, 2, Bool>(m, "logical_and", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<LogicalOr, 2, Bool>(m, "logical_or", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<LogicalXor, 2, Bool>(m, "logical_xor", Bools{}, Integers{}, Floats{}, Complexes{});

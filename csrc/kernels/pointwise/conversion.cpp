@@ -64,6 +64,15 @@ void add_cast() { casts[DTypeOf<From>::value][DTypeOf<To>::value] = loop1<Cast<T
 template <class From, class... To>
 void add_casts_from(Types<To...>) { (add_cast<From, To>(), ...); }
 
+int from_half(npy_intp n, char *const *p) {
+    widen_all((const Half *)p[0], (float *)p[1], n);
+    return 0;
+}
+int to_half(npy_intp n, char *const *p) {
+    narrow_all((const float *)p[0], (Half *)p[1], n);
+    return 0;
+}
+
 using All = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, Half,
                   BFloat, float, double, Complex64, Complex128>;
 
@@ -189,6 +198,7 @@ PyObject *clone(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 
 int register_conversion(PyObject *m) {
     add_casts(All{});
+    casts[F2][F4] = from_half, casts[F4][F2] = to_half;
     return make_function(m, "cast", cast) || make_function(m, "to_copy", to_copy) ||
                    make_function(m, "clone", clone)
                ? -1

@@ -11,6 +11,10 @@
 #include "kernels/moving/copying.h"
 #include "parallel.h"
 
+#if FLAMBEAU_CLONES
+#include <immintrin.h>
+#endif
+
 // ---- iteration ----------------------------------------------------------------------------------
 // A run visits the elements in the order of the result's memory, in blocks. An operand whose block
 // is contiguous is read where it lies; others are gathered into a small buffer first (which stays
@@ -19,12 +23,13 @@
 namespace {
 
 constexpr npy_intp BLOCK = 512;
+constexpr npy_intp SHORTEST_ROW = 32;  // for which a loop with constants is called
 
 enum class Way { FLAT, ROWS, PARTS, TILES, BLOCKS };
 
 struct Plan {
     Loop loop;
-    int ndim, count;
+    int ndim, count, constants;  // operands that the loop reads one element of
     npy_intp shape[NPY_MAXDIMS];
     const Operand *operands;
     bool flat[MAX_OPERANDS], repeats[MAX_OPERANDS];
@@ -322,7 +327,7 @@ int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
     }
     char *p[MAX_OPERANDS];
     for (int k = 0; k < plan.count; k++)
-        p[k] = plan.operands[k].data + begin * plan.operands[k].size;
+        p[k] = plan.operands[k].data + (plan.constants >> k & 1 ? 0 : begin * plan.operands[k].size);
     return plan.loop(end - begin, p);
 }
 
@@ -340,6 +345,22 @@ void inspect(Plan &plan, int k) {
     }
     plan.repeats[k] = period <= BLOCK / 2 && k < plan.count - 1;
     if (plan.repeats[k]) plan.period = std::max(plan.period, period);
+}
+
+// Is there a loop for operands that repeat one element along the rows, where the others lie evenly?
+void choose_constants(Plan &plan, const ConstantLoop *constant) {
+    int last = plan.ndim - 1, constants = 0;
+    for (int k = 0; k < plan.count; k++) {
+        const Operand &o = plan.operands[k];
+        if (o.strides[last] == 0 && k < plan.count - 1) constants |= 1 << k;
+        else if (o.strides[last] != o.size) return;
+    }
+    if (!constants || (last && plan.shape[last] < SHORTEST_ROW)) return;
+    for (int i = 0; i < 2; i++)
+        if (constant[i].loop && constant[i].which == constants) {
+            plan.loop = constant[i].loop, plan.constants = constants;
+            plan.way = last ? Way::ROWS : Way::FLAT;
+        }
 }
 
 // Rows are worth a call of the loop each where they are long. Where an operand would have to be
@@ -384,9 +405,11 @@ static int coalesce(int ndim, npy_intp *shape, int count, Operand *o) {
     return kept;
 }
 
-int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands) {
+int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands,
+             const ConstantLoop *constant) {
     Plan plan;
     plan.loop = loop;
+    plan.constants = 0;
     plan.ndim = coalesce(ndim, shape, count, operands);
     plan.count = count;
     plan.operands = operands;
@@ -395,6 +418,7 @@ int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands)
     for (int d = 0; d < plan.ndim; d++) n *= plan.shape[d] = shape[d];
     for (int k = 0; k < count; k++) inspect(plan, k);
     plan.way = choose_way(plan);
+    if (constant && n > 1) choose_constants(plan, constant);
     if (n < PARALLEL_FROM) return run_range(plan, 0, n);
     int bad = 0;
     PyThreadState *state = PyEval_SaveThread();
@@ -403,6 +427,58 @@ int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands)
     });
     PyEval_RestoreThread(state);
     return bad;
+}
+
+// ---- half precision -----------------------------------------------------------------------------
+
+#if FLAMBEAU_CLONES
+// These functions have names of their own, because the compiler has no loop that it would turn into
+// these instructions.
+__attribute__((target("avx,f16c"))) static void widen_by_eight(const Half *from, float *to, npy_intp n) {
+    for (npy_intp i = 0; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+}
+__attribute__((target("avx,f16c"))) static void narrow_by_eight(const float *from, Half *to, npy_intp n) {
+    for (npy_intp i = 0; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), 0));
+}
+__attribute__((target("avx512f"))) static void widen_by_sixteen(const Half *from, float *to, npy_intp n) {
+    for (npy_intp i = 0; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(to + i, _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256((const __m256i *)(from + i))));
+}
+__attribute__((target("avx512f"))) static void narrow_by_sixteen(const float *from, Half *to, npy_intp n) {
+    for (npy_intp i = 0; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(to + i), _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), 0));
+}
+// How many elements are converted at once: 16, 8, or 1.
+static int half_lanes() {
+    static const int lanes = __builtin_cpu_supports("avx512f")                                    ? 16
+                             : __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c") ? 8
+                                                                                                  : 1;
+    return lanes;
+}
+#endif
+
+void widen_all(const Half *from, float *to, npy_intp n) {
+    npy_intp done = 0;
+#if FLAMBEAU_CLONES
+    int lanes = half_lanes();
+    if (lanes == 16) widen_by_sixteen(from, to, n);
+    if (lanes == 8) widen_by_eight(from, to, n);
+    if (lanes > 1) done = n / lanes * lanes;
+#endif
+    for (npy_intp i = done; i < n; i++) to[i] = widen(from[i]);
+}
+
+void narrow_all(const float *from, Half *to, npy_intp n) {
+    npy_intp done = 0;
+#if FLAMBEAU_CLONES
+    int lanes = half_lanes();
+    if (lanes == 16) narrow_by_sixteen(from, to, n);
+    if (lanes == 8) narrow_by_eight(from, to, n);
+    if (lanes > 1) done = n / lanes * lanes;
+#endif
+    for (npy_intp i = done; i < n; i++) to[i] = Narrow<Half, float>::from(from[i]);
 }
 
 // ---- dtypes -------------------------------------------------------------------------------------
@@ -667,7 +743,7 @@ PyArrayObject *run_strided(const Entry &e, int nin, PyArrayObject **x, char (*nu
             sorted[k].data = o[k].data, sorted[k].size = o[k].size;
             for (int d = 0; d < ndim; d++) sorted[k].strides[d] = o[k].strides[order[d]];
         }
-        if (run_loop(e.loop, ndim, sorted_shape, nin + 1, sorted)) {
+        if (run_loop(e.loop, ndim, sorted_shape, nin + 1, sorted, e.constant)) {
             Py_DECREF(out);
             division_by_zero();
             return nullptr;

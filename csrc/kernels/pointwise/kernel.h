@@ -2,6 +2,8 @@
 // rest once for all: Python numbers, broadcasting, strides, the result's layout, threads, overlap.
 #pragma once
 #include <initializer_list>
+#include <type_traits>
+#include <utility>
 
 #include "common.h"
 
@@ -10,8 +12,15 @@ constexpr int MAX_IN = 6;
 // p[0], p[1], … are inputs, the last is the result. Nonzero: an integer was divided by zero.
 using Loop = int (*)(npy_intp n, char *const *p);
 
+// A loop for operands of which some, by their bits in `which`, are one element each for all.
+struct ConstantLoop {
+    Loop loop = nullptr;
+    int which = 0;
+};
+
 struct Entry {
     Loop loop = nullptr;
+    ConstantLoop constant[2];
     DType in[MAX_IN] = {NONE, NONE, NONE, NONE, NONE, NONE};
     DType out = NONE;
 };
@@ -50,7 +59,8 @@ struct Operand {
     npy_intp strides[NPY_MAXDIMS];
     npy_intp size;
 };
-int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands);
+int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands,
+             const ConstantLoop *constant = nullptr);
 
 // ---- declaring loops ----------------------------------------------------------------------------
 
@@ -93,6 +103,19 @@ CLONES int loop3(npy_intp n, char *const *p) {
     return 0;
 }
 
+// As `loop1` … `loop5`, of operands of one type; those in `which` are one element for all.
+template <class Op, class R, int which, class A, int... k>
+CLONES int constant_loop(npy_intp n, char *const *p) {
+    R *r = (R *)p[sizeof...(k)];
+    const A constants[] = {(which >> k & 1 ? *(const A *)p[k] : A())...};
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        auto y = Op::call(widen(which >> k & 1 ? constants[k] : ((const A *)p[k])[i])...);
+        r[i] = Narrow<R, decltype(y)>::from(y);
+    }
+    return 0;
+}
+
 template <class Op, class R, class A>
 CLONES int loop4(npy_intp n, char *const *p) {
     const A *a = (const A *)p[0], *b = (const A *)p[1], *c = (const A *)p[2], *d = (const A *)p[3];
@@ -116,6 +139,36 @@ CLONES int loop5(npy_intp n, char *const *p) {
         r[i] = Narrow<R, decltype(y)>::from(y);
     }
     return 0;
+}
+
+// Between half precision and float, by the processor's own instructions where it has them.
+void widen_all(const Half *from, float *to, npy_intp n);
+void narrow_all(const float *from, Half *to, npy_intp n);
+
+// Elements of half precision: in float, block by block.
+template <class Op, class R, int N>
+int half_loop(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 512;
+    constexpr bool narrows = std::is_same_v<R, Half>;
+    using Found = std::conditional_t<narrows, float, R>;
+    alignas(64) float buffers[N + narrows][block];
+    char *q[N + 1];
+    int bad = 0;
+    for (npy_intp i = 0; i < n; i += block) {
+        npy_intp m = n - i < block ? n - i : block;
+        for (int k = 0; k < N; k++) {
+            widen_all((const Half *)p[k] + i, buffers[k], m);
+            q[k] = (char *)buffers[k];
+        }
+        q[N] = narrows ? (char *)buffers[N + narrows - 1] : p[N] + i * npy_intp(sizeof(R));
+        if constexpr (N == 1) bad |= loop1<Op, Found, float>(m, q);
+        if constexpr (N == 2) bad |= loop2<Op, Found, float, float>(m, q);
+        if constexpr (N == 3) bad |= loop3<Op, Found, float, float, float>(m, q);
+        if constexpr (N == 4) bad |= loop4<Op, Found, float>(m, q);
+        if constexpr (N == 5) bad |= loop5<Op, Found, float>(m, q);
+        if constexpr (narrows) narrow_all(buffers[N], (Half *)p[N] + i, m);
+    }
+    return bad;
 }
 
 // How the result's type follows from the operands'.
@@ -144,11 +197,12 @@ template <class Op, class Result, int N, class T>
 void add_loop(Kernel *k) {
     using R = typename Result::template of<T>;
     Entry &e = k->table[DTypeOf<T>::value];
-    if constexpr (N == 1) e.loop = loop1<Op, R, T>;
-    if constexpr (N == 2) e.loop = loop2<Op, R, T, T>;
-    if constexpr (N == 3) e.loop = loop3<Op, R, T, T, T>;
-    if constexpr (N == 4) e.loop = loop4<Op, R, T>;
-    if constexpr (N == 5) e.loop = loop5<Op, R, T>;
+    if constexpr (std::is_same_v<T, Half>) e.loop = half_loop<Op, R, N>;
+    else if constexpr (N == 1) e.loop = loop1<Op, R, T>;
+    else if constexpr (N == 2) e.loop = loop2<Op, R, T, T>;
+    else if constexpr (N == 3) e.loop = loop3<Op, R, T, T, T>;
+    else if constexpr (N == 4) e.loop = loop4<Op, R, T>;
+    else if constexpr (N == 5) e.loop = loop5<Op, R, T>;
     for (int i = 0; i < N; i++) e.in[i] = DTypeOf<T>::value;
     e.out = DTypeOf<R>::value;
 }
@@ -157,6 +211,23 @@ template <class Op, class Result, int N, class... T>
 void add_loops(Kernel *k, Types<T...>) {
     (add_loop<Op, Result, N, T>(k), ...);
 }
+
+template <class Op, class Result, int which, class T, int... k>
+void add_constant_loop(Kernel *kernel, std::integer_sequence<int, k...>) {
+    Entry &e = kernel->table[DTypeOf<T>::value];
+    ConstantLoop &c = e.constant[e.constant[0].loop ? 1 : 0];
+    c = {constant_loop<Op, typename Result::template of<T>, which, T, k...>, which};
+}
+
+// Loops for calls in which the operands in `which`, bit by bit, are numbers.
+template <class Op, int N, int which, class Result = Same, class... T>
+void with_constants(Kernel *kernel, Types<T...>) {
+    (add_constant_loop<Op, Result, which, T>(kernel, std::make_integer_sequence<int, N>()), ...);
+}
+
+// The types whose loops are worth it.
+using Usual = Types<float, double, int64_t>;
+using UsualFloats = Types<float, double>;
 
 // declare<Add, 2, Same>(module, "add", Bools{}, Integers{}, …)
 template <class Op, int N, class Result = Same, class... Groups>

@@ -81,6 +81,9 @@ CLONES void column_sum_of_numbers(const T *x, npy_intp n, Compute<T> *total) {
 }
 template <class T>
 struct SumOfNumbers : Sum<T> {
+    using Four = void;
+    using Short = void;
+    static constexpr bool plain = false;
     static void row(const T *x, npy_intp n, double &a) { row_sum_of_numbers(x, n, a); }
     static void column(const T *x, npy_intp n, Compute<T> *a) { column_sum_of_numbers(x, n, a); }
 };

@@ -95,11 +95,75 @@ CLONES void column_sums(const T *x, npy_intp step, npy_intp n, PartType<T> *tota
         total[i] += (P(widen(a[i])) + P(widen(b[i]))) + (P(widen(c[i])) + P(widen(d[i])));
 }
 
+
+// Sums of short rows, `step` bytes apart, each in one accumulator or a few side by side.
+constexpr npy_intp SHORT_ROW = 1024;
+
+template <npy_intp length, class T>
+INLINE void fixed_row_sums(const T *x, npy_intp step, npy_intp rows, PartType<T> *sums) {
+    for (npy_intp r = 0; r < rows; r++, x = (const T *)((const char *)x + step)) {
+        PartType<T> sum = 0;
+        for (npy_intp i = 0; i < length; i++) sum += PartType<T>(widen(x[i]));
+        sums[r] = sum;
+    }
+}
+template <class T>
+CLONES void row_sums(const T *x, npy_intp step, npy_intp rows, npy_intp n, PartType<T> *sums) {
+    using P = PartType<T>;
+    switch (n) {
+        case 1: return fixed_row_sums<1>(x, step, rows, sums);
+        case 2: return fixed_row_sums<2>(x, step, rows, sums);
+        case 3: return fixed_row_sums<3>(x, step, rows, sums);
+        case 4: return fixed_row_sums<4>(x, step, rows, sums);
+        case 5: return fixed_row_sums<5>(x, step, rows, sums);
+        case 6: return fixed_row_sums<6>(x, step, rows, sums);
+        case 7: return fixed_row_sums<7>(x, step, rows, sums);
+        case 8: return fixed_row_sums<8>(x, step, rows, sums);
+    }
+    npy_intp row = 0;
+    auto at = [=](npy_intp r) { return (const T *)((const char *)x + r * step); };
+    if (n * npy_intp(sizeof(T)) >= 768) {  // one after the other, as they lie
+        constexpr npy_intp wide = 32;
+        for (; row < rows; row++) {
+            const T *a = at(row);
+            P part[wide] = {};
+            npy_intp i = 0;
+            for (; i + wide <= n; i += wide)
+                for (npy_intp k = 0; k < wide; k++) part[k] += P(widen(a[i + k]));
+            for (npy_intp k = 0; i + k < n; k++) part[k] += P(widen(a[i + k]));
+            for (npy_intp half = wide / 2; half; half /= 2)
+                for (npy_intp k = 0; k < half; k++) part[k] += part[k + half];
+            sums[row] = part[0];
+        }
+        return;
+    }
+    for (; row + 4 <= rows; row += 4) {
+        const T *a = at(row), *b = at(row + 1), *c = at(row + 2), *d = at(row + 3);
+        P p = 0, q = 0, r = 0, s = 0;
+        REDUCE(+ : p, q, r, s)
+        for (npy_intp i = 0; i < n; i++)
+            p += P(widen(a[i])), q += P(widen(b[i])), r += P(widen(c[i])), s += P(widen(d[i]));
+        sums[row] = p, sums[row + 1] = q, sums[row + 2] = r, sums[row + 3] = s;
+    }
+    for (; row < rows; row++) {
+        const T *a = at(row);
+        P p = 0;
+        REDUCE(+ : p)
+        for (npy_intp i = 0; i < n; i++) p += P(widen(a[i]));
+        sums[row] = p;
+    }
+}
+
 template <class T>
 struct Sum {
     using Element = T;
     using Acc = SumType<T>;
     using Part = PartType<T>;
+    using Short = T;
+    static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, Part *sums) {
+        row_sums(x, step, count, n, sums);
+    }
+    static constexpr bool plain = std::is_floating_point_v<T>;  // a part is a result as it is
     static Acc identity() { return 0; }
     static void row(const T *x, npy_intp n, Acc &a) { row_sum(x, n, a); }
     static void column(const T *x, npy_intp n, Part *a) { column_sum(x, n, a); }
@@ -113,29 +177,35 @@ struct Sum {
 };
 template <class T>
 struct Mean : Sum<T> {
+    static constexpr bool plain = false;
     static auto finish(double a, npy_intp n) { return Compute<T>(a / double(n)); }
 };
 
 template <class T>
 CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
-    SumType<T> p = total;
-    REDUCE(* : p)
-    for (npy_intp i = 0; i < n; i++) p *= SumType<T>(widen(x[i]));
-    total = p;
+    for (; n > 0; x += 1024, n -= 1024) {
+        npy_intp m = n < 1024 ? n : 1024;
+        PartType<T> p = 1;
+        REDUCE(* : p)
+        for (npy_intp i = 0; i < m; i++) p *= PartType<T>(widen(x[i]));
+        total *= SumType<T>(p);
+    }
 }
 template <class T>
-CLONES void column_product(const T *x, npy_intp n, SumType<T> *total) {
+CLONES void column_product(const T *x, npy_intp n, PartType<T> *total) {
     INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) total[i] *= SumType<T>(widen(x[i]));
+    for (npy_intp i = 0; i < n; i++) total[i] *= PartType<T>(widen(x[i]));
 }
 template <class T>
 struct Product : Sum<T> {
     using Four = void;
+    using Short = void;
     using Acc = SumType<T>;
-    using Part = Acc;
+    using Part = PartType<T>;
+    static constexpr bool plain = false;
     static Acc identity() { return 1; }
     static void row(const T *x, npy_intp n, Acc &a) { row_product(x, n, a); }
-    static void column(const T *x, npy_intp n, Acc *a) { column_product(x, n, a); }
+    static void column(const T *x, npy_intp n, Part *a) { column_product(x, n, a); }
     static void combine(Acc &a, Acc b) { a *= b; }
 };
 
@@ -329,11 +399,69 @@ struct takes_four : std::false_type {};
 template <class Op>
 struct takes_four<Op, std::enable_if_t<std::is_same_v<typename Op::Four, typename Op::Element>>> : std::true_type {};
 
+// Has it a loop over short rows, many at once?
+template <class Op, class = void>
+struct takes_short : std::false_type {};
+template <class Op>
+struct takes_short<Op, std::enable_if_t<std::is_same_v<typename Op::Short, typename Op::Element>>> : std::true_type {};
+
+// Are parts results as they are?
+template <class Op, class = void>
+struct is_plain_op : std::false_type {};
+template <class Op>
+struct is_plain_op<Op, std::enable_if_t<Op::plain>> : std::true_type {};
+
+template <class Op>
+typename Op::Result finished(typename Op::Acc acc, npy_intp size) {
+    auto result = Op::finish(acc, size);
+    return Narrow<typename Op::Result, decltype(result)>::from(result);
+}
+
+constexpr npy_intp AT_ONCE = 64;  // short rows
+
+template <class Op>
+void reduce_short_rows(const Request &r, typename Op::Result *out) {
+    using T = typename Op::Element;
+    const Dims &kept = r.kept, &gone = r.gone;
+    npy_intp inner = kept.n ? kept.shape[kept.n - 1] : 1, step = kept.n ? kept.strides[kept.n - 1] : 0;
+    parallel_for(kept.size, PIECE / 2 / gone.size + 1, [&](int64_t begin, int64_t end) {
+        typename Op::Part sums[AT_ONCE];
+        for (int64_t k = begin; k < end;) {
+            npy_intp count = std::min<npy_intp>({AT_ONCE, inner - k % inner, npy_intp(end - k)});
+            const char *base = PyArray_BYTES(r.x) + kept.offset(k, kept.n);
+            Op::rows((const T *)base, step, count, gone.size, sums);
+            for (npy_intp i = 0; i < count; i++) out[k + i] = finished<Op>(typename Op::Acc(sums[i]), gone.size);
+            k += count;
+        }
+    }, 1);
+}
+
+// Takes rows of one result into its accumulator.
+template <class Op>
+void take_rows(const Dims &gone, const char *base, npy_intp from, npy_intp to, npy_intp length,
+               typename Op::Acc &acc) {
+    using T = typename Op::Element;
+    if constexpr (takes_short<Op>::value)
+        if (gone.n == 2 && length <= SHORT_ROW) {
+            typename Op::Part sums[AT_ONCE];
+            for (npy_intp row = from; row < to; row += AT_ONCE) {
+                npy_intp count = std::min(AT_ONCE, to - row);
+                Op::rows((const T *)(base + row * gone.strides[0]), gone.strides[0], count, length, sums);
+                for (npy_intp i = 0; i < count; i++) Op::combine(acc, typename Op::Acc(sums[i]));
+            }
+            return;
+        }
+    for (npy_intp row = from; row < to; row++)
+        Op::row((const T *)(base + gone.offset(row, gone.n - 1)), length, acc);
+}
+
 template <class Op>
 void reduce_rows(const Request &r, typename Op::Result *out) {
     using T = typename Op::Element;
     using Acc = typename Op::Acc;
     const Dims &kept = r.kept, &gone = r.gone;
+    if constexpr (takes_short<Op>::value)
+        if (gone.n <= 1 && gone.size <= SHORT_ROW) return reduce_short_rows<Op>(r, out);
     npy_intp length = gone.n ? gone.shape[gone.n - 1] : 1, rows = gone.size / length;
     // few results of many elements: cut each into pieces, of rows or within one row
     npy_intp pieces = 1, rows_each = rows, length_each = length;
@@ -357,21 +485,17 @@ void reduce_rows(const Request &r, typename Op::Result *out) {
             npy_intp from = rows > 1 ? piece * rows_each : 0, to = rows > 1 ? std::min(rows, from + rows_each) : 1;
             npy_intp start = rows > 1 ? 0 : piece * length_each;
             npy_intp count = rows > 1 ? length : std::min(length_each, length - start);
-            for (npy_intp row = from; row < to; row++) {
-                const char *p = base + gone.offset(row, gone.n - 1) + start * npy_intp(sizeof(T));
-                Op::row((const T *)p, count, acc);
-            }
+            take_rows<Op>(gone, base + start * npy_intp(sizeof(T)), from, to, count, acc);
             if (pieces > 1)
                 parts[item] = acc;
             else
-                out[k] = Narrow<typename Op::Result, decltype(Op::finish(acc, 1))>::from(
-                    Op::finish(acc, gone.size));
+                out[k] = finished<Op>(acc, gone.size);
         }
     }, 1);
     for (npy_intp k = 0; pieces > 1 && k < kept.size; k++) {
         Acc acc = parts[k * pieces];
         for (npy_intp p = 1; p < pieces; p++) Op::combine(acc, parts[k * pieces + p]);
-        out[k] = Narrow<typename Op::Result, decltype(Op::finish(acc, 1))>::from(Op::finish(acc, gone.size));
+        out[k] = finished<Op>(acc, gone.size);
     }
 }
 
@@ -387,7 +511,9 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
     // narrow rows that follow each other are taken several at a time
     npy_intp joined = 1;
     if (gone.n == 1 && gone.strides[0] == columns * npy_intp(sizeof(T)) && (columns < 64 || !takes_four<Op>::value))
-        joined = std::max<npy_intp>(1, std::min(WIDTH / columns, rows));
+        joined = std::max<npy_intp>(1, std::min(128 / columns, rows));
+    // few rows are added up where their sums shall stand; others in parts that are joined in `Acc`
+    constexpr npy_intp FEW = std::is_same_v<typename Op::Part, Acc> ? npy_intp(1) << 40 : 16;
     npy_intp pieces = 1, rows_each = rows;
     if (outer * blocks < 64 && rows * std::min(columns, WIDTH) > 2 * PIECE) {
         rows_each = std::max<npy_intp>({1, PIECE / std::min(columns, WIDTH), rows / 16});
@@ -405,11 +531,20 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
             npy_intp first = block * WIDTH, width = std::min(WIDTH, columns - first);
             const char *base = PyArray_BYTES(r.x) + kept.offset(o, kept.n - 1) + first * npy_intp(sizeof(T));
             npy_intp row = piece * rows_each, to = std::min(rows, row + rows_each);
-            npy_intp used = joined > 1 ? joined * columns : width;
+            npy_intp used = joined > 1 ? joined * columns : width, at = o * columns + first;
+            if constexpr (is_plain_op<Op>::value && takes_four<Op>::value)
+                if (rows <= FEW && joined == 1 && gone.n == 1 && pieces == 1) {
+                    std::fill(out + at, out + at + width, typename Op::Part(Op::identity()));
+                    for (; row + 4 <= to; row += 4)
+                        Op::four((const T *)(base + row * gone.strides[0]), gone.strides[0], width, out + at);
+                    for (; row < to; row++)
+                        Op::column((const T *)(base + row * gone.strides[0]), width, out + at);
+                    continue;
+                }
             std::fill(acc, acc + used, Op::identity());
             while (row < to) {
                 std::fill(part, part + used, typename Op::Part(Op::identity()));
-                for (int few = 0; few < 16 && row < to; few++) {
+                for (npy_intp few = 0; few < FEW && row < to; few++) {
                     if constexpr (takes_four<Op>::value)
                         if (joined == 1 && gone.n == 1 && row + 4 <= to) {
                             Op::four((const T *)(base + row * gone.strides[0]), gone.strides[0], width, part);
@@ -424,20 +559,18 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
             }
             for (npy_intp j = 1; j < joined; j++)
                 for (npy_intp c = 0; c < columns; c++) Op::combine(acc[c], acc[j * columns + c]);
-            npy_intp at = o * columns + first;
             for (npy_intp c = 0; c < width; c++) {
                 if (pieces > 1)
                     parts[piece * outer * columns + at + c] = acc[c];
                 else
-                    out[at + c] = Narrow<typename Op::Result, decltype(Op::finish(acc[c], 1))>::from(
-                        Op::finish(acc[c], gone.size));
+                    out[at + c] = finished<Op>(acc[c], gone.size);
             }
         }
     }, 1);
     for (npy_intp i = 0; pieces > 1 && i < outer * columns; i++) {
         Acc a = parts[i];
         for (npy_intp p = 1; p < pieces; p++) Op::combine(a, parts[p * outer * columns + i]);
-        out[i] = Narrow<typename Op::Result, decltype(Op::finish(a, 1))>::from(Op::finish(a, gone.size));
+        out[i] = finished<Op>(a, gone.size);
     }
 }
 

@@ -303,6 +303,26 @@ CLONES void sum_of_sizes(const T *x, npy_intp n, double &total) {
 }
 
 template <class T>
+CLONES void sum_of_powers(const T *x, npy_intp n, double p, double &total) {
+    using C = Compute<T>;
+    if (p == 3) {
+        for (npy_intp begin = 0; begin < n; begin += 1024) {
+            npy_intp m = std::min<npy_intp>(1024, n - begin);
+            const T *a = x + begin;
+            C s = 0;
+            REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += std::abs(widen(a[i]) * widen(a[i]) * widen(a[i]));
+            total += double(s);
+        }
+    } else if constexpr (std::is_same_v<C, float>) {
+        double s = 0;
+        REDUCE(+ : s) for (npy_intp i = 0; i < n; i++) s += double(vec::pow(std::abs(widen(x[i])), float(p)));
+        total += s;
+    } else {
+        for (npy_intp i = 0; i < n; i++) total += std::pow(double(std::abs(widen(x[i]))), p);
+    }
+}
+
+template <class T>
 double norm_of(Order order, double p, const T *x, npy_intp n, double total) {
     switch (order) {
         case EUCLIDEAN: sum_of_squares(x, n, total); return total;
@@ -316,8 +336,7 @@ double norm_of(Order order, double p, const T *x, npy_intp n, double total) {
         case SMALLEST:
             for (npy_intp i = 0; i < n; i++) total = extreme<false>(total, double(std::abs(widen(x[i]))));
             return total;
-        case POWER:
-            for (npy_intp i = 0; i < n; i++) total += std::pow(double(std::abs(widen(x[i]))), p);
+        case POWER: sum_of_powers(x, n, p, total); return total;
     }
     return total;
 }
