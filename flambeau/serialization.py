@@ -56,6 +56,8 @@ from flambeau._serialization.weights_unpickler import (
     get_safe_globals,
     safe_globals,
 )
+from flambeau._serialization.zip_writer import ZipWriter
+from flambeau.kernels.moving.checksums import crc32
 from flambeau.storage import TypedStorage, UntypedStorage, element_type, storage_of
 
 __all__ = [
@@ -146,8 +148,6 @@ def _replacing(path: str) -> Iterator[Any]:
     try:
         with open(temporary, "xb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
         if os.path.exists(path):
             os.chmod(temporary, os.stat(path).st_mode & 0o7777)
         os.replace(temporary, path)
@@ -253,36 +253,26 @@ def _pickle(obj: Any, file: Any, pickle_module: Any, protocol: int, storages: _S
 
 
 def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: str) -> None:
-    import zipfile
-
     buffer, storages = io.BytesIO(), _Storages()
     _pickle(obj, buffer, pickle_module, protocol, storages)
     checksum, alignment = 0, options.save.storage_alignment
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive_file:
+    writer = ZipWriter(file, alignment)
 
-        def write(name: str, data: Any) -> None:
-            nonlocal checksum
-            info = zipfile.ZipInfo(f"{archive}/{name}")
-            data = memoryview(data)
-            large = data.nbytes > 1 << 30
-            # A local header has 30 bytes, the name and the extra field; zip64 adds 20 to that.
-            start = archive_file.fp.tell() + 30 + len(info.filename.encode()) + 20 * large + 4
-            padding = -start % alignment
-            info.extra = struct.pack("<HH", 0x4246, padding) + b"Z" * padding
-            with archive_file.open(info, "w", force_zip64=large) as entry:
-                entry.write(data)
-            info.extra = b""  # not needed again in the list at the end
-            checksum = zlib.crc32(struct.pack("<I", info.CRC), checksum)
+    def write(name: str, data: Any) -> None:
+        nonlocal checksum
+        of_entry = writer.write(f"{archive}/{name}", data)
+        checksum = zlib.crc32(struct.pack("<I", of_entry), checksum)
 
-        write("data.pkl", buffer.getbuffer())
-        write(".format_version", b"1")
-        write(".storage_alignment", str(alignment).encode())
-        write("byteorder", sys.byteorder.encode())
-        for key, storage in enumerate(storages.found):
-            skip = options.of_thread.skip_data
-            write(f"data/{key}", bytes(storage.nbytes()) if skip else storage._readable())
-        write("version", b"3\n")
-        write(".data/serialization_id", f"{len(storages.found):020d}{checksum:020d}".encode())
+    write("data.pkl", buffer.getbuffer())
+    write(".format_version", b"1")
+    write(".storage_alignment", str(alignment).encode())
+    write("byteorder", sys.byteorder.encode())
+    for key, storage in enumerate(storages.found):
+        skip = options.of_thread.skip_data
+        write(f"data/{key}", bytes(storage.nbytes()) if skip else storage._readable())
+    write("version", b"3\n")
+    write(".data/serialization_id", f"{len(storages.found):020d}{checksum:020d}".encode())
+    writer.finish()
 
 
 def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: str) -> None:
@@ -573,7 +563,7 @@ class _Archive:
         self.file.seek(offset)
         if _read_into(self.file, data) != len(data):
             raise self._damaged(name, "it ends early")
-        if info.CRC is not None and zlib.crc32(data) != info.CRC:
+        if info.CRC is not None and crc32(data) != info.CRC:
             raise self._damaged(name, "its checksum is wrong")
         return array
 
