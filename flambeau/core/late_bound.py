@@ -67,6 +67,7 @@ handle_torch_function: Annotated[Callable[..., Any], "transforms.function_modes"
 has_meta: Annotated[Callable[[Sequence[Any]], bool], "transforms.meta"]
 on_meta: Annotated[Callable[[Op, tuple[Any, ...]], Any], "transforms.meta"]
 make_inplace: Annotated[Callable[[Op], Op], "ops.inplace"]
+write_result: Annotated[Gives, "ops.inplace"]
 store: Annotated[Callable[..., Any], "ops.coercion"]
 coerce_general: Annotated[Callable[..., Any], "ops.coercion"]
 too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]

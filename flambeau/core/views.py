@@ -163,6 +163,17 @@ class FillBackward2(Node):
         return (late_bound.zeros_like(grad),)
 
 
+class Overwritten(FillBackward2):
+    """… with what depends on several tensors, but not smoothly: `x.eq_(y)`."""
+
+    __slots__ = ()
+
+    def apply(self, grad: Tensor) -> Any:
+        nothing = late_bound.zeros_like(grad)
+        return [None if shape is None else late_bound.sum_to_size(nothing, shape)
+                for shape in self.saved]
+
+
 # ---- refusals ------------------------------------------------------------------------------------
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \

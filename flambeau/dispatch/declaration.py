@@ -123,7 +123,10 @@ class Declaration(Record):
     namespace   where that does not follow from the name: "nn.functional"
     node        the class name of nodes, where that does not follow from the name; `{}` in it is
                 the number of the schema
-    inplace_node    that of the in-place form, where it differs
+    inplace_node    that of the in-place form, where it differs, perhaps one for each schema; of an
+                op without derivatives: that form has a node nevertheless, and nothing flows
+    inplace_first   raises for what `canonical` gets what PyTorch says only of the in-place form
+    inplace_resizes     … does that give the tensor the shape of the result?
     saved_as    PyTorch's names of what nodes save, where they differ: formulas, or constants
     """
     texts: tuple[str, ...]
@@ -186,6 +189,8 @@ class Declaration(Record):
     namespace: str = ""
     node: str = ""
     inplace_node: str = ""
+    inplace_first: Callable[..., Any] | None = None
+    inplace_resizes: bool = False
     saved_as: dict[str, Any] = {}
     doc: str = ""
     published: Any = None               # the function
@@ -239,7 +244,11 @@ class Declaration(Record):
         space: Any = vars(Tensor) if self.method else public[self.namespace]
         for op in made:
             op.published = space[f"{self.name}_"]
-            op.functional.inplace_node = op.functional.declaration.inplace_node
+            declared = op.functional.declaration
+            names = [text.partition("(")[0] for text in declared.texts]
+            nodes = declared.inplace_node.split() or [""]
+            index = names.index(op.functional.schema.full_name)
+            op.functional.inplace_node = nodes[min(index, len(nodes) - 1)]
         return tuple(made)
 
     def canonical_parameters(self, schema: Schema) -> list[Parameter]:

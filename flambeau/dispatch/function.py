@@ -32,6 +32,7 @@ from flambeau.core.type_info import (
     preserve_format,
     strided,
 )
+from flambeau.core.views import check_inplace
 from flambeau.dispatch.canonical import AS_IS, FLOAT, canonical_value
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
@@ -238,7 +239,7 @@ class Function:
         overload, values = self.choose(args, kwargs)
         op = overload.op
         try:
-            canonical = overload.canonical(values)
+            canonical = self.canonical(overload, values)
         except (IndexError, RuntimeError):
             refuse_type(op, values)
             raise
@@ -246,6 +247,10 @@ class Function:
         if isinstance(out, Tensor) and op.declaration.typed_by_out:
             canonical = _typed_by(out, op, canonical)
         return op, canonical, out
+
+    def canonical(self, overload: Overload, values: list[Any]) -> tuple[Any, ...]:
+        """What the op of an overload gets for users' values."""
+        return overload.canonical(values)
 
     def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Overload, list[Any]]:
         """The overload of a call, and the values of its parameters.
@@ -321,6 +326,27 @@ class InplaceFunction(Function):
         return tuple([o._replace(op=inplace[o.op])
                       for o in self.declaration.overloads(self.bound, writes=True)
                       if o.op in inplace])
+
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        op, canonical, _ = self.bind(args, kwargs)
+        written = args[0] if args else kwargs.get("input", kwargs.get("self"))
+        if canonical[0] is not written and type(canonical[0]) is type(written) is Tensor:
+            # what is computed with is a copy of another type
+            return late_bound.write_result(op, written, args[1:], kwargs, public=True)
+        return op.call(*canonical)
+
+    def canonical(self, overload: Overload, values: list[Any]) -> tuple[Any, ...]:
+        first = overload.op.functional.declaration.inplace_first
+        try:
+            if first is not None:
+                first(*[a.constant if a.parameter < 0 else values[a.parameter]
+                        for a in overload.arguments])
+            return overload.canonical(values)
+        except (IndexError, RuntimeError):
+            written = values[overload.arguments[0].parameter]
+            if type(written) is Tensor:
+                check_inplace(written, False, apart=False)      # autograd's refusals come first
+            raise
 
 
 def warn_of_overload(name: str, signature: Signature) -> None:

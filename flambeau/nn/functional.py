@@ -120,6 +120,9 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True,
 
 
 def _channels(input: Tensor, p: float, training: bool, inplace: bool, unbatched: bool) -> Tensor:
+    if inplace and unbatched:
+        flambeau.feature_dropout_(input.unsqueeze_(0), p, training)
+        return input.squeeze_(0)
     whole = input.unsqueeze(0) if unbatched else input
     drop = flambeau.feature_dropout_ if inplace else flambeau.feature_dropout
     result = drop(whole, p, training)

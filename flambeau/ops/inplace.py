@@ -10,6 +10,7 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import dtypes, overrides
 from flambeau.core.call import ANY
 from flambeau.core.devices import cpu
+from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import convert, result_type, type_name
@@ -22,7 +23,7 @@ from flambeau.core.tensor import (
     plain,
     tensor_types,
 )
-from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.core.views import Overwritten, check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.members import member
 from flambeau.kernels.moving.views import copy_into, has_one_place
 from flambeau.ops.node_names import known_as
@@ -133,6 +134,9 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if type(result) in overrides.sparse_types:      # `mul_` of a dense tensor by a sparse one
         result = result.to_dense()
     values = result._array
+    if values.shape != memory.shape and input._base is None and functional.declaration is not None \
+            and functional.declaration.inplace_resizes:
+        input._array = memory = np.empty(values.shape, memory.dtype)
     _check_fit(input, values.shape, dtypes.from_numpy_dtype(values.dtype),
                _speaks_c(functional, args))
     if values.shape != memory.shape:
@@ -158,9 +162,21 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                 if functional.inplace_node:
                     edge.node.__class__ = known_as(type(edge.node), functional.inplace_node)
             rebase(input, edge)
+    elif tracked and functional.inplace_node:
+        rebase(input, _overwritten(functional, (source, *args), input))
     elif tracked and input._edge is not None:
         rebase_to_constant(input)
     return input
+
+
+def _overwritten(functional: Op, operands: tuple[Any, ...], target: Tensor) -> Any:
+    """The node of an op that has no derivatives, where its result has a floating type."""
+    tensors = [o if type(o) in tensor_types else None for o in operands[:len(functional.tensors)]]
+    node: Any = known_as(Overwritten, functional.inplace_node)()
+    node.edges = tuple([None if t is None else gradient_edge(t) for t in tensors])
+    node.saved = tuple([None if t is None else t._array.shape for t in tensors])
+    node.order, node.shape, node.dtype = next_order(), target._array.shape, target._array.dtype
+    return node
 
 
 def write(tensor: Tensor, values: Any) -> Tensor:

@@ -1,7 +1,10 @@
 """In-place forms: the same numbers, one write counted, the history replaced."""
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import flambeau as torch
+from flambeau.core.op import table
 
 
 def test_the_tensor_has_the_history_of_the_result():
@@ -47,3 +50,111 @@ def test_a_constant_written_to_a_tensor_ends_its_history():
     y.zero_()
     y.sum().backward()
     assert x.grad.tolist() == [0.0, 0.0]
+
+
+# ---- the rule for all of them --------------------------------------------------------------------
+
+def _forms():
+    """The in-place methods of two tensors, and of the added products; names that are aliases are
+    the same functions."""
+    own = [op.declaration for op in table.values()
+           if getattr(op.declaration, "inplace", False) and len(op.tensors) == 2
+           and op.kind == "pointwise" and not op.params and op.declaration.method]
+    return sorted({d.name for d in own})
+
+
+DTYPES = [torch.float32, torch.float64, torch.int64, torch.int16, torch.bool, torch.complex128,
+          torch.bfloat16]
+SHAPES = [(2, 3), (3,), (), (2, 1)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(_forms()), st.sampled_from(DTYPES), st.sampled_from(DTYPES),
+       st.sampled_from(SHAPES), st.sampled_from(SHAPES))
+def test_the_form_returns_its_tensor_with_the_result_in_it_or_leaves_it_alone(
+        name, dtype, other, shape, second):
+    x = torch.arange(1, 7).to(dtype).flatten()[:torch.Size(shape).numel()].reshape(shape)
+    y = torch.arange(2, 8).to(other).flatten()[:torch.Size(second).numel()].reshape(second)
+    before = x.clone()
+    try:
+        found = getattr(x, f"{name}_")(y)
+    except (RuntimeError, NotImplementedError):
+        assert x.equal(before) and x._version == 0
+        return
+    assert found is x and x.dtype is dtype and x._version == 1 and tuple(x.shape) == shape
+    expected = getattr(before, name)(y).to(dtype)
+    assert torch.equal(torch.nan_to_num(x), torch.nan_to_num(expected))
+
+
+@pytest.mark.parametrize("name,shape,factors", [
+    ("addmm", (2, 3), [(2, 2), (2, 3)]), ("addmv", (2,), [(2, 3), (3,)]),
+    ("addr", (2, 3), [(2,), (3,)]), ("baddbmm", (2, 2, 3), [(2, 2, 2), (2, 2, 3)]),
+    ("addbmm", (2, 3), [(2, 2, 2), (2, 2, 3)])])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32])
+def test_added_products_write_to_their_tensor_whatever_the_types(name, shape, factors, dtype):
+    x = torch.ones(shape)
+    factors = [torch.ones(s, dtype=dtype) for s in factors]
+    try:
+        found = getattr(x, f"{name}_")(*factors)
+    except RuntimeError:
+        assert x.equal(torch.ones(shape))
+        return
+    assert found is x and x.equal(getattr(torch, name)(torch.ones(shape), *factors).float())
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_comparisons_have_nodes_through_which_nothing_flows(name):
+    a, b = (torch.ones(s, requires_grad=True) for s in ((2, 3), (3,)))
+    for other, number in ((b, 1), (2.0, 0)):
+        x = a.clone()
+        getattr(x, f"{name}_")(other)
+        assert x.grad_fn.name() == f"{name.title()}Backward{number}"
+        x.sum().backward()
+        assert a.grad.equal(torch.zeros(2, 3))
+    assert b.grad.equal(torch.zeros(3))
+    x = torch.ones(2, 3)                    # only the other one requires grad
+    getattr(x, f"{name}_")(b)
+    assert x.requires_grad
+    view = (a * 1)[0]
+    getattr(view, f"{name}_")(b)
+    assert view.requires_grad and view._base.grad_fn.name() == "torch::autograd::CopySlices"
+
+
+def test_refusals_of_autograd_come_before_those_of_values():
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.addr_(torch.ones(2, 2), torch.ones(4))
+
+
+@pytest.mark.parametrize("call,said", [
+    (lambda x: x.addmm_(torch.ones(2, 2), torch.ones(2, 4)),
+     r"Bad in-place call: input tensor size \[4\] and output tensor size \[2, 4\] should match"),
+    (lambda x: x.addmv_(torch.ones(2, 2), torch.ones(2)), r"size mismatch, got input \(4\)"),
+    (lambda x: x.baddbmm_(torch.ones(2, 2, 2), torch.ones(2, 2, 4)), "Bad in-place call"),
+    (lambda x: x.addr_(torch.ones(2), torch.ones(4)), "2D tensor expected, got 1D"),
+    (lambda x: x.reshape(1, 4).addr_(torch.ones(2), torch.ones(4)),
+     r"size mismatch, input: \[1, 4\], v1: \[2\], v2: \[4\]"),
+    (lambda x: x.masked_scatter_(torch.ones(2, 4) > 0, torch.ones(8)),
+     r"expand\(CPUBoolType\{\[2, 4\]\}, size=\[4\]\)"),
+    (lambda x: x.int().ldexp_(x), "ldexp can't be cast to the desired output type Int"),
+    (lambda x: x.int().mvlgamma_(1),
+     "mvlgamma: result type Int can't be cast to the desired output type Float")])
+def test_what_does_not_fit_is_said_of_the_in_place_form(call, said):
+    with pytest.raises(RuntimeError, match=said):
+        call(torch.ones(4))
+
+
+def test_a_sum_of_products_gives_its_tensor_their_shape():
+    a = torch.ones(1, requires_grad=True)
+    x = a * 1
+    x.addbmm_(torch.ones(2, 2, 2), torch.ones(2, 2, 3), beta=2)
+    assert x.shape == (2, 3) and x[0, 0] == 6
+    x.sum().backward()
+    assert a.grad.tolist() == [12.0]
+
+
+def test_a_vector_turned_in_place_counts_as_written():
+    a = torch.ones(3, requires_grad=True)
+    x = a * 1
+    x.t_()
+    assert x._version == 1 and x.grad_fn.name() == "TBackward1"

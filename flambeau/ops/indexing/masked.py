@@ -25,7 +25,7 @@ from flambeau.ops.indexing.slices import _in_front
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import batch_as_rows, expand_to, movedim, sum_to_size
+from flambeau.ops.view.shape import batch_as_rows, expand, expand_to, movedim, sum_to_size
 
 # ---- flat, masked --------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
 
 
 def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    broadcast_shapes(input._array.shape, mask._array.shape)
+    broadcast_shapes(mask._array.shape, input._array.shape)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{type_name(mask.dtype)}")
@@ -221,6 +221,7 @@ masked_scatter = op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     kernel=_masked_scatter, kind="linear", refuses=("masked_scatter", "UW8"),
     canonical=_masks, kernel_checks=True, inplace=True,
+    inplace_first=lambda self, mask, source: expand(mask, self._array.shape),
     out=False, batch=_masked_scatter_batched,
     d_self=lambda grad, mask: grad.masked_fill(mask, 0),
     d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape),

@@ -299,7 +299,13 @@ op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> T
    out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere", batch=_fill_with_each,
    node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
    d_value=lambda grad, index, value_dtype, dim: cast(
-       index_select(grad, dim, index).sum(), value_dtype))
+       _where_filled(grad, index, dim).sum(), value_dtype))
+
+
+def _where_filled(grad: Tensor, index: Tensor, dim: int) -> Tensor:
+    """The gradient at the places that were filled, each of which counts once; else 0."""
+    nothing = new_zeros(grad, grad._array.shape).to(bool_)
+    return where(index_fill(nothing, dim, index, True), grad, 0)
 
 
 def _spread(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:

@@ -5,6 +5,7 @@ goes. As in torch, `input` broadcasts, and beta 0 leaves it out, NaN or not.
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,13 @@ def _check(input: Tensor, shape: tuple[int, ...]) -> None:
         expand(input, shape)                    # which says what is wrong
 
 
+def _check_written(self: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise for a tensor that the in-place form would have to broadcast."""
+    if self._array.shape != shape:
+        raise RuntimeError(f"Bad in-place call: input tensor size {[*self._array.shape]} and "
+                           f"output tensor size {[*shape]} should match")
+
+
 def _same_types(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     names = [type_name(t.dtype) for t in (input, mat1, mat2)]
     for other, first in (("self", names[0]), ("mat1", names[1])):
@@ -174,7 +182,8 @@ def _same_types(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
                                f"{names[2]}")
 
 
-def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Any:
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any,
+                 check: Any = _check) -> Any:
     _same_types(self, mat1, mat2)
     a, b = mat1._array.shape, mat2._array.shape
     for name, shape in (("mat1", a), ("mat2", b)):
@@ -183,7 +192,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
                            f"{b[0]}x{b[1]})")
-    _check(self, (a[0], b[1]))
+    check(self, (a[0], b[1]))
     return self, mat1, mat2, beta, alpha
 
 
@@ -196,6 +205,7 @@ def _addmm_grads(grad: Tensor, needs: Any, self: Any, mat1: Tensor, mat2: Tensor
 
 
 addmm = _added("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
+               inplace_first=partial(_check_addmm, check=_check_written),
                shown=(Shown("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
                             "Scalar alpha=1) -> Tensor", grads=_addmm_grads),),
                refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
@@ -227,7 +237,13 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     return self, mat, vec, beta, alpha
 
 
+def _check_written_addmv(*given: Any) -> None:
+    self, mat, *_ = _check_addmv(*given)
+    _check_written(self, mat._array.shape[:1])
+
+
 addmv = _added("addmv", _addmv, _product_mv, "mat vec", canonical=_check_addmv,
+               inplace_first=_check_written_addmv,
                refuses=("addmv_impl_cpu", "bUW8"), autocast="untouched", out_type=OUT_TYPE,
                inplace_function=True,
                d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scaled(grad, alpha), -1), conj(vec)),
@@ -240,12 +256,21 @@ addmv = _added("addmv", _addmv, _product_mv, "mat vec", canonical=_check_addmv,
     """)
 
 
-def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Any:
+def _check_written_addr(self: Tensor, shape: tuple[int, ...]) -> None:
+    if self._array.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {self._array.ndim}D tensor for input")
+    if self._array.shape != shape:
+        raise RuntimeError(f"size mismatch, input: {[*self._array.shape]}, v1: [{shape[0]}], "
+                           f"v2: [{shape[1]}]")
+
+
+def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any,
+                check: Any = _check) -> Any:
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector._array.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got "
                                f"{vector._array.ndim}-D")
-    _check(self, vec1._array.shape + vec2._array.shape)
+    check(self, vec1._array.shape + vec2._array.shape)
     common = result_type([t._array for t in (self, vec1, vec2)]).numpy
     if common.kind in "bui":
         for name, factor in (("beta", beta), ("alpha", alpha)):
@@ -258,6 +283,7 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any)
 
 addr = _added("addr", _addr, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)),
               "vec1 vec2", canonical=_check_addr,
+              inplace_first=partial(_check_addr, check=_check_written_addr),
               refuses=("addr_cpu", "UW8"), autocast="untouched",
               d_vec1=lambda grad, vec2, alpha: mv(_scaled(grad, alpha), conj(vec2)),
               d_vec2=lambda grad, vec1, alpha: mv(
@@ -271,11 +297,12 @@ addr = _added("addr", _addr, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)
     """)
 
 
-def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int) -> None:
+def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int,
+                   check: Any = _check) -> None:
     """Raise unless the products can be made and `input` expands to their dimensions from `first`
     on."""
     a, b = batch1._array.shape, batch2._array.shape
-    _check(input, (*[batch1.size(i) for i in range(first, 2)], batch2.size(2)))
+    check(input, (*[batch1.size(i) for i in range(first, 2)], batch2.size(2)))
     for name, shape in (("batch1", a), ("batch2", b)):
         if len(shape) != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -301,7 +328,7 @@ def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha
 
 
 addbmm = _added("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
-                canonical=_check_addbmm,
+                canonical=_check_addbmm, inplace_resizes=True,
                 refuses=("addmm_impl_cpu_", "bUW"), autocast="lower",
                 out_type="self and mat2 must have the same dtype, but got {out} and {found}",
                 d_batch1=lambda grad, batch2, alpha: bmm(
@@ -318,14 +345,31 @@ addbmm = _added("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 b
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Any:
     _check_batches(self, batch1, batch2, 0)
-    names = [c_name(t.dtype) for t in (self, batch1, batch2)]
-    if len(set(names)) > 1:
-        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: "
-                           "{}".format(*names))
+    _equal_types(self, batch1, batch2)
     return self, batch1, batch2, beta, alpha
 
 
+def _equal_types(*tensors: Tensor) -> None:
+    names = [c_name(t.dtype) for t in tensors]
+    if len(set(names)) > 1:
+        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: "
+                           "{}".format(*names))
+
+
+def _check_written_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any,
+                           alpha: Any) -> None:
+    _check(self, (batch1.size(0), batch1.size(1), batch2.size(2)))
+    if self.dtype is not batch1.dtype:
+        _equal_types(self, batch1, batch2)
+    _check_batches(self, batch1, batch2, 0, lambda *_: None)
+    if self.dtype is not batch2.dtype:
+        raise RuntimeError(f"Bad in-place call: input tensor dtype {c_name(self.dtype)} and output "
+                           f"tensor dtype {c_name(batch2.dtype)} should match")
+    _check_written(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
+
+
 baddbmm = _added("baddbmm", _baddbmm, matmul, "batch1 batch2", canonical=_check_baddbmm,
+                 inplace_first=_check_written_baddbmm,
                  refuses=("baddbmm", "bUW8"), autocast="lower", out_type=OUT_TYPE,
                  d_batch1=lambda grad, batch2, alpha: bmm(_scaled(grad, alpha), adjoint(batch2)),
                  d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _scaled(grad, alpha)),

@@ -21,7 +21,7 @@ from flambeau.ops.view.shape import movedim, select
 _conj = pointwise("conj_physical(Tensor self) -> Tensor",
                   kernel=lambda x: conj(x) if x.dtype.kind in "cW" else x.copy(),
                   vjp=lambda grad: conjugated(grad), out_type=FOUND_TYPE,
-                  out_speaker="aten::conj_physical",
+                  out_speaker="aten::conj_physical", inplace_node="ConjPhysicalBackward1",
                   doc="The complex conjugate in memory of its own.")
 
 

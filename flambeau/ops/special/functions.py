@@ -14,6 +14,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
@@ -60,7 +61,7 @@ def _polygamma_kernel(self: np.ndarray, n: int) -> np.ndarray:
 polygamma = pointwise(
     "polygamma(int n, Tensor self)", kernel=_polygamma_kernel, floating=True,
     aliases=("special_polygamma(int n, Tensor self) -> Tensor",),
-    d=lambda self, n: polygamma(n + 1, self),
+    inplace_node="PolygammaBackward1", d=lambda self, n: polygamma(n + 1, self),
     doc="""The n-th derivative of digamma.
 
     >>> import flambeau
@@ -69,16 +70,30 @@ polygamma = pointwise(
     """)
 
 
-@op("mvlgamma(Tensor self, int p) -> Tensor", inplace=True,
+def _check_mvlgamma(self: Tensor, p: int) -> None:
+    if self._array.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    refuse(self._array, "cW", "arange_cpu")
+
+
+def _check_written_mvlgamma(self: Tensor, p: int) -> None:
+    _check_mvlgamma(self, p)
+    if self._array.dtype not in FLOATING:
+        found = dtypes.from_numpy_dtype(dtypes.default_float())
+        raise RuntimeError(f"mvlgamma: result type {type_name(self.dtype)} can't be cast to the "
+                           f"desired output type {type_name(found)}")
+
+
+@op("mvlgamma(Tensor self, int p) -> Tensor", inplace=True, inplace_first=_check_written_mvlgamma,
+    out_cast="mvlgamma: result type {found} can't be cast to the desired output type {found}",
     aliases=("special_multigammaln(Tensor self, int p) -> Tensor",))
 @one_node
 def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p:
     p (p - 1) / 4 · log π + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
-    if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
-    if self._array.dtype.kind == "b":
-        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    _check_mvlgamma(self, p)
     x = _as_floating(self)
     result: Any = p * (p - 1) / 4 * number_log(pi)
     for j in range(p):
@@ -381,8 +396,14 @@ def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
                pow(2.0, cast(exponent - half, wide)))
 
 
+def _check_written_ldexp(self: Tensor, other: Tensor) -> None:
+    if self._array.dtype not in FLOATING:
+        raise RuntimeError("ldexp can't be cast to the desired output type "
+                           f"{type_name(self.dtype)}")
+
+
 @op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, inplace_function=True,
-    overlap="element")
+    inplace_first=_check_written_ldexp, overlap="element")
 @one_node
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""

@@ -20,7 +20,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.inplace import becomes_view
 from flambeau.ops.pointwise.arithmetic import together
-from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.reshaping import reshape, view_as
 from flambeau.ops.view.shape import (
     batch_first,
     expand,
@@ -336,7 +336,7 @@ combinations = op(
 def _turned(self: Tensor) -> Tensor:
     if self.ndim > 2:
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
-    return transpose(self, 0, 1) if self.ndim == 2 else self
+    return transpose(self, 0, 1) if self.ndim == 2 else view_as(self, self)
 
 
 becomes_view(squeeze, "squeeze_()", "squeeze_.dim(int dim)", "squeeze_.dims(int[] dim)")

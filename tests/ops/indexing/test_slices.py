@@ -46,3 +46,10 @@ def test_an_index_cannot_be_filled_by_itself():
     index = torch.tensor([2, 1, 0])
     with pytest.raises(RuntimeError, match="unsupported operation"):
         index.index_fill_(0, index, 0)
+
+
+def test_a_value_that_fills_a_place_twice_counts_once():
+    value = torch.tensor(2.0, requires_grad=True)
+    filled = torch.zeros(3, 2).index_fill(0, torch.tensor([1, 1, -2, 0]), value)
+    filled.sum().backward()
+    assert value.grad.item() == 4

@@ -43,3 +43,10 @@ def test_all_or_nothing():
     x = torch.rand(4)
     assert torch.equal(F.dropout(x, 1.0), torch.zeros(4)) and torch.equal(F.dropout(x, 0.0), x)
     assert F.dropout(x, 0.5, inplace=True) is x
+
+
+@pytest.mark.parametrize("name,rank", [("dropout1d", 2), ("dropout2d", 3), ("dropout3d", 4)])
+def test_dropout_in_place_gives_the_tensor_of_one_example(name, rank):
+    x = torch.ones((4,) + (2,) * (rank - 1))
+    assert getattr(F, name)(x, 1.0, inplace=True) is x
+    assert x.ndim == rank and not x.any()
