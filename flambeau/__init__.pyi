@@ -784,7 +784,7 @@ def _lu_with_info(
     input: Tensor,
     pivot: _bool = True,
     check_errors: _bool = True,
-) -> tuple[Tensor, ...]:
+) -> return_types._lu_with_info:
     """`linalg.lu_factor_ex`, by its older name; errors are not looked for."""
 
 def _masked_softmax(
@@ -807,6 +807,19 @@ def _native_batch_norm_legit(
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
     """`native_batch_norm`; running statistics may be left out altogether."""
+
+def _native_batch_norm_legit_no_training(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: _float,
+    eps: _float,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, ...]:
+    """`native_batch_norm` by the running statistics, with no others to give."""
 
 def _native_multi_head_attention(
     query: Tensor,
@@ -845,7 +858,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
     *,
     attn_mask: Tensor | None = None,
     scale: _float | None = None,
-) -> tuple[Tensor, ...]: ...
+) -> return_types._scaled_dot_product_flash_attention_for_cpu: ...
 
 def _segment_reduce(
     data: Tensor,

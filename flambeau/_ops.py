@@ -87,9 +87,17 @@ class OpOverload(OperatorBase):
     @property
     def run(self) -> Callable[..., Any]:
         """What computes it."""
-        return self._run or self._packet._function
+        return self._run or self._shown_run() or self._packet._function
 
     op = _op = run
+
+    def _shown_run(self) -> Callable[..., Any] | None:
+        """What the op of that name says computes this overload, if it is shown as that."""
+        declaration = getattr(self._packet._op, "declaration", None)
+        for form in declaration.shown if declaration is not None else ():
+            if form.schema.partition("(")[0] == self.__name__.removesuffix(".default"):
+                return form.run
+        return None
 
     def redispatch(self, keyset: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call the op below the keys that are not in the set."""

@@ -8,6 +8,8 @@ indices=tensor([1, 0]))
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from inspect import Parameter, Signature
 from operator import itemgetter
 from typing import Any
@@ -38,40 +40,47 @@ class ReturnType(tuple):
 
 
 def declare(name: str, fields: str) -> type:
-    """A class of results with these names."""
+    """The class of results with these names, made once for all overloads of a function."""
     names = tuple(fields.split())
-    members: dict[str, Any] = {n: property(itemgetter(i)) for i, n in enumerate(names)}
-    members |= {"__slots__": (), "_fields": names, "__match_args__": names,
-                "n_fields": len(names), "n_sequence_fields": len(names)}
-    made = type(name, (ReturnType,), members)
-    made.__module__ = "torch.return_types"
+    made: Any = globals().get(name)
+    if made is None or made._fields != names:
+        members: dict[str, Any] = {n: property(itemgetter(i)) for i, n in enumerate(names)}
+        members |= {"__slots__": (), "_fields": names, "__match_args__": names,
+                    "n_fields": len(names), "n_sequence_fields": len(names)}
+        made = globals()[name] = type(name, (ReturnType,), members)
+        made.__module__ = "torch.return_types"
+        for see in watchers:
+            see(made)
     return made
 
 
-_FIELDS: dict[str, str] = {
-    "aminmax": "min max", "frexp": "mantissa exponent", "geqrf": "a tau",
-    "histogram": "hist bin_edges", "histogramdd": "hist bin_edges",
-    "linalg_cholesky_ex": "L info", "linalg_eig": "eigenvalues eigenvectors",
-    "linalg_eigh": "eigenvalues eigenvectors", "linalg_inv_ex": "inverse info",
-    "linalg_ldl_factor": "LD pivots", "linalg_ldl_factor_ex": "LD pivots info",
-    "linalg_lstsq": "solution residuals rank singular_values", "linalg_lu": "P L U",
-    "linalg_lu_factor": "LU pivots", "linalg_lu_factor_ex": "LU pivots info",
-    "linalg_qr": "Q R", "linalg_slogdet": "sign logabsdet", "linalg_solve_ex": "result info",
-    "linalg_svd": "U S Vh", "lu_unpack": "P L U", "qr": "Q R", "slogdet": "sign logabsdet",
-    "svd": "U S V", "triangular_solve": "solution cloned_coefficient",
-} | dict.fromkeys(("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian",
-                   "sort", "topk"), "values indices")
-_FIELDS |= {f"{name}_out": fields for name, fields in _FIELDS.items() if name != "histogramdd"}
-_FIELDS["_unpack_dual"] = "primal tangent"
+watchers: list[Callable[[type], None]] = []         # what is told of each class that is made
+
+
+@cache
+def _declared() -> dict[str, str]:
+    """The names of results, of all public functions whose schemas have them."""
+    from flambeau.core.op import table
+    from flambeau.ops import load
+    load()
+    found = {"_unpack_dual": "primal tangent"}
+    for op in table.values():
+        schema = op.schema
+        if schema is None or len(schema.results) < 2 or not op.declaration.function \
+                or not all(schema.result_names):
+            continue
+        found[op.name] = " ".join(schema.result_names)
+        if op.name[0] != "_" and not any(result.is_list for result in schema.results):
+            found[f"{op.name}_out"] = found[op.name]
+    return found
 
 
 def __getattr__(name: str) -> Any:
     """Each class is made when it is first asked for."""
-    if name not in _FIELDS:
+    if name[:2] == "__" or name not in _declared():
         raise AttributeError(f"module 'flambeau.return_types' has no attribute {name!r}")
-    made = globals()[name] = declare(name, _FIELDS[name])
-    return made
+    return declare(name, _declared()[name])
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FIELDS})
+    return sorted({*globals(), *_declared()})

@@ -10,10 +10,31 @@ from typing import Any
 from flambeau.core.tensor import Tensor
 
 def declare(name: str, fields: str) -> type: ...
+watchers: list[Any]
 
 class ReturnType(tuple[Any, ...]):
     n_unnamed_fields: _int
     def __new__(cls, *values: Any) -> Any: ...
+
+class _geqrf(ReturnType):
+    @property
+    def a(self) -> Tensor: ...
+    @property
+    def tau(self) -> Tensor: ...
+
+class _lu_with_info(ReturnType):
+    @property
+    def LU(self) -> Tensor: ...
+    @property
+    def pivots(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
+class _scaled_dot_product_flash_attention_for_cpu(ReturnType):
+    @property
+    def output(self) -> Tensor: ...
+    @property
+    def logsumexp(self) -> Tensor: ...
 
 class _unpack_dual(ReturnType):
     @property

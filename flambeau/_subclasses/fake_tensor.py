@@ -29,6 +29,7 @@ from flambeau._library.operators import custom_of
 from flambeau._ops import OpOverload
 from flambeau._support.scopes import Scope
 from flambeau.core import devices, modes
+from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import LEAF, alias
 from flambeau.overrides import TorchFunctionMode
 from flambeau.transforms.meta import MetaTensor, hollow, laid_out_as
@@ -90,14 +91,6 @@ class MetadataMismatchError(RuntimeError):
         super().__init__(reason)
         self.reason = reason
 
-
-_DYNAMIC_SHAPE = frozenset("""
-    nonzero.default unique_dim.default _unique2.default unique_consecutive.default
-    masked_select.default repeat_interleave.Tensor bincount.default argwhere.default
-    nonzero_static.default unique_dim_consecutive.default
-""".split()) - {"nonzero_static.default"}
-_NUMBERS = frozenset({"_local_scalar_dense.default", "item.default", "equal.default",
-                      "allclose.default", "is_nonzero.default"})
 
 # ---- FakeTensor ----------------------------------------------------------------------------------
 
@@ -405,11 +398,11 @@ class FakeTensorMode(TorchDispatchMode):
         constant = self._constants(func, args, kwargs, leaves)
         if constant is not NotImplemented:
             return constant
-        name = f"{func._opname}.{func._overloadname}"
         if func.namespace == "aten":
-            if name in _NUMBERS:
+            tags = func.tags
+            if Tag.data_dependent_output in tags or func._opname == "is_nonzero":
                 return self._number(func, leaves)
-            if name in _DYNAMIC_SHAPE:
+            if Tag.dynamic_output_shape in tags and func._packet._op.unsized is True:
                 return self._sized_by_values(func, args, kwargs)
         args, kwargs = self._all_fake(func, args, kwargs)
         return self._run(func, args, kwargs)

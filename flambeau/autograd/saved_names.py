@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.formulas import parameters
@@ -107,9 +106,7 @@ def _declared(node: Node, name: str) -> Any:
     """What gives the value of that name, of what the op declares or results are called."""
     if name in declared(node):
         return declared(node)[name]
-    fields = () if node.op is None else getattr(
-        node.op.returns, "_fields", None) or getattr(
-            getattr(return_types, node.op.name, None), "_fields", ())
+    fields = getattr(node.op and node.op.returns, "_fields", ())
     if name in fields and f"result{fields.index(name)}" in node.saved_names:
         return RESULTS[fields.index(name)]
     formula = ALSO.get(name)

@@ -421,7 +421,7 @@ def _class_of_results(name: str, schema: Schema) -> Any:
     fields = " ".join(schema.result_names)
     if not fields.strip():
         return tuple
-    return getattr(return_types, name, None) or return_types.declare(name, fields)
+    return return_types.declare(name, fields)
 
 
 # ---- the statement -------------------------------------------------------------------------------

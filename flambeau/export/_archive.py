@@ -142,7 +142,8 @@ class _Writer:
             if i in parts:
                 self._note(parts[i])
             names.append({"name": parts[i].name if i in parts else f"{node.name}_unused_{i}"})
-        if _overloads.returns_list(node.target.__name__):
+        schema = getattr(node.target, "_schema", None)
+        if schema is not None and schema.returns[0].declared.endswith("[]"):
             return [{"as_tensors": names}]
         return [{"as_tensor": name} for name in names]
 
@@ -152,9 +153,7 @@ class _Writer:
             target, names = f"_operator.{name}", ["a", "b"]
         else:
             target = fx.node._get_qualified_name(node.target)
-            base, _, overload = name.partition(".")
-            declared = _overloads.schemas().get(base, {}).get(overload, [])
-            names = [a.name for a in declared] or [""] * len(node.args)
+            names = [a.name for a in node.target._schema.arguments]
         inputs = [{"name": n, "arg": _argument(value), "kind": 1}
                   for n, value in zip(names, node.args)]
         inputs += [{"name": n, "arg": _argument(value), "kind": 2}

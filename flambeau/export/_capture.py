@@ -150,10 +150,6 @@ class Capture(modes.Level):
             return self._fresh(function(*args, **kwargs))
         if call is None:
             return function(*args, **kwargs)        # its parts will be seen
-        if call.name in _overloads.WITH_INDICES:
-            run = _overloads.runner(call.name)
-            found = self.record(call, lambda: run(*call.args))
-            return found if True in (*args[2:], *kwargs.values()) else found[0]
         return self.record(call, lambda: function(*args, **kwargs))
 
     def _custom(self, function: OpOverload | OpOverloadPacket, args: tuple[Any, ...],
@@ -185,10 +181,7 @@ class Capture(modes.Level):
         """A call that no function mode has seen, with canonical arguments."""
         if not self._active:
             return op.call(*args)
-        call = _canonical_call(op, args)
-        if call is None:
-            raise NotImplementedError(f"export: {op.name} has no counterpart among the ops of "
-                                      "PyTorch's dispatcher")
+        call = _overloads.of_canonical(op, args)
         return self.record(call, lambda: op.call(*args))
 
     # ---- around the program ---------------------------------------------------------------------
@@ -255,7 +248,7 @@ def _placed(call: _overloads.Call) -> dict[str, Any]:
     """Arguments of a call that makes a tensor, with where it is made."""
     if call.args and isinstance(call.args[0], Tensor):
         return {**call.kwargs, "pin_memory": False}
-    return {**{k: v for k, v in call.kwargs.items() if k not in ("device", "requires_grad")},
+    return {**{k: v for k, v in call.kwargs.items() if k not in ("device", "pin_memory")},
             "device": flambeau.device(call.kwargs.get("device") or "cpu"), "pin_memory": False}
 
 
@@ -266,19 +259,8 @@ def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if name == "write" and "scaled_second" in function.__qualname__:
         return None
     if name == "sub" and len(args) == 2 and not isinstance(args[0], Tensor):
-        return _overloads.find("rsub", (args[1], args[0]), kwargs)
-    if name in ("__get__", "__set__"):
-        return None
+        return _overloads.of_public(flambeau.rsub, (args[1], args[0]), kwargs)
     return _overloads.of_public(function, args, kwargs)
-
-
-_CANONICAL = {"reshape_alias": "view"}
-
-
-def _canonical_call(op: Any, args: tuple[Any, ...]) -> _overloads.Call | None:
-    base = op.functional if op.inplace and op.functional is not None else op
-    name = _CANONICAL.get(base.name, base.name) + ("_" if op.inplace else "")
-    return _overloads.find(name, args, {})
 
 
 def _where() -> str:
@@ -329,7 +311,7 @@ def _watched(capture: Capture) -> Iterator[None]:
 
     def known(name: str) -> Callable[..., Any]:
         def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-            found = _overloads.find(name, (self, *args), kwargs)
+            found = _overloads.of_public(own[name], (self, *args), kwargs)
             if found is None:
                 return own[name](self, *args, **kwargs)
             return capture.record(found, lambda: own[name](self, *args, **kwargs))
@@ -385,9 +367,10 @@ def _index(capture: Capture, x: Tensor, index: Any, take: Callable[..., Any]) ->
         elif isinstance(item, slice):
             if item != slice(None):
                 start, stop, step = item.start, item.stop, item.step
-                call = _overloads.find("slice", (
-                    found, dim, 0 if start is None else start,
-                    sys.maxsize if stop is None else stop, 1 if step is None else step), {})
+                call = _overloads.call_of("slice", "Tensor", {
+                    "self": found, "dim": dim, "start": 0 if start is None else start,
+                    "end": sys.maxsize if stop is None else stop,
+                    "step": 1 if step is None else step})
                 found = capture.record(call, functools.partial(take, found, (*before, item)))
             dim += 1
         elif isinstance(item, Tensor):

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from flambeau import return_types
 from flambeau.core.shapes import Size
 from flambeau.return_types import ReturnType
 
@@ -291,6 +292,13 @@ STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 
 register(Size, _sequence, lambda children, _: Size(children), serialized_type_name="torch.Size",
          flatten_with_keys_fn=_sequence_with_keys)
-for _returned in ReturnType.__subclasses__():
-    register(_returned, _sequence, lambda children, _, cls=_returned: cls(children),
+
+
+def _register_results(cls: type) -> None:
+    register(cls, _sequence, lambda children, _: cls(children),
              flatten_with_keys_fn=_sequence_with_keys)
+
+
+for _returned in ReturnType.__subclasses__():
+    _register_results(_returned)
+return_types.watchers.append(_register_results)

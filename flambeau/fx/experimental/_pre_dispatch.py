@@ -20,7 +20,7 @@ class PreDispatchTorchFunctionMode(TorchFunctionMode):
         from flambeau.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, proxy_call
         kwargs = kwargs or {}
         call = None if hasattr(func, "overloadpacket") else _public_call(func, tuple(args), kwargs)
-        if call is None or call.name in _overloads.WITH_INDICES:
+        if call is None:
             return func(*args, **kwargs)
         target = _overloads.target(call.name, call.overload)
         with disable_proxy_modes_tracing(), flambeau._C.DisableTorchFunction():

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau.core.op import module_of, public
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.linalg.matmul import bmm
 from flambeau.ops.pointwise.arithmetic import mul
@@ -42,24 +43,29 @@ def _einsum(*args: Any) -> Tensor:
     if len(args) < 2:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or "
                          "at least one operand and its subscripts list")
-    if isinstance(args[0], Tensor):
-        inputs, output, operands = _from_lists(args)
-    else:
-        operands = list(args[1:])
-        inputs, output = _parse(args[0])
+    inputs, output, operands = _from_lists(args) if isinstance(args[0], Tensor) \
+        else (None, None, list(args[1:]))
     for i, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got "
                             f"{type(operand).__name__}")
-    if len(inputs) != len(operands):
-        more = "more" if len(operands) > len(inputs) else "fewer"
+    return _of_equation(args[0], operands) if inputs is None \
+        else _evaluate([list(i) for i in inputs], output, operands)
+
+
+@op("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", function=False,
+    method=False, out=False)
+def _of_equation(equation: str, tensors: Any, path: Any) -> Tensor:
+    inputs, output = _parse(equation)
+    if len(inputs) != len(tensors):
+        more = "more" if len(tensors) > len(inputs) else "fewer"
         raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
                            "equation")
-    return _evaluate([list(i) for i in inputs], output, list(operands))
+    return _evaluate([list(i) for i in inputs], output, list(tensors))
 
 
 _einsum.__doc__ = einsum.__doc__
-_declared: Any = python_function(_einsum, name="einsum")
+_declared: Any = python_function(_einsum, name="einsum", of=_of_equation)
 einsum.__module__ = module_of("torch")
 vars(einsum)["op"] = _declared.op
 _declared.op.published = public["torch"]["einsum"] = einsum

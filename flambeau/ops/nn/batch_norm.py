@@ -182,6 +182,30 @@ def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, running_mean
 
 _UPDATED = ("Tensor input, Tensor? weight, Tensor? bias, Tensor{} running_mean, Tensor{} "
             "running_var, float momentum, float eps")
+
+
+@op(f"_native_batch_norm_legit_no_training({_UPDATED.format('', '')}) {THREE}", method=False)
+def _native_batch_norm_legit_no_training(input: Tensor, weight: Any, bias: Any,
+                                         running_mean: Tensor, running_var: Tensor,
+                                         momentum: float, eps: float) -> Any:
+    """`native_batch_norm` by the running statistics, with no others to give."""
+    result, *_ = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum,
+                                   eps)
+    return result, flambeau.empty(0), flambeau.empty(0)
+
+
+@op("_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, "
+    "Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> "
+    "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", method=False,
+    function=False, out=False)
+def _native_batch_norm_legit_functional(input: Tensor, weight: Any, bias: Any,
+                                        running_mean: Tensor, running_var: Tensor, training: bool,
+                                        momentum: float, eps: float) -> Any:
+    """`native_batch_norm`, with the running statistics after it as further results."""
+    new = running_mean.clone(), running_var.clone()
+    return *native_batch_norm(input, weight, bias, *new, training, momentum, eps), *new
+
+
 _FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 
 
@@ -229,7 +253,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
         verify_batch_size(input.shape)
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                         True)
+                         False)
 
 
 def verify_batch_size(shape: Any) -> None:
@@ -282,7 +306,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
             raise ValueError("Expected more than 1 spatial element when training, got input size "
                              f"torch.Size({list(shape)})")
     return instance_norm_op(input, weight, bias, running_mean, running_var, use_input_stats,
-                            momentum, eps, True)
+                            momentum, eps, False)
 
 
 __all__ = ["batch_norm", "instance_norm", "native_batch_norm", "verify_batch_size"]

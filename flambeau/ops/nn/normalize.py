@@ -194,7 +194,7 @@ layer_norm_op = op(
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """The last dimensions, `normalized_shape`, normalised; see `torch.layer_norm`."""
-    return layer_norm_op(input, normalized_shape, weight, bias, eps, True)
+    return layer_norm_op(input, normalized_shape, weight, bias, eps, False)
 
 
 def _rms_eps(input: Tensor, eps: float | None) -> float:
@@ -348,7 +348,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
     if rest == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
-    return group_norm_op(input, num_groups, weight, bias, eps, True)
+    return group_norm_op(input, num_groups, weight, bias, eps, False)
 
 
 # ---- others --------------------------------------------------------------------------------------

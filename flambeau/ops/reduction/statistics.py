@@ -170,7 +170,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         import flambeau
         dims = tuple(range(input._array.ndim)) if dim is None else dim
         return flambeau.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
-    order = 2.0 if p is None or p == "fro" else p
+    order = 2 if p is None or p == "fro" else p
     if dtype is out is None:
         return vector_norm(input, order, dim, keepdim)
     return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)

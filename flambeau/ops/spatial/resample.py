@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.core.modes import interceptors
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -238,7 +239,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     corners: tuple[Any, ...] = ()
     if not mode.startswith("nearest"):
         corners = (False if align_corners is None else align_corners,)
-    if n > 1 and _NUMBERS.issuperset(map(type, sizes or factors)) and corners in _CORNERS:
+    if n > 1 and not interceptors and corners in _CORNERS \
+            and _NUMBERS.issuperset(map(type, sizes or factors)):   # one step, if nobody watches
         size = sizes or [math.floor(float(s) * f) for s, f in zip(spatial, factors)]
         return upsample(input, size, *corners, *(factors or (None,) * n))
     return upsample(input, sizes, *corners, factors)

@@ -224,20 +224,16 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple([t if own == shape else expand(t, shape) for t, own in zip(tensors, shapes)])
 
 
-@python_function
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Vectors expanded to a grid: one tensor for each coordinate.
-
-    `indexing` "ij" (rows first) or "xy" (the first two exchanged).
-    """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tuple(tensors[0])
+@op("meshgrid(Tensor[] tensors) -> Tensor[]",
+    "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]", method=False, out=False,
+    function=False)
+def _meshgrid(tensors: Any, indexing: str | None) -> tuple[Tensor, ...]:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
         import warnings
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the "
-                      "indexing argument.", UserWarning, stacklevel=3)
+                      "indexing argument.", UserWarning, stacklevel=4)
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but "
@@ -257,6 +253,17 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
+
+
+@python_function(of=_meshgrid)
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Vectors expanded to a grid: one tensor for each coordinate.
+
+    `indexing` "ij" (rows first) or "xy" (the first two exchanged).
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    return _meshgrid(tensors) if indexing is None else _meshgrid(tensors, indexing=indexing)
 
 
 meshgrid.__kwdefaults__ = {"indexing": None}     # libraries look there for the argument
