@@ -102,7 +102,8 @@ def _named() -> tuple[dict[Any, list[Callable[..., Any]]], dict[Any, str]]:
                     continue
                 listed.append(function)
                 end = ".__get__" if function is not member else ""
-                if function not in of_place or name == getattr(function, "__name__", None):
+                if place is Tensor or function not in of_place \
+                        or name == getattr(function, "__name__", None):
                     of_place[function] = ".".join(filter(None, ("torch", path, name))) + end
         if path in ("linalg", "fft", "special"):        # other names of what has one
             of_place = {f: n for f, n in of_place.items() if f not in names}
@@ -112,8 +113,7 @@ def _named() -> tuple[dict[Any, list[Callable[..., Any]]], dict[Any, str]]:
 
 def _public_names(place: Any) -> list[str]:
     if place is Tensor:
-        return sorted((n for n in dir(Tensor) if n not in _NOT_OVERRIDDEN),
-                      key=lambda n: n.replace("true", "") in n and n.endswith("div__"))
+        return [n for n in dir(Tensor) if n not in _NOT_OVERRIDDEN]
     return [n for n in dir(place) if not n.startswith("_") and not n[0].isupper()]
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 
-def find_missing(owner: Any, name: str) -> Any:
-    """An attribute that a family of ops brings which has not been imported yet."""
+def find_missing(owner: Any, name: str, asked: Any = None) -> Any:
+    """An attribute that a family of ops brings which has not been imported yet; the error names
+    the type of the object that was `asked`, if that is another one."""
     if name[0] != "_":
         for load in late_families:
             if load(lambda: name in vars(owner)):
                 return getattr(owner, name)
-    kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
-    raise AttributeError(f"'{kind}' object has no attribute {name!r}")
+    asked = owner if asked is None else asked
+    who = f"type object '{asked.__name__}'" if isinstance(asked, type) \
+        else f"'{type(asked).__name__}' object"
+    raise AttributeError(f"{who} has no attribute {name!r}", name=name, obj=asked)
 
 
 late_families: list[Any] = []        # each imports families until what is asked for has come
@@ -25,4 +28,4 @@ class TensorMeta(type):
     """Finds methods that come with a family of ops which has not been imported yet."""
 
     def __getattr__(cls, name: str) -> Any:
-        return find_missing(cls.__mro__[-2], name)
+        return find_missing(cls.__mro__[-2], name, cls)

@@ -426,19 +426,26 @@ def in_front(twin: Function) -> Callable[..., Any]:
         return twin.described()
 
     made: Any = native.make_function(twin, overloads, twin.bound, twin.operates)
-    made.__name__ = made.__qualname__ = twin.name
+    made.__name__ = made.__qualname__ = twin.__name__
     made.__doc__, made.__module__ = twin.__doc__, twin.__module__
     return made
 
 
-_SEEN = frozenset({"__pow__", "__ipow__"})
+# Operators that overriding types see themselves, and not as the method of another name.
+_SEEN = frozenset("""
+    __eq__ __pow__ __ipow__ __floordiv__ __and__ __or__ __xor__ __lshift__ __rshift__
+    __iand__ __ior__ __ixor__ __ilshift__ __irshift__
+""".split())
 
 
 def operator(twin: Function, symbol: str) -> Callable[..., Any]:
-    """The method for an operator: overriding types see the one that has a name, but for those
-    operators that PyTorch writes in Python."""
+    """The method for an operator: overriding types see the method that has a name, but for those
+    of `_SEEN`; with one operand it is that method."""
     named = getattr(Tensor, twin.name) if twin.declaration.method and symbol not in _SEEN else None
-    twin.name = twin.__name__ = twin.__qualname__ = symbol
+    if named is not None and len(twin.declaration.ops[0].schema.parameters) == 1:
+        return named
+    called = twin.name if symbol in ("__pow__", "__ipow__") else symbol     # as PyTorch calls them
+    twin.name, twin.__name__, twin.__qualname__ = symbol, called, called
     twin.operates = True
     made = in_front(twin)
     twin.published = named or made

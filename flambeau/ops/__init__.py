@@ -56,7 +56,7 @@ late_families.append(load)
 
 
 def _missing_method(self: Tensor, name: str) -> Any:
-    return getattr(self, name) if find_missing(Tensor, name) is not None else None
+    return getattr(self, name) if find_missing(Tensor, name, self) is not None else None
 
 
 add_members(__getattr__=_missing_method)

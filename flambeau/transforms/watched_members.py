@@ -19,12 +19,11 @@ from flambeau.core.tensor import Tensor, _disabled_torch_function
 
 # Members that Python, not the user, looks at, and those that make and tell classes.
 _LEFT = frozenset("""
-    __new__ __init__ __init_subclass__ __torch_function__ __getattr__ __hash__ __class__ __dir__
+    __new__ __init__ __init_subclass__ __torch_function__ __getattr__ __hash__ __class__
     __reduce__ __getattribute__ __setattr__ __delattr__ __subclasshook__ __array_priority__
-    __array__ __array_wrap__ __array_interface__ __index__ __dlpack__ __dlpack_device__ __module__
-    __cuda_array_interface__ __class_getitem__ as_subclass __iter__
-    __reduce_ex__
+    __array_interface__ __module__ __cuda_array_interface__ __class_getitem__ as_subclass __iter__
 """.split())
+_PRIVATE = frozenset("_version _base _grad _backward_hooks _is_view".split())   # but asked
 _DEFAULT = vars(Tensor)["__torch_function__"].__func__
 _lock = threading.Lock()
 watchers: list[Any] = []                # modes that are entered
@@ -32,7 +31,7 @@ _originals: dict[str, Any] = {}         # the members of Tensor that are replace
 
 
 def _is_ours(name: str, member: Any) -> bool:
-    if name in _LEFT or (name[0] == "_" and not name.endswith("__")):
+    if name in _LEFT or (name[0] == "_" and not name.endswith("__") and name not in _PRIVATE):
         return False
     return isinstance(member, property) or getattr(member, "is_member", False) or (
         type(member) is FunctionType and not hasattr(member, "op"))

@@ -1,5 +1,6 @@
 """`__torch_function__`: which function a subclass is handed."""
 
+import numpy as np
 import pytest
 
 import flambeau
@@ -59,6 +60,17 @@ MEMBERS = [
     (lambda t: 1 - t, "Tensor.__rsub__"),
     (lambda t: 1 / t, "Tensor.__rtruediv__"),
     (lambda t: t ** 2, "Tensor.__pow__"),
+    (lambda t: 2 ** t, "Tensor.__rpow__"),
+    (lambda t: t // 2, "Tensor.__floordiv__"),
+    (lambda t: 2 % t, "Tensor.__rmod__"),
+    (lambda t: t == t, "Tensor.__eq__"),
+    (lambda t: t < t, "Tensor.lt"),
+    (lambda t: -t, "Tensor.neg"),
+    (lambda t: ~t.bool(), "Tensor.bool Tensor.__invert__"),
+    (lambda t: t.bool() & True, "Tensor.bool Tensor.__and__"),
+    (lambda t: t @ t, "Tensor.matmul"),
+    (lambda t: np.asarray(t), "Tensor.__array__"),
+    (lambda t: t._version, "Tensor._version.__get__"),
     (lambda t: t.sum().item(), "Tensor.sum Tensor.item"),
     (lambda t: float(t[0, 0]), "Tensor.__getitem__ Tensor.__float__"),
     (lambda t: repr(t), "Tensor.__repr__"),

@@ -464,7 +464,7 @@ def delitem(self: Tensor, index: Any) -> None:
 
 
 getitem, setitem = _getitem, _setitem
-for _name, _function in (("getitem", _getitem), ("setitem", _setitem)):
+for _name, _function in (("__getitem__", _getitem), ("__setitem__", _setitem)):
     _function.__name__ = _function.__qualname__ = _name
     vars(_function)["is_member"] = True     # modes and subclasses see it as they see a property
 if native is not None:                      # C does it for plain tensors without a history

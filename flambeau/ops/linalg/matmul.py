@@ -352,11 +352,11 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
     return result.squeeze(drop) if drop else result
 
 
-def _rmatmul(self: Tensor, other: Any) -> Any:
+def __rmatmul__(self: Tensor, other: Any) -> Any:
     return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
 
 
-add_members(__rmatmul__=_rmatmul)
+add_members(__rmatmul__=__rmatmul__)
 
 
 # ---- the affine map ------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from flambeau.core.promotion import (
     type_name,
 )
 from flambeau.core.shapes import broadcast_error
-from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.tensor import Tensor, add_members, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
@@ -155,20 +155,26 @@ reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", kernel=kernels.recip
                        floating=True, d=lambda result: neg(result * result), doc="1 / input.")
 
 
-def operator(function: Any) -> Any:
-    """`function` as a method for an operator: says NotImplemented to operands it does not know."""
+def reversed_operator(name: str, function: Any) -> None:
+    """Let Tensor have the method `name`, which calls `function(other, self)`: it says
+    NotImplemented to operands that it does not know."""
     def method(self: Tensor, other: Any) -> Any:
         try:
-            return function(self, other)
+            return function(other, self)
         except TypeError:
             if isinstance(other, (Tensor, int, float, complex, np.generic)):
                 raise
             return NotImplemented
-    method.__name__ = f"__{function.__name__}__"
-    return method
+    method.__name__ = name
+    setattr(Tensor, name, method)
 
 
-Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
+def _rdiv(self: Tensor, other: Any) -> Tensor:
+    return mul(reciprocal(self), other)
+
+
+_rdiv.__name__ = "__rdiv__"
+add_members(__rdiv__=_rdiv, __rtruediv__=_rdiv)
 
 
 @op("positive(Tensor(a) self) -> Tensor(a)", operators="__pos__")
@@ -306,7 +312,7 @@ pow = pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     >>> flambeau.pow(2, flambeau.tensor([1.0, 3.0]))
     tensor([2., 8.])
     """)
-Tensor.__rpow__ = operator(lambda self, other: pow(other, self))
+reversed_operator("__rpow__", pow)
 
 
 def as_number(value: Any, function: str, argument: str, position: int) -> Any:

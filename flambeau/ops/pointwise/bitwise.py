@@ -8,7 +8,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.tensor import Tensor, add_members
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.ops.out_types import FOUND_TYPE
-from flambeau.ops.pointwise.arithmetic import operator
+from flambeau.ops.pointwise.arithmetic import reversed_operator
 
 
 def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scalar",
@@ -20,7 +20,7 @@ def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scala
                          f"{name}.Scalar_Tensor(Scalar self, Tensor other)",
                          kernel=kernel, operators=f"__{symbol}__ __i{symbol}__",
                          out=f"Tensor {number}", refuses=(said or f"{name}_cpu", kinds), doc=doc)
-    setattr(Tensor, f"__r{symbol}__", operator(lambda self, other: function(other, self)))
+    reversed_operator(f"__r{symbol}__", function)
     return function
 
 
@@ -37,14 +37,14 @@ bitwise_not = pointwise("bitwise_not(Tensor self)", kernel=kernels.bitwise_not,
                         doc="Every bit reversed.")
 
 
-def _invert(self: Tensor) -> Tensor:
+def __invert__(self: Tensor) -> Tensor:
     if self._array.dtype in FLOATING:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
                         "tensors")
     return bitwise_not(self)
 
 
-add_members(__invert__=_invert)
+add_members(__invert__=__invert__)
 gcd = pointwise("gcd(Tensor self, Tensor other)", kernel=kernels.gcd,
                 refuses=("gcd_cpu", "bUefcW8"), doc="The greatest common divisor.")
 lcm = pointwise("lcm(Tensor self, Tensor other)", kernel=kernels.lcm,

@@ -13,7 +13,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
-from flambeau.ops.pointwise.arithmetic import div, mul, neg, operator
+from flambeau.ops.pointwise.arithmetic import div, mul, neg, reversed_operator
 from flambeau.ops.pointwise.complex import conjugated
 
 # ---- to whole numbers ---------------------------------------------------------------------------
@@ -102,7 +102,7 @@ floor_divide = pointwise(
     numbers=True, out="", out_speaker="aten::floor_divide", node="NotImplemented",
     operators="__floordiv__ __ifloordiv__",
     doc="The greatest whole number that is not greater than input / other.")
-Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(other, self))
+reversed_operator("__rfloordiv__", floor_divide)
 
 # ---- remainders ---------------------------------------------------------------------------------
 
@@ -125,6 +125,6 @@ fmod = pointwise(
     kernel=kernels.fmod, refuses=("fmod_cpu", "bUcW8"),
     d_self=1, d_other=lambda self, other: neg(div(self, other, rounding_mode="trunc")),
     doc="What is left of input after division by other; it has the sign of `input`, as C's fmod.")
-Tensor.__rmod__ = operator(lambda self, other: remainder(other, self))
+reversed_operator("__rmod__", remainder)
 
 __all__ = ["ceil", "floor", "floor_divide", "fmod", "frac", "round", "trunc"]
