@@ -107,6 +107,7 @@ class GradScaler:
 
     def _unscale_grads_(self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor,
                         allow_fp16: bool) -> dict[Any, Tensor]:
+        grads: dict[Any, list[Tensor]] = {}         # by device and dtype
         found: dict[Any, Tensor] = {}
         with flambeau.no_grad():
             for group in optimizer.param_groups:
@@ -120,9 +121,12 @@ class GradScaler:
                         if grad.dtype is flambeau.float16:      # sums may overflow
                             param.grad = grad.coalesce()
                         grad = param.grad._values()
-                    per_device = found.setdefault(grad.device, found_inf.clone())
-                    flambeau._amp_foreach_non_finite_check_and_unscale_(
-                        [grad], per_device, inv_scale)
+                    grads.setdefault((grad.device, grad.dtype), []).append(grad)
+            for (device, _), alike in grads.items():
+                if device not in found:
+                    found[device] = found_inf.clone()
+                flambeau._amp_foreach_non_finite_check_and_unscale_(
+                    alike, found[device], inv_scale)
         return found
 
     def unscale_(self, optimizer: Any) -> None:

@@ -87,7 +87,8 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
-        with allow_get_lr(self):
+        self._get_lr_called_within_step = True      # as in `allow_get_lr`, at less cost
+        try:
             if epoch is None:
                 self.last_epoch += 1
                 values = self.get_lr()
@@ -95,12 +96,16 @@ class LRScheduler:
                 self.last_epoch = epoch
                 closed_form = getattr(self, "_get_closed_form_lr", self.get_lr)
                 values = closed_form()
+        finally:
+            self._get_lr_called_within_step = False
         self._set_lrs(values)
 
     def _set_lrs(self, values):
+        last = []
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
             set_option(group, "lr", value)
-        self._last_lr = self._lrs()
+            last.append(copy_of(group["lr"]))
+        self._last_lr = last
 
     def _lrs(self):
         """The learning rates that the groups have now."""
@@ -122,12 +127,12 @@ def check_optimizer(optimizer):
 
 def copy_of(value):
     """The value itself, or a copy if it is a tensor, since those are changed in place."""
-    return value.clone() if isinstance(value, Tensor) else value
+    return value.clone() if type(value) is not float and isinstance(value, Tensor) else value
 
 
 def set_option(group, name, value):
     """Set a group's option; one that is a tensor is filled."""
-    if isinstance(group[name], Tensor):
+    if type(group[name]) is not float and isinstance(group[name], Tensor):
         group[name].fill_(value.item() if isinstance(value, Tensor) else value)
     else:
         group[name] = value
