@@ -8,6 +8,12 @@ from typing import Any
 from flambeau import Size, backends, overrides
 from flambeau._support import copy_on_write
 from flambeau._support import settings as _settings
+from flambeau.autograd.forward_ad import (
+    _is_fwd_grad_enabled,  # noqa: F401
+)
+from flambeau.autograd.forward_ad import (
+    set_fwd_grad_enabled as _set_fwd_grad_enabled,  # noqa: F401
+)
 from flambeau.core.devices import device
 from flambeau.core.dtypes import dtype  # noqa: F401
 from flambeau.core.shapes import broadcast_shapes
@@ -30,7 +36,39 @@ _push_on_torch_function_stack = overrides._push_mode
 _has_torch_function = overrides.has_torch_function
 _has_torch_function_unary = overrides.has_torch_function_unary
 _has_torch_function_variadic = overrides.has_torch_function_variadic
-TensorBase = _TensorBase = Tensor
+
+
+class _BaseOfTensor(type):
+    """What tensors are instances of, with their attributes, and nothing else is made of."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        found = type.__getattribute__ if name in _OF_TYPES else getattr
+        return found(cls if name in _OF_TYPES else Tensor, name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, Tensor)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Cannot directly construct TensorBase; subclass it and then construct "
+                           "that")
+
+
+_OF_TYPES = frozenset("""__name__ __qualname__ __module__ __class__ __mro__ mro __dict__ __bases__
+    __instancecheck__ __subclasscheck__ __init_subclass__ __call__ __mro_entries__""".split())
+
+
+class TensorBase(metaclass=_BaseOfTensor):
+    """The type that `Tensor` extends in PyTorch: here it has its attributes."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        raise RuntimeError("Cannot subclass _TensorBase directly")
+
+
+_TensorBase = TensorBase
+TensorBase.__module__ = "torch._C"
 
 
 # ---- tensors -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ other namespaces, in-place forms, and compositions, under the dispatcher's names
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -121,6 +122,16 @@ def _assert_looks(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = 
                                 ("layout", layout, a.layout)):
         if wanted is not None and found != (list(wanted) if name in ("size", "stride") else wanted):
             raise RuntimeError(f"Tensor {name} mismatch! Expected: {wanted}, Got: {found}")
+
+
+@_defines("_new_zeros_with_same_feature_meta")
+def _zeros_laid_out_as(self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+    """Zeros in memory as that of `other`, once for each of the first dimensions of `self`."""
+    memory, batch = other.untyped_storage().nbytes() // other.element_size(), \
+        self.shape[:self_num_batch_dims]
+    strides = [memory * math.prod(batch[d + 1:]) for d in range(len(batch))]
+    return other.new_zeros(memory * math.prod(batch)).as_strided(
+        (*batch, *other.shape), (*strides, *other.stride()), other.storage_offset())
 
 
 # ---- copies and views ----------------------------------------------------------------------------

@@ -8,12 +8,15 @@ tensor(12.)
 """
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flambeau._support.scopes import within
 from flambeau.autograd.grad_mode import ContextDecorator
+from flambeau.core.devices import cpu
 from flambeau.core.modes import levels
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, array_root, plain
+from flambeau.ops.overlap import slot
 from flambeau.ops.view.copying import alias
 from flambeau.transforms.forward import ForwardLevel, check_tangent
 
@@ -91,8 +94,34 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward "
                            "gradient at the same level 0 is not supported.")
     result = within(levels, _without(at), alias, tensor)
-    at.set_tangent(result, tangent)
+    at.set_tangent(result, within(levels, _without(at), _laid_out_as, tensor, tangent))
     return result
+
+
+def _laid_out_as(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent in memory as that of `tensor`, so that all views of the one are of the other."""
+    strides, conjugated, negated = tensor.stride(), tensor.is_conj(), tensor.is_neg()
+    if not (type(tensor) is Tensor or conjugated or negated) or tensor._device is not cpu or (
+            tensor.numel() and 0 in strides) or tangent.is_sparse:
+        return tangent
+    offset, count = _window(tensor)
+    same = (tangent.stride(), tangent.is_conj(), tangent.is_neg()) == (
+        strides, conjugated, negated)
+    if same and (not tensor.numel() or type(tangent) not in plain
+                 or _window(tangent) == (offset, count)):
+        return tangent
+    memory = tangent.new_zeros(count).as_strided(tensor.shape, strides, offset)
+    if conjugated:
+        tangent = tangent.conj()
+    memory.copy_(-tangent if negated else tangent)
+    memory = memory.conj() if conjugated else memory
+    return memory._neg_view() if negated else memory
+
+
+def _window(tensor: Tensor) -> tuple[int, int]:
+    """Where the elements begin in their memory, and how much there is."""
+    array = slot(tensor)
+    return tensor.storage_offset(), array_root(array).nbytes // array.itemsize
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -109,6 +138,20 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal, tangent)
 
 
+_set_aside: ContextVar[Any] = ContextVar("forward_levels_set_aside", default=None)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Are tangents propagated?"""
+    return _set_aside.get() is None
+
+
+def set_fwd_grad_enabled(mode: bool) -> None:
+    """`_set_fwd_grad_enabled` from now on."""
+    for variable, value in _set_fwd_grad_enabled(mode)._changes():
+        variable.set(value)
+
+
 class _set_fwd_grad_enabled(ContextDecorator):
     """Set the levels of forward mode aside (False), so that tangents are not propagated."""
 
@@ -116,9 +159,13 @@ class _set_fwd_grad_enabled(ContextDecorator):
         self.mode = mode
 
     def _changes(self) -> Any:
-        stack = levels.get()
-        return (levels, stack if self.mode else tuple(
-            [lv for lv in stack if not isinstance(lv, ForwardLevel)])),
+        stack, whole = levels.get(), _set_aside.get()
+        if self.mode is (whole is None):
+            return ()
+        if whole is None:
+            return (levels, tuple([lv for lv in stack if not isinstance(lv, ForwardLevel)])), (
+                _set_aside, stack)
+        return (levels, (*whole, *[lv for lv in stack if lv not in whole])), (_set_aside, None)
 
     def clone(self) -> _set_fwd_grad_enabled:
         return type(self)(self.mode)

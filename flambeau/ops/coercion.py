@@ -12,7 +12,7 @@ from flambeau._support.source_locations import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.modes import grad_enabled
+from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import (
     SCALARS,
@@ -156,6 +156,8 @@ def too_large(target: np.dtype) -> RuntimeError:
 def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
     """Store the result of `op`, which has `read` those arguments, into `out=`, a tensor (or one for
     each result), and return that."""
+    if interceptors:
+        _refuse_tangents(op, out, read)
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "
@@ -166,6 +168,20 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     return store_one(out, op, result, read)
+
+
+def _refuse_tangents(op: Any, *given: Any) -> None:
+    """Forward mode does not reach what is written to `out=`."""
+    forward = [level for level in levels.get() if hasattr(level, "tangent")]
+
+    def carries(value: Any) -> bool:
+        if type(value) in (tuple, list):
+            return any(map(carries, value))
+        return type(value) in tensor_types and any(
+            level.tangent(value) is not None for level in forward)
+    if forward and carries(given):
+        raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not "
+                                  "support it because it is an out= function")
 
 
 def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:

@@ -135,7 +135,7 @@ class ForwardLevel(Level):
         if memory is None:
             self.set_tangent(target, tangent)
         else:
-            memory.copy_(tangent)
+            memory.zero_() if tangent is None else memory.copy_(tangent)
         return target
 
     def _tangent_to_write(self, target: Tensor, own: Tensor | None, like: Tensor) -> Tensor | None:

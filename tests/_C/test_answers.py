@@ -172,3 +172,13 @@ def test_shapes_and_functions_of_elements_refuse_what_does_not_fit():
         torch.ones(1).apply_(lambda x: "text")
     with pytest.raises(RuntimeError, match=r"Can't call map_\(\) on Variable that requires grad"):
         torch.ones(1, requires_grad=True).map_(torch.ones(1), lambda x, y: x)
+
+
+def test_the_base_of_tensors_is_not_to_be_extended():
+    base = torch._C.TensorBase
+    assert isinstance(torch.ones(1), base) and issubclass(torch.Tensor, base)
+    assert base.add is torch.Tensor.add
+    with pytest.raises(RuntimeError, match="Cannot directly construct"):
+        base()
+    with pytest.raises(RuntimeError, match="Cannot subclass"):
+        type("Own", (base,), {})

@@ -94,3 +94,46 @@ def test_inference_mode_propagates_no_tangents():
             doubled = dual * 2
         assert forward_ad.unpack_dual(doubled).tangent is None
         assert forward_ad.unpack_dual(dual * 2).tangent.tolist() == [2, 2]
+
+
+def _laid_out():
+    z = flambeau.zeros
+    return [(z(2, 2), z(2, 2), True), (z(2, 2).t(), z(2, 2), False), (z(5)[:4], z(4), False),
+            (z(4), z(5)[:4], False), (z(5)[1:], z(5)[1:], True), (z(5)[1:], z(5)[:4], False),
+            (z(2, dtype=flambeau.complex64).conj(), z(2, dtype=flambeau.complex64), False),
+            (z(2, dtype=flambeau.complex64).conj(), z(2, dtype=flambeau.complex64).conj(), True)]
+
+
+@pytest.mark.parametrize("primal, tangent, kept", _laid_out())
+def test_tangents_lie_in_memory_as_their_tensors(primal, tangent, kept):
+    tangent.copy_(flambeau.ones_like(tangent))
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(forward_ad.make_dual(primal, tangent)).tangent
+        assert (found is tangent) == kept and flambeau.equal(found, tangent)
+        assert (found.stride(), found.storage_offset(), found.is_conj()) == (
+            primal.stride(), primal.storage_offset(), primal.is_conj())
+        assert found.untyped_storage().nbytes() == primal.untyped_storage().nbytes()
+
+
+def test_forward_mode_does_not_reach_outputs():
+    with forward_ad.dual_level():
+        x, y = forward_ad.make_dual(flambeau.ones(2), flambeau.ones(2)), flambeau.ones(2)
+        for call in (lambda: flambeau.add(y, y, out=x), lambda: flambeau.add(x, y, out=y)):
+            with pytest.raises(NotImplementedError, match="it is an out= function"):
+                call()
+        x.eq_(y)
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [0, 0]
+
+
+def test_levels_are_set_aside():
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(flambeau.ones(2), flambeau.ones(2))
+        flambeau._C._set_fwd_grad_enabled(False)
+        try:
+            assert not forward_ad._is_fwd_grad_enabled()
+            assert forward_ad.unpack_dual(x * 2).tangent is None
+            with forward_ad._set_fwd_grad_enabled(True):
+                assert forward_ad.unpack_dual(x * 2).tangent.tolist() == [2, 2]
+        finally:
+            flambeau._C._set_fwd_grad_enabled(True)
+        assert forward_ad.unpack_dual(x * 2).tangent.tolist() == [2, 2]
