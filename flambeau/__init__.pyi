@@ -58,8 +58,6 @@ from flambeau import utils as utils
 from flambeau import version as version
 from flambeau import xpu as xpu
 from flambeau._C import parse_schema as parse_schema
-from flambeau._dispatch.keys import DispatchKey as DispatchKey
-from flambeau._dispatch.keys import DispatchKeySet as DispatchKeySet
 from flambeau._higher_order_ops.control_flow import cond as cond
 from flambeau._higher_order_ops.control_flow import while_loop as while_loop
 from flambeau._linalg_utils import _symeig as _symeig
@@ -174,6 +172,8 @@ from flambeau.core.type_info import iinfo as iinfo
 from flambeau.core.type_info import layout as layout
 from flambeau.core.type_info import memory_format as memory_format
 from flambeau.core.type_info import qscheme as qscheme
+from flambeau.dispatch.aten.keys import DispatchKey as DispatchKey
+from flambeau.dispatch.aten.keys import DispatchKeySet as DispatchKeySet
 from flambeau.func import vmap as vmap
 from flambeau.futures import Future as Future
 from flambeau.fx._assertion import _assert as _assert

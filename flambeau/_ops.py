@@ -2,7 +2,7 @@
 
 An `OpOverload` is one signature of an op, an `OpOverloadPacket` all that share a name, `ops` finds
 them by namespace and name. Which op of flambeau is shown as which overload of `aten`, and with
-which arguments, `_dispatch` says; ops of programs come from `flambeau.library`.
+which arguments, `dispatch.aten` says; ops of programs come from `flambeau.library`.
 
 >>> ops.aten.add.Tensor, str(ops.aten.add.Tensor._schema)
 (<OpOverload(op='aten.add', overload='Tensor')>, 'aten::add.Tensor(Tensor self, Tensor other, *, \
@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from flambeau._dispatch.keys import DispatchKey
-from flambeau._dispatch.schemas import Recorded, recorded, recorded_overload
 from flambeau._library.operator import OperatorBase
 from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
@@ -25,6 +23,8 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public, table
 from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.dispatch.aten.keys import DispatchKey
+from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
 from flambeau.ops import load
 from flambeau.schema.function_schema import FunctionSchema
 
@@ -79,7 +79,7 @@ class OpOverload(OperatorBase):
             return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
         rules = overrides.rules_for(args, kwargs)
         if rules is not None and not _records(args, kwargs):
-            from flambeau._dispatch import subclass
+            from flambeau.dispatch.aten import subclass
             if rules is subclass.run:
                 return subclass.show(self, *args, **kwargs)
         return self.run(*args, **kwargs)
@@ -356,7 +356,7 @@ def _op_named(name: str) -> Op | None:
     op = in_table()
     function = None if op else public["torch"].get(name) or getattr(Tensor, name, None)
     if op is None and not callable(function):
-        from flambeau._dispatch import functions
+        from flambeau.dispatch.aten import functions
         if name in recorded() or name == "is_non_overlapping_and_dense":   # which isn't recorded
             function = functions.function_named(name)
     if callable(function):

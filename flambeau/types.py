@@ -14,8 +14,8 @@ from flambeau import (
     layout,
     qscheme,
 )
-from flambeau._dispatch.keys import DispatchKey
 from flambeau.autograd.graph import GradientEdge
+from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.storage import UntypedStorage as Storage
 
 __all__ = ["BoolLikeType", "Device", "FileLike", "FloatLikeType", "IntLikeType", "Number",

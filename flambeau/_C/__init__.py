@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dispatch.keys import DispatchKey, DispatchKeySet
 from flambeau._support.c_functions import matched
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
@@ -30,6 +29,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (
     _disabled_torch_function as _disabled_torch_function_impl,
 )
+from flambeau.dispatch.aten.keys import DispatchKey, DispatchKeySet
 from flambeau.schema.function_schema import Argument, FunctionSchema
 from flambeau.transforms.function_modes import (
     DisableTorchFunction,
@@ -224,7 +224,7 @@ class _Inner(types.ModuleType):
         for space in ("_nn", "nn.functional"):
             if name in public.get(space, {}):
                 return public[space][name]
-        from flambeau._dispatch import functions
+        from flambeau.dispatch.aten import functions
         if name in functions.INSIDE:
             return functions.inside(name)
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
@@ -264,7 +264,7 @@ def __getattr__(name: str) -> Any:
 
 
 # Where names are looked for that are asked for by few.
-_PLACES = ("_dispatch.keys", "_C._jit", "_C._answers", "_C._host", "_C._ir", "jit._types",
+_PLACES = ("dispatch.aten.keys", "_C._jit", "_C._answers", "_C._host", "_C._ir", "jit._types",
            "jit._script")
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]

@@ -63,7 +63,7 @@ def get_default_op_list() -> OpTypes:
     True
     """
     import flambeau
-    from flambeau._dispatch.schemas import recorded
+    from flambeau.dispatch.aten.schemas import recorded
     aten = flambeau.ops.aten
     intensive = {getattr(aten, name) for name in (
         "mm", "convolution", "convolution_backward", "bmm", "addmm", "_scaled_mm",

@@ -6,10 +6,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._dispatch.keys import DispatchKey
 from flambeau._higher_order_ops.utils import check_tensors, flat_function, is_traced, traced_call
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode
+from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.transforms.batching import BatchedTensor
 from flambeau.utils import _pytree

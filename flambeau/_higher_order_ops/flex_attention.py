@@ -6,8 +6,8 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._dispatch.keys import DispatchKey
 from flambeau._library.higher_order import HigherOrderOperator
+from flambeau.dispatch.aten.keys import DispatchKey
 
 
 class FlexAttentionHOP(HigherOrderOperator):

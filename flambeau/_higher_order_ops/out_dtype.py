@@ -5,9 +5,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._dispatch.keys import DispatchKey
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._ops import OpOverload
+from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.utils import _pytree
 
 _ALLOWED = ("linear", "mm", "convolution", "conv2d", "mul", "div", "add", "bmm", "addmm")

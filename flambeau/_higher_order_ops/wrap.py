@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
-from flambeau._dispatch.keys import DispatchKey
 from flambeau._library.higher_order import HigherOrderOperator
+from flambeau.dispatch.aten.keys import DispatchKey
 
 
 class Wrap(HigherOrderOperator):

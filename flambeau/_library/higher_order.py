@@ -24,11 +24,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dispatch.keys import DispatchKey, parse_key
 from flambeau._library.operator import OperatorBase, below_autograd
 from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.aten.keys import DispatchKey, parse_key
 from flambeau.utils import _pytree
 
 _higher_order_ops: dict[str, HigherOrderOperator] = {}

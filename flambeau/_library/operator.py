@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._dispatch.keys import parse_key
+from flambeau.dispatch.aten.keys import parse_key
 
 below_autograd: ContextVar[bool] = ContextVar("below_autograd", default=False)
 

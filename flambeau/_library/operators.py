@@ -10,12 +10,12 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._dispatch.keys import DispatchKey, keys_of, parse_key
 from flambeau._library.arguments import bind, split
 from flambeau._library.operator import below_autograd
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
 from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
+from flambeau.dispatch.aten.keys import DispatchKey, keys_of, parse_key
 from flambeau.schema.function_schema import FunctionSchema
 
 K: Any = DispatchKey
@@ -119,7 +119,7 @@ class CustomOp:
             return within(modes.levels, stack[:-1], stack[-1].ask, self.overload, tuple(args),
                           kwargs)
         if overrides.rules_for(values) is not None:
-            from flambeau._dispatch.subclass import show
+            from flambeau.dispatch.aten.subclass import show
             args, kwargs = self.schema.arranged(values)
             return show(self.overload, *args, **kwargs)
         return self.kernel(values)

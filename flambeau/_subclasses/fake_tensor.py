@@ -24,13 +24,13 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._dispatch.subclass import take_over
 from flambeau._library.operators import custom_of
 from flambeau._ops import OpOverload
 from flambeau._support.scopes import Scope
 from flambeau.core import devices, modes
 from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import LEAF, alias
+from flambeau.dispatch.aten.subclass import take_over
 from flambeau.overrides import TorchFunctionMode
 from flambeau.transforms.meta import MetaTensor, hollow, laid_out_as
 from flambeau.utils import _pytree

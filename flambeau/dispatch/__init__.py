@@ -12,6 +12,7 @@ and the `out=` form, and the names under which modes and compilers know the op. 
     factory       functions that make tensors of sizes and numbers
     members       what asks or tells what a tensor is, and computes nothing
     python_functions    functions that PyTorch too writes in Python
+    aten          the names of PyTorch's dispatcher, for what looks below autograd
 
 A call has two implementations that do the same: these chapters, which are complete, and C, which
 does the common calls and leaves all others to them before anything has happened. What is slow to

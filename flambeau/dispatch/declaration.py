@@ -372,21 +372,8 @@ class Alias:
         self.namespace = of.namespace if own == "torch" and of.namespace not in _PREFIXES else own
         self.module = module_of(self.namespace)
 
-    @property
-    def ops(self) -> tuple[Op, ...]:
-        return self.of.ops
-
-    @property
-    def inplace_ops(self) -> tuple[Op, ...]:
-        return self.of.inplace_ops
-
-    @property
-    def numbers(self) -> bool:
-        return self.of.numbers
-
-    @property
-    def method(self) -> bool:
-        return self.of.method
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
 
     def overloads(self, bound: bool, writes: bool = False) -> tuple[Overload, ...]:
         schemas = [parse(text) for text in self.texts]

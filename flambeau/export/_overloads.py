@@ -11,11 +11,11 @@ import re
 from typing import Any, NamedTuple
 
 import flambeau
-from flambeau._dispatch import forms
-from flambeau._dispatch.schemas import recorded, recorded_overload
 from flambeau._library.operators import overload_named
 from flambeau._ops import aten
 from flambeau.core.op import Op, table
+from flambeau.dispatch.aten import forms
+from flambeau.dispatch.aten.schemas import recorded, recorded_overload
 from flambeau.dispatch.function import Function
 from flambeau.schema.function_schema import MISSING, FunctionSchema
 

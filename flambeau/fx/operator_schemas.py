@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import flambeau
 from flambeau import Tensor
-from flambeau._dispatch.schemas import recorded
 from flambeau._ops import OpOverload, OpOverloadPacket
+from flambeau.dispatch.aten.schemas import recorded
 from flambeau.fx.immutable_collections import immutable_list
 from flambeau.fx.node import _get_qualified_name, find_in_torch
 from flambeau.schema.function_schema import FunctionSchema

@@ -31,7 +31,7 @@ _COPY_META_FIELDS = ["nn_module_stack", "torch_fn", "source_fn_stack", "original
                      "ac_graph_id", "has_backward_hook", "from_node", "quantization_tag",
                      "_numeric_debug_handle", "custom", "partitioner_tag"]
 _INSIDE = tuple(f"/flambeau/{part}" for part in (
-    "fx/", "core/", "nn/modules/module.py", "_dispatch/", "ops/", "utils/_"))
+    "fx/", "core/", "nn/modules/module.py", "dispatch/", "ops/", "utils/_"))
 
 
 class TraceError(ValueError):

@@ -17,11 +17,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import OpOverload, OpOverloadPacket, aten
 from flambeau._support.scopes import Scope
 from flambeau.core import modes
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.aten.level import DispatchLevel, dispatching_types
 
 
 class TorchDispatchMode(Scope):

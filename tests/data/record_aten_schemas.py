@@ -1,5 +1,5 @@
-"""Write `flambeau/_dispatch/aten.txt`: the schema of each overload of PyTorch's `aten`, and what
-its dispatcher says of it. Run where PyTorch 2.13 is installed.
+"""Write `flambeau/dispatch/aten/schemas.txt`: the schema of each overload of PyTorch's `aten`, and
+what its dispatcher says of it. Run where PyTorch 2.13 is installed.
 
 A line is `name.overload(arguments) -> results  # facts`: the tags, `implicit` and `explicit` for
 the kind of a composite's kernel, `not_compliant` for what lacks `pt2_compliant_tag`.
@@ -40,7 +40,7 @@ def main() -> None:
             line = line.replace(long, short)
         said = facts(name, op)
         lines.append(f"{line}  # {' '.join(said)}" if said else line)
-    path = Path(__file__).parents[2] / "flambeau" / "_dispatch" / "aten.txt"
+    path = Path(__file__).parents[2] / "flambeau" / "dispatch" / "aten" / "schemas.txt"
     path.write_text("\n".join(lines) + "\n")
     print(len(lines), path.stat().st_size)
 

@@ -15,7 +15,7 @@ from flambeau.core.op import public, table
 from flambeau.dispatch.python_functions import PythonFunction
 from flambeau.ops import load
 
-ROOMS = ("_dispatch", "amp", "autograd", "core", "dispatch", "export", "kernels", "masked",
+ROOMS = ("amp", "autograd", "core", "dispatch", "export", "kernels", "masked",
          "nested", "ops", "profiler", "return_types", "schema", "transforms")
 TYPES = ("flambeau.masked.", "flambeau.nested.", "flambeau.ops.quantized.", "flambeau.ops.sparse.",
          "flambeau.ops.view.conjugate_views")

@@ -68,7 +68,7 @@ REASONS = {
     "inner parts of indexing and views; reached under vmap": """
         graph_alias replaced zero basic_alias take_at index
         index_put_many select_first""",
-    "what modes are shown in place of others; see dispatch/test_shown.py":
+    "what modes are shown in place of others; see dispatch/aten/test_forms.py":
         "lift_fresh _local_scalar_dense sigmoid_backward tanh_backward",
     "the same for each":
         "atleast_1d.Sequence atleast_2d.Sequence atleast_3d.Sequence",

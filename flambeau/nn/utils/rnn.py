@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import flambeau
 from flambeau import Tensor
-from flambeau.nn import functional as F
 from flambeau.ops.node_names import one_node
 
 __all__ = [
@@ -242,21 +241,7 @@ def pad_sequence(
             f"{type(sequences)}"
         )
     sequences = sequences.unbind(0) if isinstance(sequences, Tensor) else tuple(sequences)
-    if not sequences:
-        raise RuntimeError("received an empty list of sequences")
-    if padding_side not in ("left", "right"):
-        raise RuntimeError(
-            "Expected padding_side to be one of left or right, "
-            f"but got {padding_side}."
-        )
-    length = max(sequence.size(0) for sequence in sequences)
-    padded = []
-    for sequence in sequences:
-        missing = length - sequence.size(0)
-        border = (missing, 0) if padding_side == "left" else (0, missing)
-        other_dims = (0, 0) * (sequence.dim() - 1)
-        padded.append(F.pad(sequence, other_dims + border, value=padding_value))
-    return flambeau.stack(padded, 0 if batch_first else 1)
+    return flambeau._C._nn.pad_sequence(sequences, batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import flambeau
-from flambeau._dispatch.schemas import recorded
 from flambeau._support.backends import could_not_run
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.aten.schemas import recorded
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.ops.linalg import grouped_products

@@ -317,7 +317,7 @@ class Copying(Chapter):
     @staticmethod
     def _make_wrapper_subclass(cls: type, size: Any, *args: Any, **options: Any) -> Any:
         """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
-        from flambeau._dispatch.subclass import make_wrapper
+        from flambeau.dispatch.aten.subclass import make_wrapper
         return make_wrapper(cls, size, *args, **options)
 
     def as_subclass(self, cls: type) -> Any:
@@ -340,7 +340,7 @@ _enter_types = Tensor.__dict__["__init_subclass__"].__func__
 def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:
     _enter_types(cls, **kwargs)
     if hasattr(cls, "__torch_dispatch__"):
-        from flambeau._dispatch.subclass import take_over
+        from flambeau.dispatch.aten.subclass import take_over
         take_over(cls)
     if cls.__module__.partition(".")[0] not in ("flambeau", "torch"):
         watch_class(cls)

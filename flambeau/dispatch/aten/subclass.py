@@ -28,8 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._dispatch import forms
-from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import aten
 from flambeau._support.scopes import inside, within
 from flambeau.core import devices, overrides
@@ -38,6 +36,8 @@ from flambeau.core.modes import interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, alias, plain
+from flambeau.dispatch.aten import forms
+from flambeau.dispatch.aten.level import DispatchLevel, dispatching_types
 
 
 def take_over(cls: type) -> None:

@@ -1,4 +1,4 @@
-"""The schemas of PyTorch's `aten`, read from `aten.txt` at first use."""
+"""The schemas of PyTorch's `aten`, read from `schemas.txt` at first use."""
 from __future__ import annotations
 
 from functools import cache
@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
 def recorded() -> dict[str, dict[str, Recorded]]:
     """The overloads of each name."""
     found: dict[str, dict[str, Recorded]] = {}
-    for line in Path(__file__).with_name("aten.txt").read_text().splitlines():
+    for line in Path(__file__).with_name("schemas.txt").read_text().splitlines():
         schema, _, facts = line.partition("  # ")
         name, _, overload = schema[:schema.index("(")].partition(".")
         found.setdefault(name, {})[overload or "default"] = Recorded(schema, tuple(facts.split()))

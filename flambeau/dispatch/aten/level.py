@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from flambeau._dispatch import forms
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump
 from flambeau.autograd.grad_mode import no_grad
@@ -34,6 +33,7 @@ from flambeau.core.op import Op, class_name
 from flambeau.core.recording import edges_of, make_view, record, replay_of, watch
 from flambeau.core.tensor import LOOKUP, Tensor, alias, gradient_edge, plain, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.dispatch.aten import forms
 from flambeau.ops.inplace import _stand_in, save_anew
 from flambeau.ops.view.copying import graph_alias
 

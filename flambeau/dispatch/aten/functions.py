@@ -10,8 +10,8 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._dispatch.schemas import recorded
 from flambeau._support.backends import could_not_run
+from flambeau.dispatch.aten.schemas import recorded
 from flambeau.dispatch.members import member
 from flambeau.ops.node_names import one_node
 
@@ -279,8 +279,19 @@ def inside(name: str) -> Any:
 @_defines("pad_sequence")
 def _padded(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
             padding_side: str = "right") -> Tensor:
-    from flambeau.nn.utils.rnn import pad_sequence
-    return pad_sequence(sequences, batch_first, padding_value, padding_side)
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError("Expected padding_side to be one of left or right, but got "
+                           f"{padding_side}.")
+    length = max(sequence.size(0) for sequence in sequences)
+    padded = []
+    for sequence in sequences:
+        missing = length - sequence.size(0)
+        border = (missing, 0) if padding_side == "left" else (0, missing)
+        padded.append(flambeau.nn.functional.pad(sequence, (0, 0) * (sequence.dim() - 1) + border,
+                                                 value=padding_value))
+    return flambeau.stack(padded, 0 if batch_first else 1)
 
 
 @_defines("_pad_circular")
