@@ -1592,11 +1592,11 @@ class Methods:
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
     def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
-        """`swapaxes` in place; returns the tensor."""
+        """`transpose_`; returns the tensor."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
-        """`swapdims` in place; returns the tensor."""
+        """`transpose_`; returns the tensor."""
     def symeig(self, eigenvectors: _bool = False) -> Any:
         """Gone: `torch.linalg.eigh`."""
     def t(self) -> Tensor:

@@ -36,7 +36,8 @@ class Level(Scope):
     """Takes over the calls of its thread while it is entered: `level(op, canonical_arguments)`.
     It is asked about ops; `op.call(*arguments)` is the call without it. One that only `observes`
     is shown composites too: `level.composite(op, run, args, kwargs)`; one that `makes` is shown
-    those that make new tensors, and, as the innermost level, those that it `takes`."""
+    those that make new tensors, and, as the innermost level, those that it `takes`, and members
+    that change their tensor: `level.member(overload, values)`."""
 
     observes = makes = keeps_memory = False     # of tensors: what they look at stays theirs
     derives = False                 # what an op gives, as all that it is made of gives it?

@@ -7,11 +7,15 @@ functions that only hand lists on, one element after the other, to ops.
 
     @member("size(Tensor self, int? dim=None) -> int[]", function=False)
     def size(self, dim): …
+
+Those that change what their tensor looks at (`x.resize_(3)`, `x.t_()`) are ops to modes that look
+below autograd, which are shown the overload: they are declared `explicit`.
 """
 from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Alias, Declaration, publish
@@ -26,6 +30,9 @@ class MemberFunction(Function):
             return overrides.handle_torch_function(self.published, (*args, *kwargs.values()),
                                                    *args, **kwargs)
         overload, values = self.choose(args, kwargs)
+        stack = modes.levels.get()
+        if stack and stack[-1].makes and overload.op.declaration.explicit:
+            return within(modes.levels, stack[:-1], stack[-1].member, overload, values)
         return overload.op.body(*overload.canonical(values))
 
 

@@ -284,6 +284,6 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
         return self
     member(*[text.replace("(", "(Tensor(a!) self, ").replace(", )", ")") + " -> Tensor(a!)"
              for text in parameters], body=method, function=function,
-           doc=f"`{name}` in place; returns the tensor.")
+           explicit=True, doc=f"`{name}` in place; returns the tensor.")
 
 

@@ -3,6 +3,7 @@ import pytest
 
 import flambeau as torch
 from flambeau.overrides import TorchFunctionMode
+from flambeau.utils._python_dispatch import TorchDispatchMode
 
 
 class Seen(TorchFunctionMode):
@@ -42,3 +43,53 @@ def test_members_are_no_part_of_a_graph():
     x = torch.ones(2, 3, requires_grad=True)
     assert torch.func.vmap(lambda row: row * row.numel())(x).grad_fn is not None
     assert torch.func.vmap(lambda row: torch.tensor(row.size(0)))(x).tolist() == [3, 3]
+
+
+class Names(TorchDispatchMode):
+    """Notes what it is shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("change, expected", [          # as PyTorch 2.13 shows them
+    (lambda x: x.resize_(6), "aten.resize_.default"),
+    (lambda x: x.resize_as_(x.detach()), "aten.detach.default aten.resize_as_.default"),
+    (lambda x: x.set_(), "aten.set_.default"),
+    (lambda x: x.set_(x.untyped_storage()), "aten.set_.source_Storage"),
+    (lambda x: x.transpose_(0, 1), "aten.transpose_.default"),
+    (lambda x: x.swapaxes_(0, 1), "aten.transpose_.default"),
+    (lambda x: x.swapdims_(0, 1), "aten.transpose_.default"),
+    (lambda x: x.t_(), "aten.t_.default"),
+    (lambda x: x.squeeze_(), "aten.squeeze_.default"),
+    (lambda x: x.squeeze_(0), "aten.squeeze_.dim"),
+    (lambda x: x.squeeze_((0, 1)), "aten.squeeze_.dims"),
+    (lambda x: x.unsqueeze_(0), "aten.unsqueeze_.default"),
+    (lambda x: x.as_strided_((2,), (1,)), "aten.as_strided_.default"),
+    (lambda x: x.requires_grad_().is_leaf, ""),
+])
+def test_modes_are_shown_members_that_change_their_tensor(change, expected):
+    plainly, watched = torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3)
+    change(plainly)
+    with Names() as names:
+        change(watched)
+    assert names.seen == expected.split()
+    assert watched.shape == plainly.shape and watched.stride() == plainly.stride()
+    assert watched.tolist() == plainly.tolist()
+
+
+def test_members_that_modes_are_shown_have_derivatives():
+    w = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    with Names():
+        x = w * 2
+        x.t_()
+        y = x * torch.ones(3, 2)
+        x.unsqueeze_(0)
+        (x.sum() + y.sum()).backward()
+    assert x.grad_fn.name() == "UnsqueezeBackward1"
+    assert w.grad.tolist() == [[4.0] * 3] * 2

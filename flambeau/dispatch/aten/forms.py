@@ -157,6 +157,15 @@ def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown
     return Shown(form.overload, *form.schema.arranged(values), form, values)
 
 
+def shown_member(overload: Any, values: list[Any]) -> Shown:
+    """How a call of a member appears, which was bound to that overload."""
+    text = next(text for text in overload.op.declaration.texts
+                if text.partition("(")[0] == overload.signature.schema.full_name)
+    form, given = _form_of(text, False), dict(zip([p.name for p in overload.parameters], values))
+    own = [_listed(given.get(a.name, a.default)) for a in form.schema.arguments]
+    return Shown(form.overload, *form.schema.arranged(own), form, own)
+
+
 @cache
 def _form_of(text: str, stores: bool) -> Form:
     """The form with that schema, or of what `stores` the same into `out=`."""

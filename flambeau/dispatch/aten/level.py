@@ -64,6 +64,11 @@ class DispatchLevel(Level):
         stack = modes.levels.get()
         return within(modes.levels, stack[:stack.index(self)], self._shown, op, args, kwargs, run)
 
+    def member(self, overload: Any, values: list[Any]) -> Any:
+        """A member that changes what its tensor looks at, and enters the graph by itself."""
+        call = forms.shown_member(overload, values)
+        return self.ask(call.overload, call.args, call.kwargs)
+
     def _shown(self, op: Op, args: Any, kwargs: Any, run: Any) -> Any:
         other = forms.other_calls(op)
         if other is not None:

@@ -12,6 +12,7 @@ from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.members import member
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import rearranging, views
@@ -349,6 +350,8 @@ def _turned(self: Tensor) -> Tensor:
 becomes_view(squeeze, "squeeze_()", "squeeze_.dim(int dim)", "squeeze_.dims(int[] dim)")
 becomes_view(unsqueeze, "unsqueeze_(int dim)")
 becomes_view(transpose, "transpose_(int dim0, int dim1)")
-becomes_view(transpose, "swapaxes_(int axis0, int axis1)")
-becomes_view(transpose, "swapdims_(int dim0, int dim1)")
 becomes_view(_turned, "t_()")
+for _schema in ("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
+                "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"):
+    member(_schema, body=lambda self, first, second: self.transpose_(first, second),
+           function=False, doc="`transpose_`; returns the tensor.")

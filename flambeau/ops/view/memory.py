@@ -82,7 +82,7 @@ def _first_elements(slices: Tensor, size: Any) -> Tensor:
 
 
 @member("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
-        "Tensor(a!)", function=False)
+        "Tensor(a!)", function=False, explicit=True)
 def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     """Another shape on the same memory, in its order, with more memory if that is too small; new
     elements are zero."""
@@ -109,7 +109,7 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
 
 
 @member("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
-        "Tensor(a!)")
+        "Tensor(a!)", explicit=True)
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any) -> Tensor:
     """`resize_` to the shape of another tensor."""
     if type(self) in overrides.sparse_types:
@@ -123,7 +123,7 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any) -> Tensor
         "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
         "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt "
         "storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
-        "set_(Tensor(a!) self) -> Tensor(a!)", function=False)
+        "set_(Tensor(a!) self) -> Tensor(a!)", function=False, explicit=True)
 def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, stride: Any) -> Tensor:
     """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator: to
     the graph before, it is another tensor."""
