@@ -13,7 +13,7 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import BackwardCFunction as BackwardCFunction
-from flambeau.autograd.function_context import BackwardNode, Context, FunctionCtx
+from flambeau.autograd.function_context import BackwardNode, Context, FunctionCtx, unwritten
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import pack_node
 from flambeau.core import modes, views
@@ -130,6 +130,9 @@ class Function(metaclass=FunctionMeta):
         return call(cls, args)
 
 
+unwritten.append(Function.backward)
+
+
 def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments by position, as `backward` counts them. `setup_context` is shown those that
     have their default too; else those after the last that was given are left to `forward`."""
@@ -168,9 +171,12 @@ def call(cls: Any, args: tuple[Any, ...]) -> Any:
     node.edges, node.order, node.saved = tuple(edges), 0, ()
     recorded = grad_enabled()
     output = within(grad_mode, False, _forward, cls, node, args)
+    seen = observers.get()
+    if (seen is None and recorded and needed and type(output) is Tensor
+            and _is_new(output, node, args)):
+        return _finish_new(node, output)
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
-    seen = observers.get()
     if seen is not None:
         marked = ({id(t) for t in node.dirty_tensors}, {id(t) for t in node.non_differentiable})
     finished = finish(node, args, outputs, recorded and needed)
@@ -191,6 +197,30 @@ def _forward(cls: Any, node: Any, args: tuple[Any, ...]) -> Any:
 
 # Where forward mode puts a list, each call of a Function leaves its context and what it marked.
 observers: ContextVar[Any] = ContextVar("function_observers", default=None)
+
+
+def _is_new(output: Tensor, node: Any, args: tuple[Any, ...]) -> bool:
+    """Is the only output a differentiable tensor that `forward` has made, and nothing marked?"""
+    return (output._edge is None and output._base is None and not node.dirty_tensors
+            and not node.non_differentiable and output._array.dtype in FLOATING
+            and not any(output is a for a in args))
+
+
+def _finish_new(node: Any, output: Tensor) -> Tensor:
+    """What `finish` does where `_is_new`, which is what most functions return."""
+    array = output._array
+    shape, dtype = array.shape, array.dtype
+    node._in_forward = node.simple = False
+    node.order, node.outputs = next_order(), 1
+    node.metas, node.results = [(shape, dtype, None)], [(shape, dtype)]
+    node.shape, node.dtype = shape, dtype
+    output._edge = node
+    _save(node, (output,), [output])
+    if node_watchers:
+        watch(node, ())
+    if packers:
+        pack_node(node)
+    return output
 
 
 def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded: bool) -> list[Any]:
@@ -300,8 +330,6 @@ def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
     kinds: list[str] = []
     entries: list[Any] = []
     own = {id(f): i for i, f in enumerate(finished) if type(f) in tensor_types}
-    own |= {id(o): i for i, o in enumerate(outputs) if type(o) in tensor_types
-            and type(finished[i]) in tensor_types and finished[i] is o}
     for tensor in node.to_save:
         if tensor is not None and type(tensor) not in tensor_types:
             raise TypeError("save_for_backward can only save variables, but argument "

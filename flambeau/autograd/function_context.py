@@ -14,6 +14,9 @@ from flambeau.core.tensor import (
 )
 from flambeau.ops.factory.create import zeros_like
 
+# What `backward` and `vjp` of a `Function` are that does not write them; `function` puts it here.
+unwritten: list[Any] = []
+
 
 class FunctionCtx:
     """What `forward` and `setup_context` may do with their context."""
@@ -100,11 +103,12 @@ class BackwardNode(Node, FunctionCtx):
             grads = [_zeros(meta) if g is None and meta is not None else g
                      for g, meta in zip(grads, self.metas)]
         cls = self._forward_cls
-        from flambeau.autograd.function import Function  # which builds on this
-        if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
-            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is "
-                               "not allowed. You should only implement one of them.")
-        rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+        rule, vjp = cls.backward, cls.vjp
+        if vjp is not unwritten[0]:
+            if rule is not unwritten[0]:
+                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function "
+                                   "is not allowed. You should only implement one of them.")
+            rule = vjp
         produced = rule(self.context, *grads)
         if type(produced) is not tuple:
             produced = tuple(produced) if isinstance(produced, list) else (produced,)

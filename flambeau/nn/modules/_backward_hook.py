@@ -68,8 +68,8 @@ class BackwardHook:
             raise RuntimeError(
                 "Cannot set Module backward hook for a Module with no input Tensors."
             )
-        nodes = [t.grad_fn for t in new if t.grad_fn is not None
-                 and t.grad_fn.name() == "BackwardHookFunctionBackward"]  # fmt: skip
+        nodes = [node for node in (t.grad_fn for t in new)
+                 if node is not None and node.name() == "BackwardHookFunctionBackward"]
         if not nodes:
             raise RuntimeError(
                 "Error while setting up backward hooks. Please open "

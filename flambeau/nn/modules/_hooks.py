@@ -308,8 +308,6 @@ class HookMixin:
                    key in self._forward_hooks_always_called)  # fmt: skip
 
     def _call_with_hooks(self, args, kwargs):
-        from ._backward_hook import BackwardHook
-
         called = set()
         result = None
         try:
@@ -321,6 +319,7 @@ class HookMixin:
 
             barrier = None
             if full_hooks or pre_hooks:
+                from ._backward_hook import BackwardHook
                 barrier = BackwardHook(self, full_hooks, pre_hooks)
                 args = barrier.setup_input_hook(args)
             result = self.forward(*args, **kwargs)
