@@ -12,7 +12,8 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
-from flambeau.overrides import handle_torch_function, has_torch_function
+from flambeau.core.overrides import has_torch_function
+from flambeau.overrides import handle_torch_function
 
 __all__ = [
     "calculate_gain",

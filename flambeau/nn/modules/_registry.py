@@ -27,6 +27,9 @@ def passed_through_hooks(hooks, module, name, value):
     return value
 
 
+_PLAIN = frozenset({bool, int, float, str, tuple, type(None)})    # never a member of a registry
+
+
 class Registry:
     """Attribute access, registration and enumeration of a module's members."""
 
@@ -49,6 +52,10 @@ class Registry:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
+        state = self.__dict__
+        if type(value) in _PLAIN and name not in state.get("_parameters", ()) and (
+                name not in state.get("_modules", ()) and name not in state.get("_buffers", ())):
+            return object.__setattr__(self, name, value)
         if isinstance(value, Tensor):
             if isinstance(value, Parameter):
                 self._check_initialized("_parameters", "parameters")
@@ -61,7 +68,6 @@ class Registry:
                 _hooks._global_module_registration_hooks, self, name, value
             )
             return None
-        state = self.__dict__
         if name in state.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
@@ -140,8 +146,16 @@ class Registry:
             )  # fmt: skip
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in registry:
+        if name not in registry and self._has_attribute(name):
             raise KeyError(f"attribute '{name}' already exists")
+
+    def _has_attribute(self, name):
+        """`hasattr`, without the cost of an error where the answer is no."""
+        cls, state = type(self), self.__dict__
+        if name.startswith("_") or cls.__getattr__ is not Registry.__getattr__:
+            return hasattr(self, name)
+        return (name in state or hasattr(cls, name)
+                or any(name in state[registry] for registry in REGISTRIES))
 
     def register_buffer(self, name, tensor, persistent=True):
         """Add a tensor that is state but not a parameter, such as a running mean.

@@ -163,6 +163,7 @@ def is_real(array_type: np.dtype) -> bool:
     return array_type in dtypes.FLOATING and array_type.char not in characters("cW8")
 
 
+@cache
 def _largest(array_type: np.dtype) -> float:
     return type_info.finfo(from_numpy_dtype(array_type)).max
 
