@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import FunctionCtx
@@ -107,9 +107,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     lock = threading.Lock()
     if mode == "any":
         return _any_hook(tensors, fn, lock)
-    counts: dict[Any, int] = defaultdict(int)
-    buffers: dict[Any, list[Any]] = {}
-    expected: dict[Any, int] = {}
+    counts: WeakKeyDictionary[Any, int] = WeakKeyDictionary()       # by pass
+    buffers: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
+    expected: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
     edges = [gradient_edge(t) for t in tensors]
     for i, edge in enumerate(edges):
         if edge is None:
@@ -119,17 +119,16 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     def make(i: int) -> Callable[[Tensor], None]:
         def inner(grad: Tensor) -> None:
             running = engine.current_pass.get()
-            key = id(running)
             with lock:
-                buffers.setdefault(key, [None] * len(edges))
-                if key not in expected:
-                    expected[key] = sum(will_run(running, edge) for edge in edges)
-                counts[key] += 1
-                buffers[key][i] = grad
-                complete = counts[key] == expected[key]
+                buffers.setdefault(running, [None] * len(edges))
+                if running not in expected:
+                    expected[running] = sum(will_run(running, edge) for edge in edges)
+                counts[running] = counts.get(running, 0) + 1
+                buffers[running][i] = grad
+                complete = counts[running] == expected[running]
                 if complete:
-                    found = buffers.pop(key)
-                    del counts[key], expected[key]
+                    found = buffers.pop(running)
+                    del counts[running], expected[running]
             if complete:
                 fn(found)
         return inner
@@ -166,13 +165,13 @@ _PLACES_OF_NODES = {engine.Pass.propagate.__code__, engine.Pass._run_carefully._
 
 
 def _any_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], lock: Any) -> RemovableHandle:
-    seen: dict[int, bool] = {}
+    seen: WeakSet[Any] = WeakSet()      # the passes in which it has been called
 
     def inner(grad: Tensor) -> None:
-        key = id(engine.current_pass.get())
+        running = engine.current_pass.get()
         with lock:
-            first = not seen.get(key, False)
-            seen[key] = True
+            first = running not in seen
+            seen.add(running)
         if first:
             fn(grad)
     return _MultiHandle([t.register_hook(inner) for t in tensors if t.requires_grad])
@@ -195,6 +194,11 @@ class _CloneOnWrite:
         self.originals: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()
         self.handles: WeakValueDictionary[Any, Any] = WeakValueDictionary()
         self.by_storage: dict[int, set[Any]] = defaultdict(set)
+
+    @property
+    def tid_to_weakhandle(self) -> WeakValueDictionary[Any, Any]:
+        """What stands for the tensors that are saved now, by what they are known by."""
+        return self.handles
 
     def clear(self) -> None:
         self.cloned.clear()
@@ -248,14 +252,17 @@ def allow_mutation_on_saved_tensors():
 
         def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
             if op.inplace:
-                counter = args[0]._counter
-                for handle in list(context.by_storage.get(id(counter), ())):
-                    original = context.originals.pop(handle, None)
-                    if original is not None:
-                        with no_grad():
-                            context.cloned[handle] = original.clone()
-                context.by_storage.pop(id(counter), None)
+                self.before_write(args[0])
             return op.call(*args)
+
+        def before_write(self, target: Tensor) -> None:
+            counter = target._counter
+            for handle in list(context.by_storage.get(id(counter), ())):
+                original = context.originals.pop(handle, None)
+                if original is not None:
+                    with no_grad():
+                        context.cloned[handle] = original.clone()
+            context.by_storage.pop(id(counter), None)
 
     if _mutating.get():
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")

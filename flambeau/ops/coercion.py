@@ -158,6 +158,9 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
     each result), and return that."""
     if interceptors:
         _refuse_tangents(op, out, read)
+        for level in levels.get():
+            if hasattr(level, "before_write") and type(out) in tensor_types:
+                level.before_write(out)
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "

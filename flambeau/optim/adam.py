@@ -100,7 +100,8 @@ class Adam(RuleOptimizer):
         square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
         if group["amsgrad"]:
             highest = state["max_exp_avg_sq"]
-            square = highest.copy_(flambeau.maximum(highest, square))
+            before = highest.clone() if highest.requires_grad else highest
+            square = highest.copy_(flambeau.maximum(before, square))
         root = square.sqrt() / (1 - beta2**t) ** 0.5
         p.sub_(group["lr"] / (1 - beta1**t) * (mean / (root + group["eps"])))
 

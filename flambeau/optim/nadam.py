@@ -84,7 +84,9 @@ class NAdam(RuleOptimizer):
         lr = group["lr"]
         t = advance(state)
         mu, mu_next = _momenta(group, t)
-        product = state["mu_product"].mul_(mu).item()
+        product = state["mu_product"].mul_(mu)
+        if not product.requires_grad:
+            product = product.item()
 
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
         square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))

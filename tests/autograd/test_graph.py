@@ -345,3 +345,25 @@ def test_parts_of_a_network_are_results_of_one_node():
     node = output.grad_fn
     assert (output.output_nr, node.name()) == (0, "MkldnnRnnLayerBackward0")
     assert h.grad_fn.next_functions == ((node, 1),) and c.grad_fn.next_functions == ((node, 2),)
+
+
+def test_hooks_of_several_tensors_know_each_pass():
+    """Also one that has the place in memory of another that has ended."""
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    calls = []
+    torch.autograd.graph.register_multi_grad_hook(
+        (x, y), lambda grad: calls.append("any"), mode="any")
+    torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: calls.append("all"))
+    for n in range(1, 6):
+        (x * y).sum().backward()
+        assert calls.count("any") == calls.count("all") == n
+
+
+def test_saved_tensors_are_copied_before_outputs_overwrite_them():
+    with torch.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        a, b = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0])
+        y = a * b
+        assert len(context.tid_to_weakhandle) == 1
+        torch.sin(torch.tensor([5.0]), out=b)
+        y.backward()
+        assert a.grad.tolist() == [2.0]

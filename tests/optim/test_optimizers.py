@@ -216,3 +216,22 @@ def test_rule_optimizers_need_a_rule():
     w.grad = torch.ones(1)
     with pytest.raises(NotImplementedError):
         RuleOptimizer([w], {"lr": 0.1}).step()
+
+
+@pytest.mark.parametrize("kind, options, names", [
+    (torch.optim.NAdam, {}, ["exp_avg", "exp_avg_sq", "mu_product"]),
+    (torch.optim.Adam, {"amsgrad": True}, ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"])])
+def test_gradients_flow_through_all_of_the_state(kind, options, names):
+    def step(p, grad, *state):
+        p = p.clone()
+        p.grad = grad
+        optimizer = kind([p], lr=0.9, differentiable=True, **options)
+        optimizer.state[p].update(step=torch.tensor(10.0, dtype=torch.float64),
+                                  **{n: s.clone() for n, s in zip(names, state)})
+        optimizer.step()
+        return p
+    inputs = [torch.rand(3, dtype=torch.float64, requires_grad=True) + 0.5 for _ in range(5)]
+    inputs = [x.detach().requires_grad_() for x in inputs]
+    if kind is torch.optim.NAdam:
+        inputs[4] = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(step, inputs)
