@@ -71,7 +71,7 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Is this a method of Tensor, or the getter or setter of a property?"""
-    return func in _of_tensor() or getattr(func, "__name__", None) in ("__get__", "__set__")
+    return func in _of_tensor() or func.__name__ in ("__get__", "__set__")
 
 
 # Where functions are looked for; a later place gives a function that several have its name.
@@ -319,13 +319,18 @@ def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs:
     mul
     tensor([6.])
     """
+    if kwargs is not None and not isinstance(kwargs, dict):
+        raise TypeError("kwargs must be a dictionary")
     return within(subclasses_enabled, _NotNow(), within, function_modes,
                   _ModesNotNow(function_modes.get()), func, *args, **(kwargs or {}))
 
 
+@contextlib.contextmanager
 def enable_reentrant_dispatch() -> Any:
-    """A context in which ops called from `__torch_dispatch__` are dispatched again."""
+    """A context in which ops called from `__torch_dispatch__` are dispatched again. It can be
+    made, not entered."""
     raise NotImplementedError("enable_reentrant_dispatch")
+    yield
 
 
 __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_ignored_functions",

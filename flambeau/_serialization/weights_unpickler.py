@@ -23,6 +23,7 @@ from flambeau._serialization.checkpoint_names import (
     rebuild_from_type,
     set_state,
 )
+from flambeau._support.own_methods import shown_as
 
 BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})
 
@@ -50,6 +51,7 @@ def clear_safe_globals() -> None:
 class safe_globals:
     """`add_safe_globals` for the length of a `with` block."""
 
+    @shown_as("_safe_globals.__init__")
     def __init__(self, safe_globals: list[Any]):
         self.entries = safe_globals
 

@@ -145,7 +145,7 @@ def set_flush_denormal(mode: bool) -> bool:
     Gives False, and changes nothing, without the native kernels or on other processors than x86.
     """
     from flambeau import kernels
-    _check_bool("set_flush_denormal", mode)
+    _check_bool("flush_denormal", mode)
     return kernels.set_flush_denormal(bool(mode))
 
 

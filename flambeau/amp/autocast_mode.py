@@ -48,13 +48,17 @@ def _device_type(device_type: Any) -> str:
     return flambeau.device(device_type).type
 
 
-@parsed("_is_autocast_available(str device_type) -> bool")
 def is_autocast_available(device_type: str) -> bool:
     """Can ops on this type of device be cast? Not those on `meta`.
 
     >>> is_autocast_available("cpu")
     True
     """
+    return _is_autocast_available(device_type)
+
+
+@parsed("_is_autocast_available(str device_type) -> bool")
+def _is_autocast_available(device_type: str) -> bool:
     return _device_type(device_type) in _state.get().dtypes
 
 

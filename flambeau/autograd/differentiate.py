@@ -57,8 +57,8 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
     if grad is None:
         if output.requires_grad:
             if output._array.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs, but "
-                                   f"the output has shape {list(shape)}: give its gradient")
+                raise RuntimeError("grad can be implicitly created only for scalar outputs\n"
+                                   f"The output has shape {list(shape)}: give its gradient.")
             if output._array.dtype not in dtypes.FLOATING:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs "
                                    f"but got {output.dtype}")

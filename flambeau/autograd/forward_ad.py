@@ -57,6 +57,11 @@ class dual_level(ContextDecorator):
 
     _gives = 0
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            raise TypeError("dual_level() takes no arguments")
+        return super().__new__(cls)
+
     def _changes(self) -> Any:
         if any(level in levels.get() for level in _entered):
             raise RuntimeError("Nested forward mode AD is not supported at the moment")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -19,9 +19,15 @@ from flambeau.core.graph import AccumulateGrad, accumulator_of
 from flambeau.core.graph import Node as CoreNode
 from flambeau.core.hooks import RemovableHandle, hooks_of
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
+from flambeau.schema.errors import type_name
 
 
 class _NodeMeta(type):
+    def __call__(cls) -> Any:
+        raise TypeError("Can't instantiate abstract class Node with abstract methods "
+                        "_input_metadata, _register_hook_dict, _sequence_nr, metadata, name, "
+                        "next_functions, register_hook, register_prehook")
+
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, (CoreNode, FunctionCtx))
 
@@ -55,7 +61,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     >>> get_gradient_edge(y).node.name()
     'MulBackward0'
     """
-    edge = gradient_edge(tensor)
+    edge = gradient_edge(tensor) if tensor.requires_grad else None
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
                            "require gradients")
@@ -67,6 +73,11 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def increment_version(tensor: Any) -> None:
     """Count a write to a tensor (or several) that autograd did not see."""
     tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not isinstance(tensors, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    tensors = tuple(tensors)
+    if not all(isinstance(one, Tensor) for one in tensors):
+        raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
     for one in tensors:
         bump(one)
 
@@ -111,10 +122,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     buffers: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
     expected: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
     edges = [gradient_edge(t) for t in tensors]
-    for i, edge in enumerate(edges):
+    for edge in edges:
         if edge is None:
-            raise RuntimeError(f"cannot register a hook on a tensor that doesn't require gradient: "
-                               f"element {i}")
+            raise AssertionError("Expected gradient function to be set")
 
     def make(i: int) -> Callable[[Tensor], None]:
         def inner(grad: Tensor) -> None:
@@ -277,10 +287,17 @@ def allow_mutation_on_saved_tensors():
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Has no effect: there are no streams on the CPU."""
+    _check_bool("enabled", enabled)
+
+
+def _check_bool(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise RuntimeError(f"{name} must be a bool, but got {type_name(value)}")
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
     """Has no effect: there are no streams on the CPU."""
+    _check_bool("enabled", enabled)
 
 
 def region_activation_memory_budget(budget: float) -> Any:

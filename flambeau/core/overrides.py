@@ -6,6 +6,7 @@ override nothing, which is remembered by type, so that the question costs one lo
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any
 
@@ -96,6 +97,8 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
 
 def has_torch_function(relevant: Any) -> bool:
     """Does any of these arguments (or a mode) override functions?"""
+    if not isinstance(relevant, Iterable):
+        raise TypeError("expected a sequence")
     return bool(modes.function_modes.get()) or bool(overriding(relevant))
 
 

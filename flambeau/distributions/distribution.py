@@ -49,8 +49,7 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(self, batch_shape=Size(), event_shape=Size(), validate_args=None):
-        self._batch_shape = flambeau.Size(batch_shape)
-        self._event_shape = flambeau.Size(event_shape)
+        self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:

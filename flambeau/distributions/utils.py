@@ -18,7 +18,7 @@ euler_constant = 0.57721566490153286060
 def broadcast_all(*values):
     """Tensors of one shape from tensors and numbers, which take the first tensor's dtype."""
     for value in values:
-        if not isinstance(value, (Tensor, Number)):
+        if not isinstance(value, (Tensor, Number)) or isinstance(value, complex):
             raise ValueError(
                 "Input arguments must all be instances of Number, torch.Tensor or objects "
                 "implementing __torch_function__.")

@@ -32,8 +32,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters and the buffers of several models of one kind, each stacked along a new first
     dimension: what `vmap` over models takes."""
     import flambeau
-    models = list(models)
-    if not models:
+    if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if any(m.training for m in models) and not all(m.training for m in models):
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval "

@@ -172,12 +172,12 @@ def _checked(data: Any, mask: Any) -> tuple[Tensor, Tensor]:
         raise TypeError("mask must be a Tensor")
     if data.layout is not flambeau.strided or mask.layout is not flambeau.strided:
         raise NotImplementedError("masked tensors with sparse layouts")
+    if mask.dtype is not flambeau.bool:
+        raise TypeError("mask must have dtype bool.")
     if data.dim() != mask.dim():
         raise ValueError("data.dim() must equal mask.dim()")
     if data.size() != mask.size():
         raise ValueError("data.size() must equal mask.size()")
-    if mask.dtype is not flambeau.bool:
-        raise TypeError("mask must have dtype bool.")
     if data.dtype.is_complex:
         raise TypeError(f"{data.dtype} is not supported in MaskedTensor.")
     return data, mask

@@ -20,6 +20,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.c_functions import parsed
 from flambeau.nested.tensors import NestedTensor, join, make
 
 
@@ -58,16 +59,20 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         if layout is not None and layout is not ts.layout:
             return join(ts.unbind(), layout)
         return ts if dtype is None else ts.to(dtype)
+    if not isinstance(ts, (Tensor, list, tuple)) or (not isinstance(ts, Tensor) and not all(
+            isinstance(t, Tensor) for t in ts)):
+        raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / "
+                        "tuple of tensors ")
+    if isinstance(ts, Tensor) and ts.dim() < 2:
+        raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
     parts = list(ts.unbind()) if isinstance(ts, Tensor) else ts
     return join(_tensors(parts, dtype, device), layout)
 
 
+@parsed("nested_to_padded_tensor(Tensor input, float padding, int[]? output_size=None) -> Tensor")
 def to_padded_tensor(input: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
     """An ordinary tensor as large as the largest part (or as `output_size`), filled up with
     `padding`."""
-    if not isinstance(input, NestedTensor):
-        raise NotImplementedError("Could not run 'aten::to_padded_tensor' with arguments from the "
-                                  "'CPU' backend: the tensor is not nested.")
     return input.to_padded_tensor(padding, output_size)
 
 

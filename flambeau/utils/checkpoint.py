@@ -72,7 +72,9 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Set what `get_device_states` gave."""
+    """Set what `get_device_states` gave: of no device, nothing."""
+    for _ in zip(devices, states):
+        raise AttributeError("module 'torch.cpu' has no attribute 'device'")
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

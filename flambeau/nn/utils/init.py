@@ -14,7 +14,7 @@ def skip_init(module_cls, *args, **kwargs):
         >>> nn.utils.skip_init(nn.Linear, 20, 30)
         Linear(in_features=20, out_features=30, bias=True)
     """
-    if not (isinstance(module_cls, type) and issubclass(module_cls, flambeau.nn.Module)):
+    if not issubclass(module_cls, flambeau.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")

@@ -62,7 +62,7 @@ class BasePruningMethod(ABC):
         elif importance_scores.shape != original.shape:
             raise AssertionError(
                 "importance_scores should have the same shape as parameter "
-                f"{name} of {module}"
+                f"{name} of {module}, got {importance_scores.shape} vs {original.shape}"
             )
         if not isinstance(method, PruningContainer):
             module.register_parameter(name + "_orig", original)
@@ -105,7 +105,10 @@ class BasePruningMethod(ABC):
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
-            raise AssertionError("importance_scores should have the same shape as tensor t")
+            raise AssertionError(
+                "importance_scores should have the same shape as tensor t, "
+                f"got {importance_scores.shape} vs {t.shape}"
+            )
         default_mask = flambeau.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
@@ -379,7 +382,9 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     if not isinstance(importance_scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     parameters = list(parameters)
-    scores = [importance_scores.get(pair, getattr(*pair)) for pair in parameters]
+    scores = [
+        importance_scores.get((module, name), getattr(module, name)) for module, name in parameters
+    ]
     masks = [
         getattr(module, name + "_mask", flambeau.ones_like(getattr(module, name)))
         for module, name in parameters

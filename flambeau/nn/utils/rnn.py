@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.c_functions import parsed
 from flambeau.ops.node_names import one_node
 
 __all__ = [
@@ -150,12 +151,18 @@ def pack_padded_sequence(
     if not enforce_sorted:
         lengths, sorted_indices = flambeau.sort(lengths, descending=True)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
+    data, batch_sizes = _packed_by_lengths(input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, sorted_indices, None)
+
+
+@parsed("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
+def _packed_by_lengths(input, lengths, batch_first):
     if batch_first:
         input = input.transpose(0, 1)
     _check_lengths(input, lengths)
     steps = flambeau.arange(int(lengths[0]))
     present = steps.unsqueeze(1) < lengths
-    return PackedSequence(_packed(input, present), present.sum(1), sorted_indices, None)
+    return _packed(input, present), present.sum(1)
 
 
 @one_node(name="PackPaddedSequenceBackward0")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.backends import could_not_run
 from flambeau._support.settings import filled_if_deterministic
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import overrides, type_info
@@ -219,16 +220,14 @@ def pin_memory(self: Tensor, device: Any) -> Tensor:
 @member("record_stream(Tensor(a!) self, Stream s) -> ()", function=False)
 def record_stream(self: Tensor, stream: Any) -> None:
     """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
-    raise NotImplementedError(f"Could not run 'aten::record_stream' with arguments from the "
-                              f"'{self.device.type.upper()}' backend.")
+    raise could_not_run("record_stream", self.device.type.upper(), "Meta")
 
 
 @member("to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor",
         function=False)
 def to_padded_tensor(self: Tensor, padding: float, output_size: Any) -> Tensor:
     """A nested tensor with `padding` where it has nothing; others have nothing to pad."""
-    raise NotImplementedError(f"Could not run 'aten::to_padded_tensor' with arguments from the "
-                              f"'{self.device.type.upper()}' backend.")
+    raise could_not_run("to_padded_tensor", self.device.type.upper(), "Meta", "NestedTensorCPU")
 
 
 class Memory(Chapter):
