@@ -4,6 +4,7 @@
 #include "parallel.h"
 
 #include <cstdlib>
+#include <string>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -84,6 +85,16 @@ static PyObject *simd(PyObject *, PyObject *) {
     return PyUnicode_FromString(target);
 }
 
+// The interpreter's errors name a class as PyTorch's built-in type: 'torch.Size', in full. Its
+// `__name__` stays; a class is renamed once and lives as long as the process, so the text does too.
+static PyObject *cite_type_as(PyObject *, PyObject *args) {
+    PyTypeObject *type;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "O!s", &PyType_Type, &type, &name)) return nullptr;
+    type->tp_name = (new std::string(name))->c_str();
+    Py_RETURN_NONE;
+}
+
 // Arrays of megabytes come and go with every training step. By default glibc maps each from the
 // system and gives it back, and the page faults cost more than the loops that fill it: keep them.
 // FLAMBEAU_KEEP_MEMORY=0 leaves the allocator as it is.
@@ -100,6 +111,7 @@ static PyMethodDef methods[] = {{"set_num_threads", set_num_threads, METH_O, nul
                                 {"get_num_threads", get_num_threads, METH_NOARGS, nullptr},
                                 {"set_flush_denormal", set_flush_denormal, METH_O, nullptr},
                                 {"simd", simd, METH_NOARGS, nullptr},
+                                {"cite_type_as", cite_type_as, METH_VARARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
 
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods,

@@ -19,6 +19,7 @@ import numpy as np
 
 from flambeau.core import devices
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.kernels import cited_as
 from flambeau.kernels.creation.random import STATE_BYTES, Stream
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@cited_as("torch._C.Generator")
 class Generator:
     """A source of random numbers with a state of its own, for the `generator=` of random ops.
 

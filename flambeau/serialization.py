@@ -31,9 +31,12 @@ from flambeau._serialization.names import (  # noqa: F401
     STORAGE_KEY_SEPARATOR,
     UNSAFE_MESSAGE,
     SourceChangeWarning,
+    StorageType,
     check_module_version_greater_or_equal,
+    get_source_lines_and_file,
     mkdtemp,
     normalize_storage_type,
+    storage_to_tensor_type,
     validate_cuda_device,
     validate_hpu_device,
 )
@@ -334,7 +337,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
             f"Attempting to deserialize object on a {kind.upper()} device but flambeau has no such "
             "device. Please use load with map_location='cpu' to map your storages to the CPU."
         )
-    raise RuntimeError(f"don't know how to restore data location of {type(storage)} (tagged with "
+    kind = storage.type() if isinstance(storage, flambeau.Tensor) else type(storage)
+    raise RuntimeError(f"don't know how to restore data location of {kind} (tagged with "
                        f"{location})")
 
 

@@ -61,6 +61,43 @@ def normalize_storage_type(storage_type: Any) -> Any:
     return getattr(flambeau, storage_type.__name__)
 
 
+class StorageType:
+    """What a storage class is where only its dtype matters; made from the name of the class."""
+
+    def __init__(self, name: str):
+        from flambeau._serialization.storage_names import _get_dtype_from_pickle_storage_type
+        self._dtype = _get_dtype_from_pickle_storage_type(name)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self._dtype
+
+    def __str__(self) -> str:
+        return f"StorageType(dtype={self.dtype})"
+
+
+def storage_to_tensor_type(storage: Any) -> Any:
+    """The tensor class that goes with a storage's class."""
+    kind = type(storage)
+    return getattr(sys.modules[kind.__module__], kind.__name__.replace("Storage", "Tensor"))
+
+
+def get_source_lines_and_file(obj: Any, error_msg: str | None = None
+                              ) -> tuple[list[str], int, str | None]:
+    """The source of a function or class: its lines, the number of the first, and the file."""
+    import inspect
+    filename = None
+    try:
+        filename = inspect.getsourcefile(obj)
+        lines, first = inspect.getsourcelines(obj)
+    except OSError as error:
+        text = (f"Can't get source for {obj}. TorchScript requires source access in order to carry "
+                "out compilation, make sure original .py files are available.")
+        raise OSError(f"{text}\n{error_msg}" if error_msg else text) from error
+    return lines, first, filename
+
+
 @contextlib.contextmanager
 def mkdtemp() -> Iterator[str]:
     """A folder that is there until the block ends."""

@@ -66,10 +66,13 @@ def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             from flambeau.schema import errors
-            from flambeau.schema.arguments import bind
+            from flambeau.schema.arguments import Wrong, bind
             said = []
             for signature in signatures():
-                values = bind(signature, name, args, kwargs)
+                try:
+                    values = bind(signature, name, args, kwargs)
+                except Wrong as error:
+                    raise TypeError(str(error)) from None
                 if not isinstance(values, str):
                     return function(*values)
                 said.append(values)

@@ -30,6 +30,15 @@ def lazy_modules(package: str, *names: str) -> Any:
     return get
 
 
+def lazy_names(module: str, **elsewhere: str) -> Any:
+    """A module's `__getattr__` of names that stand in others: `name="flambeau.other"`."""
+    def get(name: str) -> Any:
+        if name in elsewhere:
+            return getattr(importlib.import_module(elsewhere[name]), name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return get
+
+
 def lazy_package(package: str, **elsewhere: str) -> Any:
     """A package's `__getattr__` that imports any of its modules, and names that stand in one:
     `name="module"`."""

@@ -31,6 +31,10 @@ _FROM = {"backward": "differentiate", "grad": "differentiate", "Function": "func
          "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable",
          "_disable_profiler": "profiler", "_disable_profiler_legacy": "profiler",
          "DeviceType": "profiler_util"}
+_ELSEWHERE = {"ProfilerActivity": "flambeau.profiler",
+              **dict.fromkeys(("ProfilerConfig", "ProfilerState"), "flambeau._C._profiler"),
+              **dict.fromkeys(("handle_torch_function", "has_torch_function", "is_tensor_like"),
+                              "flambeau.overrides")}
 
 
 class _unsafe_preserve_version_counter:
@@ -72,6 +76,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"flambeau.autograd.{_FROM[name]}"), name)
         globals()[name] = value
         return value
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
     if name in _LAZY:
         return importlib.import_module(f"flambeau.autograd.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -202,6 +202,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for target in targets:
         edge = edge_of(target, "inputs")
         if edge is None:
+            root_gradients(outs, grad_outputs, is_grads_batched)
+            collect_roots(outs, [None] * len(outs))         # the outputs are looked at first
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         edges.append(edge if not isinstance(target, Tensor) or edge is not target
                      or target._renewed is None else _renewed_edge(target, outs))

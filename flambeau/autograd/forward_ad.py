@@ -8,6 +8,7 @@ tensor(12.)
 """
 from __future__ import annotations
 
+import inspect
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -37,11 +38,11 @@ def enter_dual_level() -> int:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Leave the level: its tangents are gone."""
-    if not _entered:
-        raise RuntimeError("Dual level must be a positive number.")
-    if level is not None and level != 0:
+    if level is not None and level != len(_entered) - 1:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
                            "created. This is not supported.")
+    if not _entered:
+        raise RuntimeError("Dual level must be a positive number.")
     _entered[-1].scope.__exit__()
 
 
@@ -56,6 +57,8 @@ class dual_level(ContextDecorator):
     """A context in which tensors may carry tangents."""
 
     _gives = 0
+
+    __signature__ = inspect.Signature()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if args or kwargs:

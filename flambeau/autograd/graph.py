@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
+from flambeau._support.lazy_modules import lazy_names
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
@@ -309,6 +310,10 @@ def region_activation_memory_budget(budget: float) -> Any:
         raise ValueError(f"{name}: must be in [0, 1], got {budget}")
     raise RuntimeError(f"{name} can only be used inside a torch.compile region; it has no effect "
                        "in eager mode.")
+
+
+__getattr__ = lazy_names(__name__, TorchDispatchMode="flambeau.utils._python_dispatch",
+                         Variable="flambeau.autograd.variable")
 
 
 __all__ = ["AccumulateGrad", "GradientEdge", "Node", "OrderedDict", "RemovableHandle",

@@ -10,12 +10,14 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau._support.scopes import Scope, inside
+from flambeau.kernels import cited_as
 
 _TORCH_TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "
     "mtia privateuseone".split())
 
 
+@cited_as("torch.device")
 class device(Scope):
     """A device: `device("cpu")`, `device("cpu", 0)`, `device("cpu:0")`. Also a context manager
     that makes it the default for new tensors.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import takes_nothing
+from flambeau.kernels import cited_as
 from flambeau.kernels.reference import type_title
 
 FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each type that has been used
@@ -23,6 +24,7 @@ FLOATING: set[np.dtype] = set()             # numpy dtypes of floating or comple
 _BY_NAME: dict[str, dtype] = {}
 
 
+@cited_as("torch.dtype")
 class dtype:
     """The type of a tensor's elements, such as `flambeau.float32`."""
 

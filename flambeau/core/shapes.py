@@ -11,10 +11,12 @@ from math import prod
 from operator import index
 from typing import Any
 
+from flambeau.kernels import cited_as
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
 
 
+@cited_as("torch.Size")
 class Size(tuple):
     """A tensor's shape: a tuple that knows its number of elements.
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import dtype, get_default_dtype
+from flambeau.kernels import cited_as
 
 
 class _Info:
@@ -25,6 +26,7 @@ class _Info:
     __hash__ = None
 
 
+@cited_as("torch.finfo")
 class finfo(_Info):
     """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
 
@@ -52,6 +54,7 @@ class finfo(_Info):
                 f"dtype={self.dtype})")
 
 
+@cited_as("torch.iinfo")
 class iinfo(_Info):
     """Limits of an integer type: min, max, bits."""
 
@@ -89,14 +92,17 @@ def _constant(name: str) -> Any:
     return globals()[name]
 
 
+@cited_as("torch.layout")
 class layout(_Named):
     """How a tensor's elements lie in memory: `strided`, or one of the sparse forms."""
 
 
+@cited_as("torch.memory_format")
 class memory_format(_Named):
     """The order of dimensions in memory that an op keeps or makes."""
 
 
+@cited_as("torch.qscheme")
 class qscheme(_Named):
     """How a quantised tensor maps integers to numbers."""
 

@@ -8,6 +8,7 @@ import weakref
 import flambeau
 from flambeau import Tensor
 from flambeau.distributions import constraints
+from flambeau.distributions.distribution import Distribution  # noqa: F401
 from flambeau.distributions.utils import (
     _sum_rightmost,
     broadcast_all,

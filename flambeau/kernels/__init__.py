@@ -70,6 +70,15 @@ def get_num_threads():
     return _native.get_num_threads() if _native is not None else 1
 
 
+def cited_as(name):
+    """Decorates a class that the interpreter's errors are to name as PyTorch's: `torch.Size`."""
+    def decorate(cls):
+        if _native is not None:
+            _native.cite_type_as(cls, name)
+        return cls
+    return decorate
+
+
 def set_flush_denormal(mode):
     """Let this thread's arithmetic take denormal numbers as zero, or not; False if it cannot."""
     return _native is not None and _native.set_flush_denormal(mode)

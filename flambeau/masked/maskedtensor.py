@@ -11,7 +11,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.autograd import Function
+from flambeau.autograd.function import Function
 from flambeau.masked import reductions
 from flambeau.overrides import resolve_name
 

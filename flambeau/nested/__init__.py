@@ -130,6 +130,11 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     if tensor.layout is not flambeau.strided:
         raise RuntimeError("torch.nested.masked_select requires a strided tensor, given "
                            f"{tensor.layout}")
+    if mask.layout is not flambeau.strided:
+        raise RuntimeError("torch.nested.masked_select requires a strided mask, given "
+                           f"{mask.layout}")
+    if mask.dtype is not flambeau.bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     sizes = mask.expand(tensor.shape).sum(tuple(range(1, tensor.dim())))
     return nested_tensor_from_jagged(tensor.masked_select(mask), lengths=sizes)
 

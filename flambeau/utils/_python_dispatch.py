@@ -30,7 +30,8 @@ class TorchDispatchMode(Scope):
     comes first."""
 
     def __init__(self, _dispatch_key: Any = None):
-        pass
+        if _dispatch_key is not None and type(_dispatch_key).__name__ != "DispatchKey":
+            raise AssertionError("_dispatch_key must be a torch._C.DispatchKey")
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError

@@ -14,9 +14,9 @@ def not_none(obj: T | None) -> T:
     return obj
 
 
-def _unchanged(source: Callable[..., Any]) -> Callable[[T], T]:
+def copy_method_params(source_method: Callable[..., Any]) -> Callable[[T], T]:
     """A decorator for type checkers: the function has the signature of another."""
     return lambda function: function
 
 
-copy_func_params = copy_method_params = copy_func_sig = copy_method_sig = _unchanged
+copy_func_params = copy_func_sig = copy_method_sig = copy_method_params

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy
 import torch
 import torch.masked
+import torch.nested
 import torch.nn.utils.parametrizations
 import torch.nn.utils.parametrize
 import torch.nn.utils.prune
+import torch.nn.utils.stateless
 import torch.overrides
+import torch.signal
 import torch.utils.checkpoint
 
 HERE = Path(__file__).parent

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
+from flambeau.__future__ import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
 from flambeau._support.own_methods import of_class
 from flambeau.nn.parameter import Parameter
 from flambeau.ops.python.list_updates import clear_grads
@@ -209,11 +213,12 @@ class Module(Registry, StateMixin, HookMixin):
             grad = param.grad
             if grad is not None:
                 grad = fn(grad).requires_grad_(grad.requires_grad)
-        if hasattr(type(new), "__tensor_flatten__"):    # its values are in other tensors
+        # The values of a wrapper are in other tensors.
+        if get_swap_module_params_on_conversion() or hasattr(type(new), "__tensor_flatten__"):
             from flambeau.utils import swap_tensors
             param.grad = None
             swap_tensors(param, Parameter(new, param.requires_grad))
-        elif new.device == param.device:
+        elif new.device == param.device and not get_overwrite_module_params_on_conversion():
             # The same object gets other data, so that optimizers keep what they hold.
             param.grad = None
             param.data = new

@@ -14,6 +14,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau._support.c_functions import parsed
 from flambeau.ops.node_names import one_node
+from flambeau.utils._typing_utils import copy_method_params  # noqa: F401
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
@@ -261,6 +262,11 @@ def unpad_sequence(
     if not batch_first:
         padded_sequences.transpose_(0, 1)
     return [seq[: int(length)] for seq, length in zip(padded_sequences, lengths)]
+
+
+def bind(optional, fn):
+    """`fn(optional)`, or None of None."""
+    return None if optional is None else fn(optional)
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:

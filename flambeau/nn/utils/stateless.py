@@ -55,7 +55,7 @@ def _untie_named_tensors_map(module, parameters_and_buffers):
     for name, tensor in _members(module):
         names_of.setdefault(tensor, set()).add(name)
     tied_groups = [names for names in names_of.values() if len(names) > 1]
-    given = set(parameters_and_buffers)
+    given = set(parameters_and_buffers.keys())
     untied = dict(parameters_and_buffers)
     for names in tied_groups:
         named = names & given

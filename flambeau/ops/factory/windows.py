@@ -31,12 +31,12 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
     """A window of `values` at start, start + step, …, computed in its own type. `single` says that
     a window of one value is 1."""
     own = _check_window(name, M, dtype, layout)
-    options = {"dtype": own, "device": device, "requires_grad": requires_grad}
+    options = {"dtype": own, "layout": layout, "device": device, "requires_grad": requires_grad}
     if M == 0:
         return empty(0, **options)
     if M == 1 and single:
         return ones(1, **options)
-    return values(linspace(start, start + (M - 1) * step, M, **options))
+    return values(linspace(start=start, end=start + (M - 1) * step, steps=M, **options))
 
 
 def _check_window(name: str, M: int, dtype: Any, layout: Any) -> Any:
