@@ -91,7 +91,7 @@ def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
         raise RuntimeError(_trouble(schema.strip()))
     name, inside, result = match.groups()
     arguments, keyword_only = [], False
-    for part in filter(None, (p.strip() for p in re.split(r",(?![^(\[]*[)\]])", inside))):
+    for part in _parts(inside):
         if part == "*":
             keyword_only = True
             continue
@@ -100,6 +100,30 @@ def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
         arguments.append(Argument(argument, kind, _default(kind, default) if equals else MISSING,
                                   keyword_only))
     return name, arguments, result
+
+
+def _parts(inside: str) -> list[str]:
+    """What stands between commas that no bracket holds."""
+    return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", inside) if part.strip()]
+
+
+def _shown(part: str) -> str:
+    """An argument with its default as PyTorch writes it: `float x=2.`, `str s="x"`."""
+    declared, equals, default = part.partition("=")
+    return f"{declared.strip()}={_shown_default(declared, default.strip())}" if equals else part
+
+
+def _shown_default(declared: str, default: str) -> str:
+    if default[:1] == "'":
+        return f'"{default[1:-1]}"'
+    if default[:1] == "[":
+        return f"[{', '.join(_shown_default(declared, d) for d in _parts(default[1:-1]))}]"
+    is_float = declared.startswith("float") or (
+        declared.startswith("Scalar") and re.search(r"[.e]", default))
+    if is_float and re.fullmatch(r"[-+\d.e]+", default):
+        digits = f"{float(default):.17g}"
+        return digits if re.search(r"[.e]", digits) else f"{digits}."
+    return default
 
 
 def _trouble(schema: str) -> str:
@@ -177,7 +201,14 @@ class FunctionSchema:
 
     def __str__(self) -> str:
         space, separator, _ = self.name.rpartition("::")
-        return f"{space}{separator}{self._text}"
+        return f"{space}{separator}{self._shown}"
+
+    @cached_property
+    def _shown(self) -> str:
+        name, bracket, rest = self._text.partition("(")
+        inside, end, result = rest.rpartition("->")
+        close = inside.rindex(")")
+        return f"{name}{bracket}{', '.join(map(_shown, _parts(inside[:close])))}) {end}{result}"
 
     __repr__ = __str__
 

@@ -42,3 +42,12 @@ def test_defaults_are_left_out_of_calls():
 def test_what_is_no_schema(text, said):
     with pytest.raises(RuntimeError, match=said):
         parse_schema(text)
+
+
+def test_defaults_are_written_as_pytorch_writes_them():
+    given = "f(Tensor x, float a=0.1, float b=2.0, float c=1e-5, float d=3, int[] e=[1,2], " \
+            "float[] g=[1.0,0.5], str s='x', Scalar n=1, Scalar m=2.0, *, bool q=True) -> Tensor"
+    assert str(FunctionSchema(given, "own")) == (
+        "own::f(Tensor x, float a=0.10000000000000001, float b=2., "
+        "float c=1.0000000000000001e-05, float d=3., int[] e=[1, 2], float[] g=[1., 0.5], "
+        'str s="x", Scalar n=1, Scalar m=2., *, bool q=True) -> Tensor')
