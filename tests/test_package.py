@@ -61,6 +61,17 @@ print(*(set(sys.modules) - before))
     assert len([name for name in found if name.startswith("flambeau")]) <= 120
 
 
+def test_import_makes_hardly_any_op(tmp_path):
+    """Schemas are parsed, and ops made of them, when they are first needed."""
+    made = python("""
+import flambeau
+from flambeau.core.op import table
+declared = {entry.args[0] for entry in table.declared.values() if hasattr(entry, "args")}
+print(sum("ops" in vars(declaration) for declaration in declared))
+""", tmp_path)
+    assert int(made) <= 15
+
+
 def test_import_takes_less_again_than_numpy_takes(tmp_path):
     """The processor time of this thread, in a fresh interpreter, least of some, after a first."""
     code = """

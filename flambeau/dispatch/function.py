@@ -442,8 +442,8 @@ def operator(twin: Function, symbol: str) -> Callable[..., Any]:
     """The method for an operator: overriding types see the method that has a name, but for those
     of `_SEEN`; with one operand it is that method."""
     named = getattr(Tensor, twin.name) if twin.declaration.method and symbol not in _SEEN else None
-    if named is not None and len(twin.declaration.ops[0].schema.parameters) == 1:
-        return named
+    if named is not None and "," not in twin.declaration.texts[0].rpartition("->")[0]:
+        return named                            # nothing is parsed before the first call
     called = twin.name if symbol in ("__pow__", "__ipow__") else symbol     # as PyTorch calls them
     twin.name, twin.__name__, twin.__qualname__ = symbol, called, called
     twin.operates = True
