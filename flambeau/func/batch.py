@@ -85,7 +85,7 @@ def _process_batched_inputs(in_dims: Any, args: Any, func: Any) -> Any:
             dims[i] = dim + leaf.dim()
     sizes = [leaf.size(d) for leaf, d in zip(leaves, dims) if d is not None]
     if not sizes:
-        raise ValueError("vmap: at least one of the in_dims must not be None: no input is sliced")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(n != sizes[0] for n in sizes):
         raise ValueError("vmap: Expected all tensors to have the same size in the mapped "
                          f"dimension, got sizes {sizes} for the mapped dimension")

@@ -204,7 +204,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
         resize_output(out, result._array.shape)
-        if op.kind == "pointwise":
+        if op.kind == "pointwise" or (op.namespace == "linalg" and not op.composite):
             out._array = _dense_like(result._array, out._array.dtype)
     elif type(out) in plain:
         if not written_anywhere(op):

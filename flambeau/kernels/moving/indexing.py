@@ -259,6 +259,8 @@ def take_along(x, indices, axis):
 
 def take(x, indices):
     """Elements of the flattened x; negative indices count from the end."""
+    if indices.size and not x.size:
+        raise IndexError("take(): tried to take from an empty tensor")
     wrong = (indices < -x.size) | (indices >= x.size)
     if wrong.any():
         raise IndexError(

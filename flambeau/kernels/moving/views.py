@@ -210,6 +210,13 @@ def in_order(x, order):
     return x.transpose(sorted(range(x.ndim), key=order.__getitem__))
 
 
+def in_order_of(x, values):
+    """`values` with their dimensions in memory in the order of x's."""
+    r = empty_like(x, values.dtype)
+    r[...] = values
+    return r
+
+
 def empty_like(x, dtype=None):
     """An uninitialised array with x's shape, without gaps or overlap, its dimensions in memory in
     the order of x's."""

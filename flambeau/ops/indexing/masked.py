@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import indexing
+from flambeau.kernels.moving.views import in_order_of
 from flambeau.ops.indexing.counted_slices import masked_select_batched
 from flambeau.ops.indexing.gather import (
     gather,
@@ -66,6 +67,8 @@ take = op(
 def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
               accumulate: bool) -> np.ndarray:
     r = np.array(self, order="C")
+    if index.size and not r.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     wrong = indexing.outside(index, r.size)
     if wrong.size:
         raise IndexError(f"out of range: tried to access index {wrong[0]} on a tensor of {r.size} "
@@ -78,7 +81,8 @@ def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray,
          accumulate: bool) -> np.ndarray:
     if not accumulate:
         alert_not_deterministic("put_")
-    return _put_flat(self, index, source, accumulate)
+    r = _put_flat(self, index, source, accumulate)
+    return r if self.flags.c_contiguous else in_order_of(self, r)
 
 
 def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,

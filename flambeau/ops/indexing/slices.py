@@ -9,7 +9,7 @@ from flambeau._support.settings import warn_once
 from flambeau.core.dtypes import bool_, int64
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, array_strides
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import indexing
@@ -174,6 +174,8 @@ index_add = op(
 def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         return source.reshape(()).copy()
+    if index.size and not self.shape[dim]:
+        raise Misfit
     return indexing.index_copy(self, dim, index.reshape(-1), source)
 
 
@@ -212,6 +214,7 @@ def _replacement(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tupl
     if b and b[dim] != n:
         raise IndexError(f"{name} Number of indices ({n}) should be equal to source.size(dim) "
                          f"({b[dim]})")
+    _check_any(input, index, dim)
     return input, index, source, dim
 
 
@@ -239,6 +242,8 @@ def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> n
     else:
         size = r.shape[dim]
         wrong = indexing.outside(index, size)
+        if wrong.size and not size:
+            raise Misfit
         if wrong.size:
             raise IndexError(f"index {wrong[0]} is out of bounds for dimension {dim} with size "
                              f"{size}")
@@ -246,11 +251,28 @@ def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> n
     return r
 
 
+def _check_any(input: Tensor, index: Tensor, dim: int) -> None:
+    """Raise, as PyTorch does, for places in a dimension that has none."""
+    array, n = input._array, index._array.size
+    if not array.ndim or array.shape[dim] or not n:
+        return
+    sizes, strides = [*array.shape], [*array_strides(array)]
+    sizes[dim], strides[dim] = n, 0
+    if 0 in sizes:
+        return
+    needed = array.itemsize * (1 + sum([(k - 1) * step for k, step in zip(sizes, strides)]))
+    raise RuntimeError(f"setStorage: sizes {sizes}, strides {strides}, storage offset "
+                       f"{input.storage_offset()}, and itemsize {array.itemsize} requiring a "
+                       f"storage size of {needed} are out of bounds for storage of size "
+                       f"{input.untyped_storage().nbytes()}")
+
+
 def _filling(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
+    _check_any(input, index, wrap_dim(dim, input._array.ndim))
     if isinstance(value, complex) and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
                            "supported")

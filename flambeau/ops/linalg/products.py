@@ -20,7 +20,7 @@ from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view import conjugate_views
 from flambeau.ops.view.diagonal import diagonal
-from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.reshaping import reshape, view
 from flambeau.ops.view.shape import permute, transpose, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
@@ -172,9 +172,9 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     columns = [n[j] for j in other]
     left = _as_matrix(a, [*kept, *first], (prod(rows), inside))
     right = _as_matrix(b, [*second, *other], (inside, prod(columns)))
-    product = mm(left, right)
-    return product if len(rows) == len(columns) == 1 and not product.requires_grad \
-        else reshape(product, (*rows, *columns))
+    outer = not first and left._array.dtype.kind == "b"     # of truth values there are no sums
+    product = mul(left, right) if outer else mm(left, right)
+    return view(product, (*rows, *columns))
 
 
 def _as_matrix(x: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:

@@ -265,7 +265,7 @@ def _check_cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Any:
 def _through_factor(gA: Tensor, factor: Tensor, upper: bool) -> Tensor:
     """The gradient of a factor, of which one triangle is read, from that of L Lᴴ, or of Uᴴ U."""
     both = gA + adjoint(gA)
-    return triu(matmul(factor, both)) if upper else tril(matmul(both, factor))
+    return triu(matmul(triu(factor), both)) if upper else tril(matmul(both, tril(factor)))
 
 
 def _cholesky_solve_back(grad: Tensor, needs: Any, input2: Tensor, result: Tensor, upper: bool

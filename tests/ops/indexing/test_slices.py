@@ -53,3 +53,11 @@ def test_a_value_that_fills_a_place_twice_counts_once():
     filled = torch.zeros(3, 2).index_fill(0, torch.tensor([1, 1, -2, 0]), value)
     filled.sum().backward()
     assert value.grad.item() == 4
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, i: x.index_fill(0, i, 1.0), lambda x, i: x.index_fill_(0, i, 1.0),
+    lambda x, i: x.index_copy(0, i, torch.ones(1, 4))])
+def test_a_dimension_without_places_has_none_to_fill(write):
+    with pytest.raises(RuntimeError, match=r"sizes \[1, 4\], strides \[0, 1\], storage offset 0"):
+        write(torch.zeros(0, 4), torch.tensor([0]))

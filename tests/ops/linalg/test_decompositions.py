@@ -496,3 +496,10 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_outputs_that_get_a_shape_get_the_order_of_the_result():
+    for call in (flambeau.linalg.inv, flambeau.linalg.cholesky):
+        a = flambeau.eye(3) * 4
+        out = flambeau.empty(0)
+        assert call(a, out=out).stride() == call(a).stride() == out.stride()

@@ -179,3 +179,10 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_a_product_over_no_dimensions_is_a_view_of_a_matrix():
+    x = flambeau.ones(3)
+    product = flambeau.tensordot(x, x, 0)
+    assert product.shape == (3, 3) and product._base is not None
+    assert flambeau.tensordot(x > 0, x < 0, 0).dtype is flambeau.bool

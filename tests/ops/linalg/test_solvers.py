@@ -1,7 +1,11 @@
 """Samples of the ops of `flambeau/ops/linalg/solvers.py`."""
+import numpy as np
+import pytest
 from matrices import KINDS, matrix, square
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau as torch
 
 family = Samples()
 
@@ -41,3 +45,12 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_the_triangle_of_a_factor_that_is_not_read_has_no_part_in_gradients(upper):
+    r = np.random.default_rng(0)
+    a = torch.tensor(r.normal(size=(3, 3)) + 3 * np.eye(3), requires_grad=True)
+    b = torch.tensor(r.normal(size=(3, 2)), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a: torch.cholesky_inverse(a, upper=upper), (a,))
+    assert torch.autograd.gradcheck(lambda b, a: torch.cholesky_solve(b, a, upper), (b, a))

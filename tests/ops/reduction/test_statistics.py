@@ -132,3 +132,16 @@ family.unbatched = ("cov",)
 
 class TestSamples(SampleTests):
     family = family
+
+
+@given(st.sampled_from([flambeau.complex64, flambeau.complex128]), st.sampled_from([None, 0, 1]),
+       st.sampled_from([float("inf"), -float("inf")]), st.integers(0, 2**31))
+@settings(max_examples=40, deadline=None)
+def test_gradients_of_extreme_moduli_go_to_the_extreme_elements(dtype, dim, order, seed):
+    r = np.random.default_rng(seed)
+    x = flambeau.tensor(r.normal(size=(3, 9)) + 1j * r.normal(size=(3, 9)))
+    x = x.to(dtype).requires_grad_()
+    norm = flambeau.linalg.vector_norm(x, order, dim=dim)
+    norm.sum().backward()
+    assert (x.grad.abs() > 0.5).sum() == norm.numel()
+    assert abs(x.grad.abs().sum().item() - norm.numel()) < 1e-4
