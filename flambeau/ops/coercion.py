@@ -204,7 +204,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
         resize_output(out, result._array.shape)
-        if op.kind == "pointwise" or (op.namespace == "linalg" and not op.composite):
+        if op.kind == "pointwise" or (op.namespace == "linalg" and op.name not in _IN_ROWS):
             out._array = _dense_like(result._array, out._array.dtype)
     elif type(out) in plain:
         if not written_anywhere(op):
@@ -215,6 +215,10 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     out._array[...] = convert(result._array, out._array.dtype)
     bump(out)
     return out
+
+
+# the results of these are copied, where those of others are computed in their places
+_IN_ROWS = frozenset({"linalg_lstsq", "linalg_matrix_power", "linalg_tensorinv"})
 
 
 def _dense_like(pattern: np.ndarray, dtype: np.dtype) -> np.ndarray:

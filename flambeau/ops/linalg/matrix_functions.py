@@ -159,7 +159,7 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     if ord == "nuc" or ord in (2, -2):
         check_floating(A, name)
         S = singular_values(movedim(A, (rows, columns), (-2, -1)))
-        found = sum(S, -1) if ord == "nuc" else amax(S, -1) if ord > 0 else amin(S, -1)
+        found = sum(S, -1) if ord == "nuc" else _largest(S, -1) if ord > 0 else amin(S, -1)
         if keepdim:
             for d in sorted((rows, columns)):
                 found = unsqueeze(found, d)
@@ -169,7 +169,12 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     inside, across = (rows, columns) if ord in (1, -1) else (columns, rows)
     if across > inside and not keepdim:
         across -= 1
-    return (amax if ord > 0 else amin)(sum(abs(A), inside, keepdim), across, keepdim)
+    return (_largest if ord > 0 else amin)(sum(abs(A), inside, keepdim), across, keepdim)
+
+
+def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    """The largest of what is not negative; 0 of nothing."""
+    return (amax if sizes._array.shape[dim] else sum)(sizes, dim, keepdim)
 
 
 @op("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "

@@ -4,6 +4,8 @@ from matrices import KINDS, definite, matrix, of_square, square
 from sample_tests import SampleTests
 from samples import Samples, call
 
+import flambeau
+
 family = Samples()
 
 of_square(family, "linalg.matrix_exp", "matrix_exp")
@@ -59,3 +61,10 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_norms_of_matrices_without_elements_are_zero():
+    for shape, orders in (((2, 0, 5), (2, "nuc", "fro", np.inf)), ((2, 5, 0), (2, 1, "nuc"))):
+        for order in orders:
+            norm = flambeau.linalg.matrix_norm(flambeau.ones(shape), order)
+            assert norm.tolist() == [0, 0]
