@@ -45,13 +45,14 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 class Raw:
     """An event while it is recorded."""
 
-    __slots__ = ("end", "flops", "forward_thread", "inputs", "memory", "name", "sequence", "stack",
-                 "start", "thread", "user")
+    __slots__ = ("asynchronous", "end", "flops", "forward_thread", "inputs", "memory", "name",
+                 "sequence", "stack", "start", "thread", "user")
 
     def __init__(self, name: str, thread: int, inputs: Any = None, user: bool = False):
         self.name, self.thread, self.inputs, self.user = name, thread, inputs, user
         self.sequence, self.forward_thread, self.memory, self.flops = -1, 0, 0, 0
         self.stack: Any = None
+        self.asynchronous = False
         self.end: int | None = None
         self.start = perf_counter_ns()
 
@@ -99,6 +100,14 @@ class Recorder(Level):
         self.events.append(event)
         _open.set((*_open.get(), event))
         event.start = perf_counter_ns()
+        return event
+
+    def begin_apart(self, name: str, inputs: Any) -> Raw:
+        """An event that may end in another thread, and that contains no others."""
+        event = Raw(name, self.threads.setdefault(threading.get_ident(), len(self.threads) + 1),
+                    _shapes(inputs) if self.shapes else None)
+        event.asynchronous = True
+        self.events.append(event)
         return event
 
     def end(self, event: Raw) -> None:
@@ -183,7 +192,7 @@ class Recorder(Level):
                 id=number, name=raw.name, thread=raw.thread, start_us=self._us(raw.start),
                 end_us=self._us(end), fwd_thread=raw.forward_thread, input_shapes=raw.inputs or [],
                 stack=raw.stack or [], cpu_memory_usage=raw.memory, sequence_nr=raw.sequence,
-                flops=raw.flops, is_user_annotation=raw.user))
+                flops=raw.flops, is_user_annotation=raw.user, is_async=raw.asynchronous))
         return found
 
     def _us(self, stamp: int) -> float:

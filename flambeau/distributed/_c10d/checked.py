@@ -11,12 +11,15 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.autograd.profiler import recorders
 from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d.agreement import Call, call_of
 from flambeau.distributed._c10d.backend import Backend
 from flambeau.distributed._c10d.reduce_op import op_type
 from flambeau.distributed._c10d.work import Work
 
+_EVENTS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all",
+           "allgather_into_tensor": "all_gather"}
 Move = Callable[[Any], Any]
 
 
@@ -27,6 +30,31 @@ class CheckedBackend(Backend):
         """Run `move(turn)`, after the collectives that were started before."""
         raise NotImplementedError
 
+    def launch(self, call: Call, tensors: Any, move: Move, opts: Any) -> Work:
+        """`start`, as an event of profiles."""
+        if not recorders:
+            return self.start(call, tensors, move, opts)
+        return self.recorded(_EVENTS.get(call.name, call.name), call.shapes,
+                             lambda: self.start(call, tensors, move, opts))
+
+    def recorded(self, name: str, shapes: Any, start: Callable[[], Work]) -> Work:
+        """What `start` starts, as an event of the profiles that are being made."""
+        events = [(recorder, recorder.begin_apart(f"{self.name()}:{name}", ()))
+                  for recorder in recorders]
+        for recorder, event in events:
+            event.inputs = [list(shape) for shape in shapes] if recorder.shapes else None
+        work = start()
+
+        def end() -> None:
+            for recorder, event in events:
+                recorder.end(event)
+        work.get_future()._when_done(end)
+        return work
+
+    def message(self, name: str, tensors: list[Tensor], start: Callable[[], Work]) -> Work:
+        """A message between two processes, as an event of profiles."""
+        return self.recorded(name, [t.shape for t in tensors], start) if recorders else start()
+
     def others(self) -> list[int]:
         """The other processes, beginning with the next."""
         n = self.size()
@@ -35,7 +63,7 @@ class CheckedBackend(Backend):
     def run_allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
         """All processes' tensors reduced, in place."""
         names = [checks.reduction(tensor, opts.reduceOp) for tensor in tensors]
-        return self.start(call_of("allreduce", tensors, names[0] if names else ""), tensors,
+        return self.launch(call_of("allreduce", tensors, names[0] if names else ""), tensors,
                           lambda turn: self.move_allreduce(turn, tensors, names, opts), opts)
 
     run_allreduce_coalesced = run_allreduce
@@ -43,14 +71,14 @@ class CheckedBackend(Backend):
     def run_broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
         """The tensors of one process for all."""
         root = self._root(opts, "broadcast")
-        return self.start(call_of("broadcast", tensors, f"root {root}"), tensors,
+        return self.launch(call_of("broadcast", tensors, f"root {root}"), tensors,
                           lambda turn: self.move_broadcast(turn, tensors, root, opts), opts)
 
     def run_reduce(self, tensors: list[Tensor], opts: Any) -> Work:
         """All processes' tensors reduced, for one."""
         root = self._root(opts, "reduce")
         names = [checks.reduction(tensor, opts.reduceOp) for tensor in tensors]
-        return self.start(call_of("reduce", tensors, f"{names[0]}, root {root}"), tensors,
+        return self.launch(call_of("reduce", tensors, f"{names[0]}, root {root}"), tensors,
                           lambda turn: self.move_reduce(turn, tensors, names, root, opts), opts)
 
     def run_allgather(self, output_tensors: list[list[Tensor]], input_tensors: list[Tensor],
@@ -58,7 +86,7 @@ class CheckedBackend(Backend):
         """All processes' tensors, for all."""
         for outputs, tensor in zip(output_tensors, input_tensors):
             checks.outputs(outputs, tensor, self.size(), "allgather")
-        return self.start(call_of("allgather", input_tensors), output_tensors, lambda turn:
+        return self.launch(call_of("allgather", input_tensors), output_tensors, lambda turn:
                           self.move_allgather(turn, output_tensors, input_tensors, opts), opts)
 
     def run_allgather_coalesced(self, output_lists: list[list[Tensor]], input_list: list[Tensor],
@@ -76,7 +104,7 @@ class CheckedBackend(Backend):
         """`_allgather_base` of several tensors."""
         for output, tensor in zip(outputs, inputs):
             checks.whole(output, tensor, self.size(), "allgather")
-        return self.start(call_of("allgather_into_tensor", inputs), outputs, lambda turn:
+        return self.launch(call_of("allgather_into_tensor", inputs), outputs, lambda turn:
                           self.move_allgather_into_tensor(turn, outputs, inputs, opts), opts)
 
     def run_gather(self, output_tensors: list[list[Tensor]], input_tensors: list[Tensor],
@@ -86,7 +114,7 @@ class CheckedBackend(Backend):
         outputs = list(output_tensors[0]) if output_tensors else []
         if self._rank == root:
             checks.outputs(outputs, input_tensors[0], self.size(), "gather")
-        return self.start(call_of("gather", input_tensors, f"root {root}"), outputs, lambda turn:
+        return self.launch(call_of("gather", input_tensors, f"root {root}"), outputs, lambda turn:
                           self.move_gather(turn, outputs, input_tensors[0], root, opts), opts)
 
     def run_scatter(self, output_tensors: list[Tensor], input_tensors: list[list[Tensor]],
@@ -96,7 +124,7 @@ class CheckedBackend(Backend):
         parts = list(input_tensors[0]) if input_tensors else []
         if self._rank == root:
             checks.parts(parts, output, self.size(), "scatter")
-        return self.start(call_of("scatter", output_tensors, f"root {root}"), output_tensors,
+        return self.launch(call_of("scatter", output_tensors, f"root {root}"), output_tensors,
                           lambda turn: self.move_scatter(turn, output, parts, root, opts), opts)
 
     def run_reduce_scatter(self, output_tensors: list[Tensor], input_tensors: list[list[Tensor]],
@@ -108,7 +136,7 @@ class CheckedBackend(Backend):
             names.append(checks.reduction(output, opts.reduceOp))
         call = call_of("reduce_scatter", [part for parts in input_tensors for part in parts],
                        op_type(opts.reduceOp).name)
-        return self.start(call, output_tensors, lambda turn: self.move_reduce_scatter(
+        return self.launch(call, output_tensors, lambda turn: self.move_reduce_scatter(
             turn, output_tensors, input_tensors, names, opts), opts)
 
     def run_reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any) -> Work:
@@ -133,7 +161,7 @@ class CheckedBackend(Backend):
                                    f"{self.size()} processes is expected, got {len(values)}")
         checks.same_type(output_tensors, input_tensors[0])
         call = Call("alltoall", (input_tensors[0].dtype,), ((),))
-        return self.start(call, output_tensors, lambda turn: self.move_alltoall(
+        return self.launch(call, output_tensors, lambda turn: self.move_alltoall(
             turn, output_tensors, input_tensors, opts), opts)
 
     def run_alltoall_base(self, output: Tensor, input: Tensor, output_split_sizes: list[int],
@@ -144,7 +172,7 @@ class CheckedBackend(Backend):
 
     def run_barrier(self, opts: Any) -> Work:
         """Wait for all processes."""
-        return self.start(Call("barrier"), [], lambda turn: self.move_barrier(turn, opts), opts)
+        return self.launch(Call("barrier"), [], lambda turn: self.move_barrier(turn, opts), opts)
 
     def _root(self, opts: Any, call: str) -> int:
         root = opts.rootRank

@@ -1,6 +1,7 @@
 """What collectives refuse."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from flambeau import Tensor
@@ -93,6 +94,23 @@ def fitting(found: Tensor, like: Tensor, call: str) -> Tensor:
         raise RuntimeError(f"ProcessGroupGloo::{call}: received {found.numel()} elements, but the "
                            f"tensor has {like.numel()}")
     return found.view(like.shape)
+
+
+def part(sent: int, source: int, expected: int, to: int) -> None:
+    """One process sends as much as another expects."""
+    if sent != expected:
+        raise RuntimeError(f"Detected mismatch between collectives on ranks. Rank {source} sends "
+                           f"{sent} elements to rank {to} in alltoall, which expects {expected}")
+
+
+def message(tensor: Tensor, dtype: str, shape: list[int], sender: str) -> None:
+    """What has been sent fits where it goes."""
+    if dtype != str(tensor.dtype):
+        raise RuntimeError(f"recv: the tensor is {tensor.dtype} {list(tensor.shape)}, but "
+                           f"{sender} has sent {dtype} {shape}")
+    if math.prod(shape) != tensor.numel():
+        raise RuntimeError(f"ProcessGroupGloo::recv: received {math.prod(shape)} elements, but the "
+                           f"tensor has {tensor.numel()} ({sender} has sent {shape})")
 
 
 def _shape(tensor: Tensor) -> str:

@@ -7,7 +7,9 @@ the ranks: so all processes get the same bits.
 from __future__ import annotations
 
 import functools
+import itertools
 import queue
+import struct
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -16,33 +18,24 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.distributed._c10d import checks
+from flambeau._support.source_locations import Place
+from flambeau.distributed._c10d import agreement, checks
 from flambeau.distributed._c10d.agreement import Call
 from flambeau.distributed._c10d.backend import Options
 from flambeau.distributed._c10d.checked import CheckedBackend
-from flambeau.distributed._c10d.transport import Peers, Receipt
+from flambeau.distributed._c10d.tcp_messages import (
+    as_bytes,
+    of_bytes,
+    receive_message,
+    send_message,
+)
+from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed.constants import default_pg_timeout
 from flambeau.distributed.stores import Store
 
+_ALONE = ("monitored_barrier",)         # whoever comes to it is there; it is not compared
 comm_name: ContextVar[str | None] = ContextVar("comm_name", default=None)
-
-
-# ---- tensors as bytes ---------------------------------------------------------------------------
-
-def as_bytes(tensor: Tensor) -> memoryview:
-    """The values of a tensor, in order."""
-    plain = tensor.detach().contiguous().reshape(-1)
-    if not plain.numel():
-        return memoryview(b"")
-    return memoryview(plain.view(flambeau.uint8).numpy())
-
-
-def of_bytes(data: bytearray, like: Tensor) -> Tensor:
-    """A flat tensor of these bytes."""
-    if not data:
-        return flambeau.empty(0, dtype=like.dtype)
-    return flambeau.frombuffer(data, dtype=flambeau.uint8).view(like.dtype)
 
 
 _REDUCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -95,7 +88,7 @@ class ProcessGroupGloo(CheckedBackend):
         self._sends: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._sender: threading.Thread | None = None
-        self._count = 0
+        self._count = self.finished = 0
 
     def name(self) -> str:
         """gloo"""
@@ -120,17 +113,48 @@ class ProcessGroupGloo(CheckedBackend):
         if name is not None:
             run = functools.partial(_profiled, name, run)
         self._count += 1
-        key = f"{self.group_name}:{self._count}".encode()
+        count, place = self._count, Place()
+        key = f"{self.group_name}:{count}".encode()
         if self.size() == 1:
             with flambeau.no_grad():
                 run(key)
             return Work(tensors)
+        move, seconds = run, self._timeout_of(opts).total_seconds()
+
+        def run(key: bytes) -> None:
+            if call.name not in _ALONE:
+                self._agree(key, call, count, place, seconds)
+            move(key)
+            self.finished = count
         work = Work(tensors, done=False)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
         self._calls.put((work, run, key))
         return work
+
+    def _agree(self, key: bytes, call: Call, number: int, place: Place, seconds: float) -> None:
+        """Make sure that all processes call the same."""
+        mine = agreement.code(call, number).to_bytes(8, "big")
+        if all(theirs == mine for theirs in self._told(key + b"?", mine, call, seconds)):
+            return
+        words = agreement.in_words(call, number, place)
+        found = self._told(key + b"??", words, call, seconds)
+        found.insert(self._rank, words)
+        agreement.check(found, self.ranks)
+
+    def _told(self, key: bytes, mine: bytes, call: Call, seconds: float) -> list[bytes]:
+        """What the others say, in order, when this process says `mine`."""
+        others = [rank for i, rank in enumerate(self.ranks) if i != self._rank]
+        for other in others:
+            self.peers.send(other, key, mine, seconds)
+        found = []
+        for other in others:
+            try:
+                found.append(bytes(self.peers.receive([other], key, seconds, call.name)[1]))
+            except RuntimeError as error:
+                raise type(error)(f"{error}: rank {other} has not come to {call}") from None
+        return found
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -165,7 +189,8 @@ class ProcessGroupGloo(CheckedBackend):
 
     def put(self, to: int, key: bytes, tensor: Tensor) -> None:
         """Send a tensor to a process of the group."""
-        self.peers.send(self.ranks[to], key, as_bytes(tensor))
+        self.peers.send(self.ranks[to], key, as_bytes(tensor),
+                        self.options._timeout.total_seconds())
 
     def take(self, source: int, key: bytes, like: Tensor, opts: Any, what: str) -> Tensor:
         """The tensor that a process of the group has sent."""
@@ -174,51 +199,16 @@ class ProcessGroupGloo(CheckedBackend):
 
     def send(self, tensors: list[Tensor], dstRank: int, tag: int = 0) -> Work:
         """Send a tensor to another process."""
-        copies, key = [t.detach().clone() for t in tensors], self._message(tag)
-        work = Work(tensors, done=False, limit=self.options._timeout)
-
-        def run() -> None:
-            error: BaseException | None = None
-            try:
-                for copy in copies:
-                    self.put(dstRank, key, copy)
-            except Exception as raised:
-                error = raised
-            work._finish(error)
-        self._in_background(run)
-        return work
+        return self.message("send", tensors, lambda: send_message(self, tensors, dstRank, tag))
 
     def recv(self, tensors: list[Tensor], srcRank: int, tag: int = 0) -> Work:
         """Receive a tensor from another process."""
-        return self._receive(tensors, [srcRank], tag)
+        return self.message("recv", tensors, lambda: receive_message(self, tensors, [srcRank], tag))
 
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Work:
         """Receive a tensor from any process."""
-        return self._receive(tensors, self.others(), tag)
-
-    def _message(self, tag: int) -> bytes:
-        return f"{self.group_name}:p2p:{tag}".encode()
-
-    def _receive(self, tensors: list[Tensor], sources: list[int], tag: int) -> Work:
-        work = Work(tensors, done=False, limit=self.options._timeout)
-        left = list(tensors)
-
-        def use(receipt: Receipt) -> None:
-            error: BaseException | None = receipt.error
-            if error is None:
-                try:
-                    with flambeau.no_grad():
-                        tensor = left.pop(0)
-                        tensor.copy_(checks.fitting(of_bytes(receipt.body, tensor), tensor,
-                                                    "recv"))
-                except Exception as raised:
-                    error = raised
-            if error is not None or not left:
-                work._source = self.ranks.index(receipt.source) if error is None else None
-                work._finish(error)
-        for _ in tensors:
-            self.peers.expect([self.ranks[s] for s in sources], self._message(tag), use)
-        return work
+        return self.message("recvAnySource", tensors, lambda: receive_message(
+            self, tensors, self.others(), tag))
 
     # ---- collectives ----------------------------------------------------------------------------
 
@@ -327,8 +317,23 @@ class ProcessGroupGloo(CheckedBackend):
     def move_alltoall(self, key: bytes, outputs: list[Tensor], inputs: list[Tensor], opts: Any
                       ) -> None:
         """Entry j of process i's outputs becomes entry i of process j's inputs."""
+        if self.size() > 1:
+            self._compare_parts(key, outputs, inputs, opts)
         found = self.exchange(key, list(inputs), outputs, opts, "alltoall")
         self._keep(outputs, found, "alltoall")
+
+    def _compare_parts(self, key: bytes, outputs: list[Tensor], inputs: list[Tensor], opts: Any
+                       ) -> None:
+        """Raise in all processes if one sends more or less than another expects."""
+        n = self.size()
+        mine = struct.pack(f"!{2 * n}Q", *(t.numel() for t in (*inputs, *outputs)))
+        seconds = self._timeout_of(opts).total_seconds()
+        found = self._told(key + b"sizes", mine, Call("alltoall"), seconds)
+        found.insert(self._rank, mine)
+        sizes = [struct.unpack(f"!{2 * n}Q", data) for data in found]
+        for source, to in itertools.product(range(n), repeat=2):
+            checks.part(sizes[source][to], self.ranks[source], sizes[to][n + source],
+                        self.ranks[to])
 
     def move_barrier(self, key: bytes, opts: Any) -> None:
         """Wait for all processes."""
@@ -338,14 +343,23 @@ class ProcessGroupGloo(CheckedBackend):
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False
                           ) -> None:
         """`barrier` that says who has not come."""
-        seconds = (timeout or self.options._timeout).total_seconds()
+        if isinstance(timeout, (int, float)):
+            timeout = timedelta(seconds=timeout)
+        seconds = (self.options._timeout if timeout is None else timeout).total_seconds()
         empty = flambeau.empty(0)
 
         def run(key: bytes) -> None:
             if self._rank:
                 self.put(0, key, empty)
-                self.peers.receive([self.ranks[0]], key + b"go", seconds, "monitored barrier")
+                try:
+                    self.peers.receive([self.ranks[0]], key + b"go", seconds, "monitoredBarrier")
+                except RuntimeError as error:
+                    raise RuntimeError(f"Rank {self._rank} successfully reached monitoredBarrier, "
+                                       "but received errors while waiting for send/recv from rank "
+                                       f"0: {error}") from error
                 return
+            if not seconds:
+                raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms")
             missing = self._missing(key, seconds, wait_all_ranks)
             if missing:
                 raise RuntimeError(f"Rank {', '.join(map(str, missing))} failed to pass "
@@ -359,7 +373,7 @@ class ProcessGroupGloo(CheckedBackend):
         missing: list[int] = []
         for source in range(1, self.size()):
             try:
-                self.peers.receive([self.ranks[source]], key, seconds, "monitored barrier")
+                self.peers.receive([self.ranks[source]], key, seconds, "monitoredBarrier")
             except RuntimeError:
                 missing.append(source)
                 if not all_ranks:

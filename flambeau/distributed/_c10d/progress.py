@@ -37,6 +37,10 @@ class Owner:
         """The members that have gone without having done their part in a task."""
         return []
 
+    def title(self) -> str:
+        """What messages about it begin with."""
+        return ""
+
     def explain(self, task: Task) -> str:
         """Why a task may have come to a stop."""
         return ""
@@ -159,8 +163,9 @@ class Progress:
                                   f"{'s' * (len(lost) > 1)} {', '.join(map(str, lost))} went "
                                   f"during {task.name}")
             if now - task.begun > task.seconds:
-                return self._fail(task, f"Timed out waiting {round(task.seconds * 1000)}ms for "
-                                  f"{task.name} operation to complete", explain=True)
+                return self._fail(task, f"{task.owner.title()}Timed out waiting "
+                                  f"{round(task.seconds * 1000)}ms for {task.name} operation to "
+                                  "complete", explain=True)
         return []
 
     def _fail(self, task: Task, message: str, explain: bool = False) -> list[Task]:

@@ -13,7 +13,7 @@ import itertools
 import json
 import os
 import secrets
-import select
+import selectors
 import socket
 import struct
 import threading
@@ -24,11 +24,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from flambeau.distributed.stores import DistNetworkError, Store, TCPStore
+from flambeau.distributed.stores import DistNetworkError, HashStore, Store, TCPStore
 
 _HEAD = struct.Struct("!IQ")                    # length of the key, length of the body
 _LIMIT = 1 << 10                                # of a key
 _ASK, _ANSWER, _BYE = b"?ask", b"?answer", b"?bye"
+_LOOPBACK, _ELSEWHERE = "127.0.0.1", "192.0.2.1"         # the latter is no one's: RFC 5737
 _questions = itertools.count()
 
 
@@ -42,13 +43,42 @@ def _base(store: Store) -> Store:
     return store
 
 
-def _own_address(store: Store) -> str:
+def machine() -> str:
+    """A name of this machine that no other has: containers may share their names."""
+    name = os.uname().nodename if hasattr(os, "uname") else socket.gethostname()
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return f"{name} {file.read().strip()} {os.stat('/dev/shm').st_dev}"
+    except OSError:
+        return name
+
+
+def _own_address(store: Store, rank: int, size: int) -> str:
     """The address under which the other processes reach this one."""
     base = _base(store)
-    if not isinstance(base, TCPStore) or base.host in ("localhost", "127.0.0.1", "::1"):
-        return "127.0.0.1"
+    if isinstance(base, TCPStore):
+        return _LOOPBACK if base.host in ("localhost", _LOOPBACK, "::1") else \
+            _outward_address(base.host, base.port)
+    if isinstance(base, HashStore):
+        return _LOOPBACK
+    store.set(f"machine/{rank}", machine())
+    try:
+        machines = {store.get(f"machine/{other}") for other in range(size)}
+    except RuntimeError as error:
+        missing = [other for other in range(size) if not store.check([f"machine/{other}"])]
+        raise _absent(missing, rank, store.timeout.total_seconds()) from error
+    return _LOOPBACK if len(machines) == 1 else _outward_address(_ELSEWHERE, 1)
+
+
+def _absent(missing: list[int], rank: int, seconds: float) -> Exception:
+    return DistNetworkError(f"Gloo connectFullMesh failed: ranks {missing} have not called rank "
+                            f"{rank} in {seconds} seconds")
+
+
+def _outward_address(host: str, port: int) -> str:
+    """The address of this machine in the network in which a host is."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((base.host, base.port or 1))         # sends nothing
+        probe.connect((host, port or 1))                    # sends nothing
         return probe.getsockname()[0]
 
 
@@ -97,7 +127,7 @@ class Peers:
         if self.rank == 0:
             store.set("secret", secrets.token_hex(16))
         secret = store.get("secret")
-        address = _own_address(store)
+        address = _own_address(store, self.rank, self.size)
         with socket.create_server((address, 0), backlog=self.size) as server:
             store.set(f"address/{self.rank}", f"{address}:{server.getsockname()[1]}")
             server.settimeout(seconds)
@@ -119,8 +149,7 @@ class Peers:
             connection, _ = server.accept()
         except TimeoutError:
             missing = sorted(set(range(self.size)) - set(self._sockets) - {self.rank})
-            raise DistNetworkError(f"Gloo connectFullMesh failed: ranks {missing} have not called "
-                                   f"rank {self.rank} in {seconds} seconds") from None
+            raise _absent(missing, self.rank, seconds) from None
         connection.settimeout(seconds)
         hello = _read(connection, len(secret) + 4)
         if hello is None or not secrets.compare_digest(bytes(hello[:-4]), secret):
@@ -189,14 +218,19 @@ class Peers:
         if not waiting:
             del self._waiting[receipt.key]
 
-    def send(self, other: int, key: bytes, body: Any) -> None:
-        """Send a message to another process."""
+    def send(self, other: int, key: bytes, body: Any, seconds: float | None = None) -> None:
+        """Send a message to another process, which takes it within a time."""
         view = memoryview(body).cast("B")
+        end = None if seconds is None else time.monotonic() + seconds
         try:
             with self._sending[other]:
                 connection = self._sockets[other]
-                connection.sendall(_HEAD.pack(len(key), len(view)) + key)
-                connection.sendall(view)
+                _write(connection, memoryview(_HEAD.pack(len(key), len(view)) + key), end)
+                _write(connection, view, end)
+        except TimeoutError:
+            self._sockets.pop(other).close()        # part of the message may be on its way
+            raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for rank "
+                               f"{other} to take a message: it may be stopped") from None
         except (OSError, KeyError) as error:
             raise Closed(f"Connection closed by peer [rank {other}]: {error}") from error
 
@@ -228,7 +262,8 @@ class Peers:
             if not self._arrived.wait_for(lambda: receipt.done, seconds):
                 if receipt in self._waiting.get(key, ()):
                     self._forget(receipt)
-                raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for {what} "
+                raise RuntimeError(f"[Rank {self.rank}] Timed out waiting "
+                                   f"{round((seconds or 0) * 1000)}ms for {what} "
                                    "operation to complete")
         if receipt.error is not None:
             raise receipt.error
@@ -255,7 +290,7 @@ class Peers:
         if connection is None or self._sending[other].locked():
             return False
         with contextlib.suppress(Closed, OSError, ValueError):
-            if not select.select([], [connection], [], 0)[1]:
+            if not _is_writable(connection, 0):
                 return False                        # it does not take what is sent to it
             self.send(other, key, body)
             return True
@@ -293,6 +328,27 @@ def _take_leave() -> None:
     if os.getpid() == _pid:
         for peers in list(_open):
             peers.take_leave()
+
+
+def _write(connection: socket.socket, view: memoryview, end: float | None) -> None:
+    """Write everything, until a point in time."""
+    flags = getattr(socket, "MSG_DONTWAIT", None)
+    if end is None or flags is None:
+        connection.sendall(view)
+        return
+    while view:
+        try:
+            view = view[connection.send(view, flags):]
+        except BlockingIOError:
+            if not _is_writable(connection, max(0.0, end - time.monotonic())):
+                raise TimeoutError from None
+
+
+def _is_writable(connection: socket.socket, seconds: float) -> bool:
+    """Does the other side take more, within a time?"""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_WRITE)
+        return bool(selector.select(seconds))
 
 
 def _read(connection: socket.socket, length: int) -> bytearray | None:

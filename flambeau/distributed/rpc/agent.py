@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import flambeau
-from flambeau.distributed._c10d.gloo import as_bytes
+from flambeau.distributed._c10d.tcp_messages import as_bytes
 from flambeau.distributed._c10d.transport import _own_address
 from flambeau.distributed.autograd import recording
 from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
@@ -204,7 +204,7 @@ class TensorPipeAgent(RpcAgent):
         self._start(name, rank)
 
     def _start(self, name: str, rank: int) -> None:
-        address = _own_address(self.store)
+        address = _own_address(self.store, rank, self._world_size or 1)
         self._server = socket.create_server((address, 0), backlog=128)
         self._port = self._server.getsockname()[1]
         if self._table.add("secret/asked", 1) == 1:

@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from flambeau.distributed._c10d.mpi.process_manager import ProcessManager, process_mapping
+from flambeau.distributed._c10d.transport import machine
 from flambeau.distributed.stores import Store
 
 _SERIALIZED, _MULTIPLE = 2, 3               # MPI_THREAD_*, as MPICH numbers them
@@ -86,7 +87,7 @@ def join(store: Store, rank: int, size: int) -> World:
     if rank == 0:
         store.set("name", f"flambeau_{secrets.token_hex(8)}")
     name = store.get("name").decode()
-    store.set(f"host/{rank}", _host())
+    store.set(f"host/{rank}", machine())
     hosts = [store.get(f"host/{other}").decode() for other in range(size)]
     manager = ProcessManager(store, rank, size, name, process_mapping(hosts))
     _initialize(manager)
@@ -124,17 +125,6 @@ def _mapped(pid: str) -> set[str]:
             return {line.split()[-1] for line in file if _MEMORY in line}
     except OSError:
         return set()
-
-
-def _host() -> str:
-    """A name of this machine that no other has: containers may share their names."""
-    name = os.uname().nodename
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            name += file.read().strip()
-        return f"{name}/{os.stat('/dev/shm').st_dev}"
-    except OSError:
-        return name
 
 
 def _initialize(manager: ProcessManager) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import flambeau
 from flambeau import Tensor
 from flambeau._support.source_locations import read_place
 from flambeau.distributed._c10d import checks
@@ -98,14 +97,8 @@ class Messages:
         elif fits:
             target.array.view(np.uint8)[:] = room[_HEAD:_HEAD + size]
         if not fits:
-            self._refuse(tensor, dtype, shape, f"rank {self._owner.ranks[task._source]}{where}")
+            checks.message(tensor, dtype, shape, f"rank {self._owner.ranks[task._source]}{where}")
         target.keep()
-
-    def _refuse(self, tensor: Tensor, dtype: str, shape: list[int], sender: str) -> None:
-        if dtype != str(tensor.dtype):
-            raise RuntimeError(f"recv: the tensor is {tensor.dtype} {list(tensor.shape)}, but "
-                               f"{sender} has sent {dtype} {shape}")
-        checks.fitting(flambeau.empty(shape, dtype=tensor.dtype), tensor, "recv")
 
     def _start(self, name: str, steps: Any, tensors: list[Tensor], members: list[int] | None
                ) -> Task:

@@ -17,7 +17,7 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau._support.source_locations import read_place
-from flambeau.distributed._c10d import agreement
+from flambeau.distributed._c10d import agreement, checks
 from flambeau.distributed._c10d.agreement import Call
 from flambeau.distributed._c10d.backend import Options
 from flambeau.distributed._c10d.checked import CheckedBackend
@@ -129,6 +129,10 @@ class ProcessGroupMPI(CheckedBackend, Owner):
         return [rank for rank in members if rank in self.peers.gone
                 and self.peers.left.get(rank, {}).get(self.group_name, -1) < task.number]
 
+    def title(self) -> str:
+        """What messages about it begin with."""
+        return f"[Rank {self.ranks[self._rank]}] "
+
     def explain(self, task: Task) -> str:
         """What the others are at, as far as they answer."""
         others = [r for r in (self.ranks if task.partners is None else task.partners)
@@ -222,10 +226,8 @@ class ProcessGroupMPI(CheckedBackend, Owner):
             room = np.array([come, wanted])
             yield comm.Ibcast([room, MPI.INT64_T], int(wrong[0]))
             source = int((room[0] != room[1]).argmax())
-            raise RuntimeError(
-                f"Detected mismatch between collectives on ranks. Rank {self.ranks[source]} sends "
-                f"{room[0][source]} elements to rank {self.ranks[wrong[0]]} in alltoall, which "
-                f"expects {room[1][source]}")
+            checks.part(int(room[0][source]), self.ranks[source], int(room[1][source]),
+                        self.ranks[wrong[0]])
 
     def move_barrier(self, task: Task, opts: Any) -> None:
         """All processes are here: they have agreed on that."""
@@ -233,21 +235,23 @@ class ProcessGroupMPI(CheckedBackend, Owner):
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False
                           ) -> None:
         """`barrier` that says who has not come."""
-        self._lifeline.monitored_barrier(timeout or self._options._timeout, wait_all_ranks)
+        self._lifeline.monitored_barrier(
+            self._options._timeout if timeout is None else timeout, wait_all_ranks)
 
     # ---- messages -------------------------------------------------------------------------------
 
     def send(self, tensors: list[Tensor], dstRank: int, tag: int = 0) -> Work:
         """Send tensors to another process."""
-        return self._messages.send(tensors, dstRank, tag)
+        return self.message("send", tensors, lambda: self._messages.send(tensors, dstRank, tag))
 
     def recv(self, tensors: list[Tensor], srcRank: int, tag: int = 0) -> Work:
         """Receive tensors from another process."""
-        return self._messages.receive(tensors, srcRank, tag)
+        return self.message("recv", tensors, lambda: self._messages.receive(tensors, srcRank, tag))
 
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> Work:
         """Receive tensors from any process."""
-        return self._messages.receive(tensors, None, tag)
+        return self.message("recvAnySource", tensors,
+                            lambda: self._messages.receive(tensors, None, tag))
 
     # ---- life -----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from flambeau.distributed.algorithms.ddp_comm_hooks import (
     quantization_hooks,
 )
 
+quantization = quantization_hooks
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 
 
