@@ -1,6 +1,7 @@
 // What writes to tensors that are there: in-place forms and `out=`. Their twins are
 // `flambeau/ops/inplace.py` and `store` of `flambeau/ops/coercion.py`.
 #include "calling/pointwise.h"
+#include "kernels/moving/strided.h"
 
 namespace fast {
 
@@ -98,6 +99,7 @@ static bool same_kind(PyArrayObject *x, PyArrayObject *r) {
 static bool write(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArrayObject *target,
                   bool directly) {
     Ref held(incref((PyObject *)target));
+    moving::Writing writing(f->pointwise ? nullptr : target);
     Ref result(compute(f, canonical, n, directly ? target : nullptr));
     if (!result) return false;
     if (result.get() == (PyObject *)target) return true;

@@ -244,6 +244,16 @@ static PyObject *finished(PyObject *result) {
     return as_array(result);
 }
 
+// Does a kernel in Python take, after its operands, where its result is to go?
+static bool takes_out(PyObject *kernel, Py_ssize_t operands) {
+    if (!PyFunction_Check(kernel)) return false;
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(kernel);
+    if (code->co_argcount != operands + 1) return false;
+    Ref names(PyCode_GetVarnames(code));
+    if (!names) return PyErr_Clear(), false;
+    return PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names.get(), operands), "out") == 0;
+}
+
 PyObject *compute_pointwise(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArrayObject *into) {
     if (n != f->tensors + PyTuple_GET_SIZE(f->defaults) || n >= MAX_ARGS || f->tensors >= MAX_OPERANDS)
         return nullptr;
@@ -261,7 +271,8 @@ PyObject *compute_pointwise(Callable *f, PyObject *const *canonical, Py_ssize_t 
     if (into) {
         DType d = dtype_of(PyArray_TYPE(into));
         Kernel *k = operands.native && d == operands.common ? (Kernel *)kernel : nullptr;
-        if (k && k->table[d].out == d && k->nin == count)
+        if (k ? k->table[d].out == d && k->nin == count
+              : d == operands.common && d != NONE && takes_out(kernel, count))
             operands.items[count++] = (PyObject *)into;
     }
     return finished(PyObject_Vectorcall(kernel, operands.items, count, nullptr));

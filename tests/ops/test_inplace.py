@@ -158,3 +158,49 @@ def test_a_vector_turned_in_place_counts_as_written():
     x = a * 1
     x.t_()
     assert x._version == 1 and x.grad_fn.name() == "TBackward1"
+
+
+_PLACES, _COLUMNS = torch.tensor([3, 0, 3]), torch.tensor([[1, 0], [2, 2], [0, 1]])
+_WRITES = {
+    "add_": (lambda b: (b, ), {"alpha": 0.5}), "sub_": (lambda b: (b, ), {"alpha": 3}),
+    "clamp_": (lambda b: (-0.5, 0.5), {}), "clamp_min_": (lambda b: (0.25, ), {}),
+    "lerp_": (lambda b: (b, 0.3), {}), "addcmul_": (lambda b: (b, b), {"value": 2}),
+    "zero_": (lambda b: (), {}), "fill_": (lambda b: (7, ), {}),
+    "tril_": (lambda b: (), {}), "triu_": (lambda b: (1, ), {}),
+    "scatter_": (lambda b: (1, _COLUMNS, 5.0), {}),
+    "scatter_add_": (lambda b: (1, _COLUMNS, b[:3, :2].contiguous()), {}),
+    "index_add_": (lambda b: (0, _PLACES, b[:3]), {"alpha": 2}),
+    "index_copy_": (lambda b: (0, _PLACES[:2], b[:2]), {}),
+    "index_fill_": (lambda b: (1, _PLACES, -1.0), {}),
+    "index_put_": (lambda b: ((_PLACES, _PLACES), b[0, :3]), {"accumulate": True}),
+    "put_": (lambda b: (_PLACES, b[0, :3]), {}),
+}
+
+
+@pytest.mark.parametrize("name", _WRITES)
+@pytest.mark.parametrize("strided", [False, True])
+def test_what_is_written_is_the_result_of_a_call(name, strided):
+    arguments, options = _WRITES[name]
+    torch.manual_seed(0)
+    start, other = torch.randn(4, 4), torch.randn(4, 4)
+    x = torch.zeros(4, 8)[:, ::2].copy_(start) if strided else start.clone()
+    view, place = x[1:], x.data_ptr()
+    plain = getattr(torch.Tensor, name[:-1], None)
+    if plain is None:
+        expected = torch.full((4, 4), 0.0 if name == "zero_" else 7.0)
+    else:
+        expected = plain(start.clone(), *arguments(other), **options)
+    assert getattr(x, name)(*arguments(other), **options) is x
+    assert x.tolist() == expected.tolist() and view.tolist() == expected[1:].tolist()
+    assert x._version >= 1 and x.data_ptr() == place
+
+
+def test_operands_that_share_the_memory_that_is_written():
+    x = torch.arange(4.0)
+    x.add_(x, alpha=2)
+    assert x.tolist() == [0.0, 3.0, 6.0, 9.0]
+    x.lerp_(x.flip(0), 0.5)
+    assert x.tolist() == [4.5, 4.5, 4.5, 4.5]
+    y = torch.arange(6.0).view(2, 3)
+    y.addcmul_(y[:1].clone(), y)
+    assert y.tolist() == [[0.0, 2.0, 6.0], [3.0, 8.0, 15.0]]

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "kernels/moving/copying.h"
+#include "kernels/moving/strided.h"
+#include "kernels/moving/transposed.h"
 #include "parallel.h"
 
 namespace {
@@ -65,12 +67,9 @@ INLINE void tile(const char *from, char *to, npy_intp n, npy_intp m, npy_intp fr
 template <class T>
 INLINE void whole_tile(const char *from, char *to, npy_intp from_j, npy_intp to_i) {
     T buffer[TILE][TILE];
-    for (npy_intp j = 0; j < TILE; j += 4) {
-        T column[4][TILE];
-        for (int k = 0; k < 4; k++) std::memcpy(column[k], from + (j + k) * from_j, sizeof column[k]);
-        for (npy_intp i = 0; i < TILE; i++)
-            for (int k = 0; k < 4; k++) buffer[i][j + k] = column[k][i];
-    }
+    for (npy_intp j = 0; j < TILE; j += 4)
+        for (npy_intp i = 0; i < TILE; i += 4)
+            turn_four<T>(from + j * from_j + i * npy_intp(sizeof(T)), from_j, (char *)&buffer[i][j], sizeof buffer[0]);
     for (npy_intp i = 0; i < TILE; i++) std::memcpy(to + i * to_i, buffer[i], sizeof buffer[i]);
 }
 
@@ -141,10 +140,15 @@ PyArrayObject *row_major_copy(PyArrayObject *source) {
     Py_INCREF(descr);
     PyArrayObject *result = (PyArrayObject *)PyArray_NewLikeArray(source, NPY_CORDER, descr, 0);
     if (!result) return nullptr;
-    if (!copy_tiled(source, result) && PyArray_CopyInto(result, source) < 0) {
-        Py_DECREF(result);
-        return nullptr;
+    if (copy_tiled(source, result)) return result;
+    if (moving::is_movable((PyObject *)source) && PyArray_DESCR(source) == PyArray_DESCR(result)) {
+        moving::Range range;
+        for (int d = 0; d < PyArray_NDIM(source); d++)
+            range.add(PyArray_DIM(source, d), PyArray_STRIDE(result, d), PyArray_STRIDE(source, d));
+        moving::copy(range, PyArray_BYTES(result), PyArray_BYTES(source), PyArray_ITEMSIZE(source));
+        return result;
     }
+    if (PyArray_CopyInto(result, source) < 0) Py_CLEAR(result);
     return result;
 }
 

@@ -361,15 +361,18 @@ PyObject *reduce_rows_(PyObject *const *args) {
                 auto run = [&](npy_intp o0, npy_intp o1, npy_intp j0, npy_intp j1) {
                     with_combine(reduce, [&](auto op) {
                         using Op = decltype(op);
-                        for (npy_intp o = o0; o < o1; o++)
+                        for (npy_intp o = o0; o < o1 && inner == 1; o++) {
+                            E *place = to + o * size;
+                            const E *row = from + o * n;
+                            for (npy_intp i = 0; i < n; i++)
+                                if (at[i] != skipped) place[at[i]] = Op::call(place[at[i]], row[i]);
+                        }
+                        for (npy_intp o = o0; o < o1 && inner != 1; o++)
                             for (npy_intp i = 0; i < n; i++) {
                                 if (at[i] == skipped) continue;
                                 E *place = to + (o * size + at[i]) * inner;
                                 const E *row = from + (o * n + i) * inner;
-                                if (inner == 1)
-                                    *place = Op::call(*place, *row);
-                                else
-                                    combine_run<Op>(row + j0, j1 - j0, place + j0);
+                                combine_run<Op>(row + j0, j1 - j0, place + j0);
                             }
                     });
                 };
@@ -564,7 +567,13 @@ PyObject *copy(PyObject *const *args) {
     return result.release();
 }
 
-PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),       NETWORK_METHOD(scatter_, 6),
+// A contiguous copy of x to be changed, or x itself where the result of a call goes there.
+PyObject *to_update(PyObject *const *args) {
+    if (!moving::is_movable(args[0])) return declined();
+    return (PyObject *)moving::to_update((PyArrayObject *)args[0]);
+}
+
+PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),       NETWORK_METHOD(to_update, 1),       NETWORK_METHOD(scatter_, 6),
                          NETWORK_METHOD(scatter_add_, 4), NETWORK_METHOD(reduce_rows_, 6),
                          NETWORK_METHOD(embedding, 2),    NETWORK_METHOD(nonzero, 1),
                          NETWORK_METHOD(masked, 2),

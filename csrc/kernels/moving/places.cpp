@@ -359,7 +359,7 @@ static PyObject *index_put(PyObject *const *args, Py_ssize_t count, PyObject *na
     Target target = target_of(x);
     Places places;
     if (!places.read(target, items + 2, n, where)) return declined();
-    PyArrayObject *result = copied(x);
+    PyArrayObject *result = to_update(x);
     if (!result) return nullptr;
     target = target_of(result);
     if (!PyArray_IS_C_CONTIGUOUS(x)) {  // the copy lies otherwise in memory

@@ -89,7 +89,7 @@ static PyObject *triangle(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     long long diagonal = PyLong_AsLongLongAndOverflow(args[1], &overflow);
     if (overflow || nd < 2) return misfit();
     bool upper = args[2] == Py_True;
-    PyArrayObject *r = copied(x);
+    PyArrayObject *r = to_update(x);
     if (!r) return nullptr;
     npy_intp rows = PyArray_DIM(r, nd - 2), columns = PyArray_DIM(r, nd - 1);
     npy_intp item = PyArray_ITEMSIZE(r), matrix = rows * columns;

@@ -130,7 +130,7 @@ static PyArrayObject *scaled(PyArrayObject *source, PyObject *alpha) {
 static PyObject *put_slices(PyArrayObject *x, PyArrayObject *index, npy_intp dim, PyArrayObject *source,
                             bool adds) {
     fast::Ref values(at_least_a_vector(source));
-    PyArrayObject *r = values ? copied(x) : nullptr;
+    PyArrayObject *r = values ? to_update(x) : nullptr;
     if (!r) return nullptr;
     Slices slices;
     if (slices.read(r, index, dim) && put(slices.target, slices.places, array(values.get()), adds))
@@ -237,7 +237,7 @@ static PyObject *index_fill(PyObject *const *args, Py_ssize_t n, PyObject *names
     if (!number && PyArray_DESCR(array(args[3])) != PyArray_DESCR(x)) return declined();
     if (number && !read_element(args[3], x, element)) return declined();
     if (!within(index, extent(x, int(dim)), true)) return declined();
-    PyArrayObject *r = copied(x);
+    PyArrayObject *r = to_update(x);
     if (!r) return nullptr;
     Slices slices;
     if (slices.read(r, index, dim)) {
@@ -398,7 +398,7 @@ static PyObject *scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
         (!source && !read_element(args[2], x, element)))
         return declined();
     pairs.nd = nd, pairs.places = PyArray_BYTES(index);
-    PyArrayObject *r = copied(x);
+    PyArrayObject *r = to_update(x);
     if (!r) return nullptr;
     npy_intp size = extent(x, int(dim));
     for (int d = 0; d < nd; d++) pairs.to[d] = d == dim ? 0 : stride(r, d);
@@ -470,7 +470,7 @@ static PyObject *index_reduce(PyObject *const *args, Py_ssize_t n, PyObject *nam
     bool number = !PyArray_NDIM(x);
     if (PyArray_SIZE(source) > SMALL || !within(index, number ? 1 : PyArray_DIM(x, int(dim))))
         return declined();
-    PyArrayObject *r = copied(x);
+    PyArrayObject *r = to_update(x);
     if (!r) return nullptr;
     Pairs pairs;
     pairs.nd = PyArray_NDIM(x), pairs.places = PyArray_BYTES(index);
@@ -524,7 +524,7 @@ static PyObject *put_flat(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     if (!PyArray_IS_C_CONTIGUOUS(source) || !PyArray_IS_C_CONTIGUOUS(index) ||
         !within(index, size, true))
         return declined();
-    PyArrayObject *r = copied(x);
+    PyArrayObject *r = to_update(x);
     if (!r) return nullptr;
     const int64_t *p = (const int64_t *)PyArray_DATA(index);
     Pairs pairs;
@@ -664,7 +664,7 @@ static PyObject *filled(PyObject *const *args, Py_ssize_t n, PyObject *names) {
         return declined();
     PyArrayObject *x = array(args[0]);
     if (!read_element(args[1], x, element)) return declined();
-    PyArrayObject *r = empty(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    PyArrayObject *r = to_overwrite(x);
     if (!r) return nullptr;
     Range range;
     for (int d = 0; d < PyArray_NDIM(r); d++) range.add(PyArray_DIM(r, d), PyArray_STRIDE(r, d), 0);

@@ -44,14 +44,30 @@ CLONES void copy_backwards(char *to, const char *from, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) p[i] = q[n - 1 - i];
 }
 
+template <class T>
+CLONES void copy_every_second(char *to, const char *from, npy_intp n) {
+    T *p = (T *)to;
+    const T *q = (const T *)from;
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) p[i] = q[2 * i];
+}
+
 static void copy_part(const Range &r, char *to, const char *from, npy_intp item) {
     npy_intp n = r.shape[r.nd - 1], step = r.to[r.nd - 1], other = r.from[r.nd - 1];
     if (step == item && other == item) {
+        switch (n * item) {  // short rows, without a call for each
+            case 16: return for_rows(r, to, from, [](char *p, const char *q) { std::memcpy(p, q, 16); });
+            case 32: return for_rows(r, to, from, [](char *p, const char *q) { std::memcpy(p, q, 32); });
+            case 64: return for_rows(r, to, from, [](char *p, const char *q) { std::memcpy(p, q, 64); });
+            case 128: return for_rows(r, to, from, [](char *p, const char *q) { std::memcpy(p, q, 128); });
+        }
         for_rows(r, to, from, [=](char *p, const char *q) { std::memcpy(p, q, n * item); });
         return;
     }
     bool known = with_size(item, [&](auto type) {
         using T = decltype(type);
+        if (step == item && other == 2 * item)
+            return for_rows(r, to, from, [=](char *p, const char *q) { copy_every_second<T>(p, q, n); });
         if (step == item && other == -item)
             return for_rows(r, to, from, [=](char *p, const char *q) { copy_backwards<T>(p, q, n); });
         for_rows(r, to, from, [=](char *p, const char *q) {
@@ -152,6 +168,24 @@ PyArrayObject *copied(PyArrayObject *x) {
         range.add(PyArray_DIM(x, d), PyArray_STRIDE(r, d), PyArray_STRIDE(x, d));
     copy(range, PyArray_BYTES(r), PyArray_BYTES(x), PyArray_ITEMSIZE(x));
     return r;
+}
+
+static thread_local PyArrayObject *written = nullptr;
+
+Writing::Writing(PyArrayObject *to) : before(written) { written = to; }
+Writing::~Writing() { written = before; }
+
+static bool is_written(PyArrayObject *x) {
+    if (x != written || !PyArray_IS_C_CONTIGUOUS(x)) return false;
+    written = nullptr;
+    Py_INCREF(x);
+    return true;
+}
+
+PyArrayObject *to_update(PyArrayObject *x) { return is_written(x) ? x : copied(x); }
+
+PyArrayObject *to_overwrite(PyArrayObject *x) {
+    return is_written(x) ? x : empty(x, PyArray_NDIM(x), PyArray_DIMS(x));
 }
 
 int read_ints(PyObject *tuple, npy_intp *to) {

@@ -67,6 +67,22 @@ inline PyArrayObject *zeros(PyArrayObject *like, int nd, const npy_intp *shape) 
 // A row-major copy.
 PyArrayObject *copied(PyArrayObject *x);
 
+// While it lives, a kernel is called whose result goes to that array, which is an operand of it.
+class Writing {
+    PyArrayObject *before;
+
+ public:
+    explicit Writing(PyArrayObject *to);
+    Writing(const Writing &) = delete;
+    ~Writing();
+};
+
+// What a kernel changes to make its result of x: a copy, or x itself where the result goes there
+// anyway. To be asked for when nothing can fail any more.
+PyArrayObject *to_update(PyArrayObject *x);
+// The same for a result that is like x, but does not begin as a copy of it.
+PyArrayObject *to_overwrite(PyArrayObject *x);
+
 // Python's ints in a tuple; -1 for anything else.
 int read_ints(PyObject *tuple, npy_intp *to);
 

@@ -39,12 +39,13 @@ CLONES void distances(const T *x, const T *y, npy_intp rows, npy_intp width, dou
     for (npy_intp j = 0; j < rows; j++) to[j] = distance(x, y + j * width, width, p);
 }
 
-// Euclidean ones of short rows, whose elements stand side by side in `turned`: (width, rows).
+// Euclidean ones of short rows, whose elements stand side by side in `turned`: (width, rows),
+// `step` apart.
 template <class T>
-CLONES void short_distances(const T *x, const T *turned, npy_intp rows, npy_intp width, T *to) {
+CLONES void short_distances(const T *x, const T *turned, npy_intp step, npy_intp rows, npy_intp width, T *to) {
     for (npy_intp j = 0; j < rows; j++) to[j] = (x[0] - turned[j]) * (x[0] - turned[j]);
     for (npy_intp k = 1; k < width; k++) {
-        const T *y = turned + k * rows, a = x[k];
+        const T *y = turned + k * step, a = x[k];
         INDEPENDENT
         for (npy_intp j = 0; j < rows; j++) to[j] += (a - y[j]) * (a - y[j]);
     }
@@ -99,8 +100,15 @@ PyObject *pdist(PyObject *const *a) {
         using T = decltype(zero);
         const T *data = x.data<T>();
         T *to = found.data<T>();
-        for (npy_intp i = 0; i < rows; i++, to += rows - i)
-            distances(data + i * width, data + (i + 1) * width, rows - 1 - i, width, p, to);
+        bool turns = p == 2 && width && width <= SHORT;
+        std::vector<T> turned(turns ? rows * width : 0);
+        for (npy_intp i = 0; turns && i < rows; i++)
+            for (npy_intp k = 0; k < width; k++) turned[k * rows + i] = data[i * width + k];
+        for (npy_intp i = 0; i + 1 < rows; i++, to += rows - i) {
+            const T *row = data + i * width;
+            if (turns) short_distances(row, turned.data() + i + 1, rows, rows - 1 - i, width, to);
+            else distances(row, row + width, rows - 1 - i, width, p, to);
+        }
     });
     return done ? found.release() : declined();
 }
@@ -174,7 +182,7 @@ PyObject *cdist(PyObject *const *a) {
         parallel_for(r.batch * r.m, PARALLEL_FROM / 2 / (work + 1) + 1, [&](int64_t begin, int64_t end) {
             for (npy_intp row = begin; row < end; row++) {
                 npy_intp first = row / r.m * work;
-                if (turns) short_distances(x + row * r.width, turned.data() + first, r.n, r.width, to + row * r.n);
+                if (turns) short_distances(x + row * r.width, turned.data() + first, r.n, r.n, r.width, to + row * r.n);
                 else distances(x + row * r.width, y + first, r.n, r.width, p, to + row * r.n);
             }
         });

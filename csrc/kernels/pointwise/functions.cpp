@@ -257,7 +257,7 @@ int register_functions(PyObject *m) {
     declare<Rint, 1>(m, "rint", Integers{}, Floats{});
     declare<Frac, 1>(m, "frac", Floats{});
     declare<RoundDecimals, 2>(m, "round_decimals", Floats{});
-    declare<NanToNum, 4>(m, "nan_to_num", Floats{});
+    with_constants<NanToNum, 4, 0b1110>(declare<NanToNum, 4>(m, "nan_to_num", Floats{}), UsualFloats{});
     declare<Arctan2, 2>(m, "arctan2", Floats{});
     declare<Hypot, 2>(m, "hypot", Floats{});
     declare<Copysign, 2>(m, "copysign", Floats{});

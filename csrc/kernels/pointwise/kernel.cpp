@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "kernels/moving/copying.h"
+#include "kernels/moving/transposed.h"
 #include "parallel.h"
 
 #if FLAMBEAU_CLONES
@@ -60,6 +61,8 @@ INLINE void copy_row(char *strided, npy_intp step, T *buffer, npy_intp n) {
         std::fill(buffer, buffer + n, element);
     } else if (step == sizeof(T)) {  // the constant step lets the compiler vectorise
         copy_strided<T, out>(strided, sizeof(T), buffer, n);
+    } else if (!out && step == 2 * sizeof(T)) {
+        copy_strided<T, out>(strided, 2 * sizeof(T), buffer, n);
     } else {
         copy_strided<T, out>(strided, step, buffer, n);
     }
@@ -246,14 +249,11 @@ constexpr npy_intp TILE = 16;  // rows: as many elements of four bytes lie in a 
 // A tile of rows of `n` elements each, gathered along the columns, in which they lie: of whole tiles
 // four columns at once.
 template <class T>
-CLONES void gather_tile(const char *from, npy_intp step, npy_intp rows, npy_intp n, T *to) {
+void gather_tile(const char *from, npy_intp step, npy_intp rows, npy_intp n, T *to) {
     npy_intp j = 0;
-    for (; rows == TILE && j + 4 <= n; j += 4, from += 4 * step) {
-        T columns[4][TILE];
-        for (int k = 0; k < 4; k++) std::memcpy(columns[k], from + k * step, sizeof columns[k]);
-        for (npy_intp r = 0; r < TILE; r++)
-            for (int k = 0; k < 4; k++) to[r * n + j + k] = columns[k][r];
-    }
+    for (; rows == TILE && j + 4 <= n; j += 4, from += 4 * step)
+        for (npy_intp r = 0; r < TILE; r += 4)
+            turn_four<T>(from + r * npy_intp(sizeof(T)), step, (char *)(to + r * n + j), n * npy_intp(sizeof(T)));
     for (; j < n; j++, from += step)
         for (npy_intp r = 0; r < rows; r++) to[r * n + j] = ((const T *)from)[r];
 }

@@ -383,7 +383,7 @@ template <class T>
 INLINE T sigmoid(T x) {
     T e = exp_or_zero(-x), s = T(1) + e, w = T(1) / s;
     // the roundings of the sum and, in double, of the quotient, where there is a fused multiply-add
-    T lost = e > T(1) ? T(1) - (s - e) : e - (s - T(1)), rest = -w * lost;
+    T less = e < T(1) ? e : T(1), more = e > T(1) ? e : T(1), rest = -w * (less - (s - more));
     if constexpr (std::is_same_v<T, double>) rest += T(1) - w * s;
     return e < T(1e30) ? w + w * rest : w;
 }

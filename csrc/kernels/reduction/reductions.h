@@ -122,20 +122,13 @@ CLONES void row_sums(const T *x, npy_intp step, npy_intp rows, npy_intp n, PartT
     }
     npy_intp row = 0;
     auto at = [=](npy_intp r) { return (const T *)((const char *)x + r * step); };
-    if (n * npy_intp(sizeof(T)) >= 768) {  // one after the other, as they lie
-        constexpr npy_intp wide = 32;
-        for (; row < rows; row++) {
-            const T *a = at(row);
-            P part[wide] = {};
-            npy_intp i = 0;
-            for (; i + wide <= n; i += wide)
-                for (npy_intp k = 0; k < wide; k++) part[k] += P(widen(a[i + k]));
-            for (npy_intp k = 0; i + k < n; k++) part[k] += P(widen(a[i + k]));
-            for (npy_intp half = wide / 2; half; half /= 2)
-                for (npy_intp k = 0; k < half; k++) part[k] += part[k + half];
-            sums[row] = part[0];
-        }
-        return;
+    bool wide = n * npy_intp(sizeof(T)) >= 768;  // then few at once, as they lie
+    for (; wide && row + 2 <= rows; row += 2) {
+        const T *a = at(row), *b = at(row + 1);
+        P p = 0, q = 0;
+        REDUCE(+ : p, q)
+        for (npy_intp i = 0; i < n; i++) p += P(widen(a[i])), q += P(widen(b[i]));
+        sums[row] = p, sums[row + 1] = q;
     }
     for (; row + 4 <= rows; row += 4) {
         const T *a = at(row), *b = at(row + 1), *c = at(row + 2), *d = at(row + 3);
@@ -184,11 +177,15 @@ struct Mean : Sum<T> {
 template <class T>
 CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
     for (; n > 0; x += 1024, n -= 1024) {
-        npy_intp m = n < 1024 ? n : 1024;
-        PartType<T> p = 1;
-        REDUCE(* : p)
-        for (npy_intp i = 0; i < m; i++) p *= PartType<T>(widen(x[i]));
-        total *= SumType<T>(p);
+        using P = PartType<T>;
+        npy_intp m = n < 1024 ? n : 1024, part = m / 4;
+        P p = 1, q = 1, r = 1, s = 1;
+        REDUCE(* : p, q, r, s)
+        for (npy_intp i = 0; i < part; i++)
+            p *= P(widen(x[i])), q *= P(widen(x[part + i])), r *= P(widen(x[2 * part + i])),
+                s *= P(widen(x[3 * part + i]));
+        for (npy_intp i = 4 * part; i < m; i++) p *= P(widen(x[i]));
+        total *= (SumType<T>(p) * SumType<T>(q)) * (SumType<T>(r) * SumType<T>(s));
     }
 }
 template <class T>
@@ -511,7 +508,7 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
     // narrow rows that follow each other are taken several at a time
     npy_intp joined = 1;
     if (gone.n == 1 && gone.strides[0] == columns * npy_intp(sizeof(T)) && (columns < 64 || !takes_four<Op>::value))
-        joined = std::max<npy_intp>(1, std::min(128 / columns, rows));
+        joined = std::max<npy_intp>(1, std::min(64 / columns, rows));
     // few rows are added up where their sums shall stand; others in parts that are joined in `Acc`
     constexpr npy_intp FEW = std::is_same_v<typename Op::Part, Acc> ? npy_intp(1) << 40 : 16;
     npy_intp pieces = 1, rows_each = rows;

@@ -371,7 +371,18 @@ def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool
     return x[..., 0] if vector else x, info
 
 
+_LARGE = 64         # from here on NumPy's solutions in float64 cost more than their calls save
+
+
+def _in_single(a: np.ndarray) -> bool:
+    return a.dtype == np.float32 and a.shape[-1] >= _LARGE
+
+
 def _solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if _in_single(a) and a.shape[:-2] == b.shape[:-2]:
+        lu, pivots, info = _lu_factor(a)
+        if not info.any():
+            return columns(lu_solve(lu, pivots, b, True, False)), info
     try:
         return columns(run_numpy(np.linalg.solve, a, b)), no_info(a)
     except np.linalg.LinAlgError:

@@ -22,6 +22,12 @@ def copy(x):
 
 
 @mover
+def to_update(x):
+    """A contiguous copy, to be changed; or x itself, where the result of a call is to go there."""
+    return np.array(x, order="C")
+
+
+@mover
 def embedding(weight, indices):
     """Rows of `weight`."""
     _check(indices, len(weight), IndexError, "index out of range in self")
@@ -97,7 +103,7 @@ def scatter_(x, axis, indices, src, reduce=None, include_self=True):
 
 def scatter(x, axis, indices, src, reduce=None, include_self=True):
     """`scatter_` on a copy of x."""
-    result = copy(x)
+    result = to_update(x)
     if reduce is None or x.dtype.kind not in "fi" or is_narrow(x.dtype) or not (
             x.ndim and indices.size and isinstance(src, np.ndarray)):
         return scatter_(result, axis, indices, src, reduce, include_self)
@@ -178,7 +184,7 @@ def index_add_(x, axis, indices, src, alpha=1):
 
 def index_add(x, axis, indices, src, alpha=1):
     """`index_add_` on a copy of x."""
-    return index_add_(copy(x), axis, indices, src, alpha)
+    return index_add_(to_update(x), axis, indices, src, alpha)
 
 
 @updater
@@ -203,7 +209,7 @@ def index_copy_(x, axis, indices, src):
 
 def index_copy(x, axis, indices, src):
     """`index_copy_` on a copy of x."""
-    return index_copy_(copy(x), axis, indices, src)
+    return index_copy_(to_update(x), axis, indices, src)
 
 
 def index_put_(x, indices, values, accumulate):
@@ -245,7 +251,7 @@ def _add_at(x, indices, values):
 
 def index_put(x, indices, values, accumulate=False):
     """`index_put_` on a copy of x."""
-    return index_put_(copy(x), indices, values, accumulate)
+    return index_put_(to_update(x), indices, values, accumulate)
 
 
 def take_along(x, indices, axis):

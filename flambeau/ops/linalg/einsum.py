@@ -211,7 +211,12 @@ def _order(terms: list[Any], output: list[Any], sizes: dict[Any, int]) -> list[t
     names = {n: opt_einsum.get_symbol(i) for i, n in enumerate(sizes)}
     equation = ",".join("".join(names[n] for n in labels) for _, labels in terms) + "->" \
         + "".join(names[n] for n in output)
-    shapes = [[sizes[n] for n in labels] for _, labels in terms]
+    return _best_order(equation, *(tuple(sizes[n] for n in labels) for _, labels in terms))
+
+
+@lru_cache(maxsize=256)
+def _best_order(equation: str, *shapes: tuple[int, ...]) -> list[Any]:
+    import opt_einsum
     path = opt_einsum.contract_path(equation, *shapes, shapes=True, memory_limit=None)[0]
     return [tuple(sorted(step)) for step in path if len(step) == 2]
 

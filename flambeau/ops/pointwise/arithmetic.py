@@ -39,11 +39,12 @@ _WITH_NUMBERS: dict[str, Any] = {"numbers": True, "hidden": "Scalar", "out": "Te
 def _scaled(sign: int) -> Any:
     """The kernel of a sum with `alpha` times the second operand: rounded once, alpha as an element
     would be."""
-    def kernel(self: np.ndarray, other: np.ndarray, alpha: Any) -> np.ndarray:
+    def kernel(self: np.ndarray, other: np.ndarray, alpha: Any,
+               out: np.ndarray | None = None) -> np.ndarray:
         alpha = number_for(self.dtype, alpha)
         if self.dtype.kind == "b":
             return kernels.add(self, kernels.multiply(other, alpha))
-        return kernels.axpy(self, other, convert(np.asarray(sign * alpha), self.dtype))
+        return kernels.axpy(self, other, convert(np.asarray(sign * alpha), self.dtype), out)
     return kernel
 
 
@@ -390,8 +391,8 @@ def _whole(dtype: np.dtype, value: Any) -> Any:
 addcmul = pointwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     deprecated=("addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",),
-    kernel=lambda self, tensor1, tensor2, value: kernels.addcmul(
-        self, tensor1, tensor2, _whole(self.dtype, value)),
+    kernel=lambda self, tensor1, tensor2, value, out=None: kernels.addcmul(
+        self, tensor1, tensor2, _whole(self.dtype, value), out),
     usual=kernels.addcmul, refuses=("addcmul_cpu_out", "bU8"), d_self=1,
     d_tensor1=lambda tensor2, value: tensor2 * value,
     d_tensor2=lambda tensor1, value: tensor1 * value,
@@ -435,8 +436,8 @@ def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
 lerp = pointwise(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-    kernel=lambda self, end, weight: kernels.lerp(
-        self, end, stored(weight, self.dtype) if type(weight) is complex else weight),
+    kernel=lambda self, end, weight, out=None: kernels.lerp(
+        self, end, stored(weight, self.dtype) if type(weight) is complex else weight, out),
     raw=True, check=_check_lerp, refuses=("lerp_kernel_scalar", "bBilU8"),
     d_self=lambda weight: 1 - weight, d_end=lambda weight: weight,
     d_weight=lambda self, end: end - self,

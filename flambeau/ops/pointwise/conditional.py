@@ -120,23 +120,25 @@ masked_fill = pointwise(
 _BOUNDS = frozenset({int, float, type(None)})
 
 
-def _clip(self: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
+def _clip(self: np.ndarray, min: Any = None, max: Any = None,
+          out: np.ndarray | None = None) -> np.ndarray:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     kind = self.dtype.kind
     if kind == "f" and self.dtype.itemsize > 2 and type(min) in _BOUNDS and type(max) in _BOUNDS \
             and min == min and max == max:
-        return kernels.hardtanh(self, -inf if min is None else min, inf if max is None else max)
+        return kernels.hardtanh(self, -inf if min is None else min, inf if max is None else max,
+                                out)
     if kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     _refuse_clamp(self, min, max)
     min, max = (n if n is None or isinstance(n, np.ndarray) else scalar_operand(
         self, stored(n, self.dtype) if kind in "ui" else n)[1] for n in (min, max))
     if max is None:
-        return kernels.maximum(self, min)
+        return kernels.maximum(self, min, out)
     if min is None:
-        return kernels.minimum(self, max)
-    return kernels.clip(self, min, max)
+        return kernels.minimum(self, max, out)
+    return kernels.clip(self, min, max, out)
 
 
 def _refuse_clamp(self: np.ndarray, min: Any, max: Any) -> None:
@@ -284,7 +286,7 @@ op("fill.Tensor(Tensor self, Tensor value) -> Tensor", joins=fill,
    d_self=0, node="FillBackward1", batch=_fill_batched,
    d_value=lambda grad, value_dtype: cast(grad.sum(), value_dtype))
 zero = op(
-    "zero(Tensor self) -> Tensor", kernel=lambda self: views.full_like(self, 0), shape="self",
+    "zero(Tensor self) -> Tensor", kernel=lambda self: _number_everywhere(self, 0), shape="self",
     function=False, inplace=True, inplace_function=True, out=False,
     overlap="anywhere", d_self=0, jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self: (zero(self), dims[0]), doc="Zeros like `input`.")

@@ -183,3 +183,18 @@ def test_slices_of_large_arrays(shape, axis, dtype):
     np.testing.assert_array_equal(x.roll(3, axis).numpy(), np.roll(x.numpy(), 3, axis))
     with pytest.raises((IndexError, RuntimeError)):
         x.index_select(axis, at + shape[axis])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
+def test_elements_of_masks_of_every_density(share, dtype):
+    random = np.random.RandomState(0)
+    x = (random.rand(37, 1003) * 100).astype(dtype)
+    mask = random.rand(37, 1003) < share
+    tensor, chosen = torch.from_numpy(x), torch.from_numpy(mask)
+    assert (tensor[chosen].numpy() == x[mask]).all()
+    assert (tensor[:, 3:1000][chosen[:, 3:1000]].numpy() == x[:, 3:1000][mask[:, 3:1000]]).all()
+    rows = mask.any(1)
+    assert (tensor[torch.from_numpy(rows)].numpy() == x[rows]).all()
+    assert (chosen.nonzero().numpy() == np.argwhere(mask)).all()
+    assert (chosen[0].nonzero().numpy() == np.argwhere(mask[0])).all()

@@ -568,3 +568,51 @@ def test_operands_that_lie_by_columns(shape, dtype):
     out = np.empty_like(x)
     kernels.subtract(x, across, out)
     np.testing.assert_array_equal(out, x - y)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_division_of_whole_numbers_near_and_far(dtype):
+    random = np.random.RandomState(0)
+    limits = np.iinfo(dtype)
+    far = random.randint(limits.min, limits.max, 700, dtype)
+    near = random.randint(-1000, 1000, 700).astype(dtype)
+    for a in (near, far, np.where(near > 0, near, far)):
+        for b in (np.where(near, near, 1)[::-1].copy(), dtype_of(dtype, 7), dtype_of(dtype, -3)):
+            x, y = a.astype(object), np.broadcast_to(b, a.shape).astype(object)
+            for kernel, exact in ((kernels.floor_divide, x // y), (kernels.remainder, x % y)):
+                assert (kernel(a, b).astype(object) == exact).all()
+            left = np.array([abs(p) % abs(q) * (1 if p >= 0 else -1) for p, q in zip(x, y)])
+            assert (kernels.fmod(a, b) == left).all()
+
+
+def dtype_of(dtype, number):
+    return np.asarray(number, dtype)
+
+
+@pytest.mark.parametrize("shape", [(5,), (700,), (3, 700), (40, 33)])
+def test_numbers_and_columns_as_operands(shape):
+    random = np.random.RandomState(0)
+    x = random.randn(*shape).astype("f4")
+    columns = [np.float32(0.7).reshape(())]
+    if len(shape) > 1:
+        columns.append(random.randn(shape[0], 1).astype("f4"))
+    for c in columns:
+        for name in ("add", "subtract", "multiply", "divide", "maximum", "less"):
+            kernel, exact = getattr(kernels, name), getattr(np, name)
+            assert (kernel(x, c) == exact(x, c)).all()
+            if name != "less":
+                assert (kernel(c, x) == exact(c, x)).all()
+                out = x.copy()
+                assert kernel(out, c, out) is out and (out == exact(x, c)).all()
+    assert (kernels.hardtanh(x, -0.5, 0.25) == np.clip(x, -0.5, 0.25)).all()
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 100, 1200])
+def test_half_precision_of_every_length(n):
+    x = np.random.RandomState(n).randn(n).astype("f2")
+    wide = x.astype("f4")
+    assert (kernels.cast(x, np.dtype("f4")) == wide).all()
+    assert (kernels.cast(wide * np.float32(1.001), np.dtype("f2"))
+            == (wide * np.float32(1.001)).astype("f2")).all()
+    assert (kernels.multiply(x, x) == (wide * wide).astype("f2")).all()
+    assert (kernels.less(x, x[::-1].copy()) == (x < x[::-1])).all()

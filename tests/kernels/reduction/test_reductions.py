@@ -252,3 +252,16 @@ def test_bfloat16():
             got, want = (getattr(k, name)(x, axis) for k in (kernels, reductions))
             assert got.dtype == want.dtype
             np.testing.assert_allclose(got.astype("f4"), want.astype("f4"), rtol=2**-7, atol=2**-6)
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4", "i8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 9, 49, 96, 200, 1030])
+def test_sums_and_products_of_rows_of_every_length(n, dtype):
+    random = np.random.RandomState(n)
+    x = (random.rand(7, n, 5) * 3).astype(dtype)
+    for array, axis in ((x, 1), (x.transpose(0, 2, 1).copy(), 2), (x.transpose(1, 0, 2).copy(), 0),
+                        (x.transpose(2, 0, 1).copy(), (0, 2))):
+        exact = array.astype("f8").sum(axis)
+        assert np.allclose(kernels.sum(array, axis), exact, rtol=2e-3 if dtype == "f2" else 1e-6)
+    ones = 1 + (random.rand(7, n) - 0.5).astype("f4") / 100
+    assert np.allclose(kernels.prod(ones, 1), ones.astype("f8").prod(1), rtol=1e-4)

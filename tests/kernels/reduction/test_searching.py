@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import flambeau as torch
 from flambeau.kernels.reduction import searching
 
 random = np.random.RandomState(0)
@@ -70,3 +71,16 @@ def test_histograms(dtype):
                  searching.count_in_grid.reference(points, each, edges))
     with pytest.raises(RuntimeError, match="is not finite"):
         searching.bin_edges(points, 0, 4, (0.0, np.inf))
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 1000])
+def test_many_values_at_once_find_what_one_finds(n):
+    random = np.random.RandomState(n)
+    for dtype in ("f4", "f8", "i8", "u1"):
+        sequence = np.sort((random.rand(n) * 50).astype(dtype))
+        values = (random.rand(103) * 60).astype(dtype)
+        for right in (False, True):
+            found = torch.searchsorted(torch.from_numpy(sequence), torch.from_numpy(values),
+                                          right=right)
+            side = "right" if right else "left"
+            assert (found.numpy() == np.searchsorted(sequence, values, side)).all()
