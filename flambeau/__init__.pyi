@@ -329,6 +329,7 @@ from flambeau.storage import ShortStorage as ShortStorage
 from flambeau.storage import StorageBase as StorageBase
 from flambeau.storage import TypedStorage as TypedStorage
 from flambeau.storage import UntypedStorage as UntypedStorage
+from flambeau.storage import _storage_classes as _storage_classes
 from flambeau.storage import is_storage as is_storage
 from flambeau.testing._filecheck import FileCheck as FileCheck
 from flambeau.utils.dlpack import to_dlpack as to_dlpack

@@ -748,6 +748,9 @@ QUInt8Storage, QInt8Storage, QInt32Storage, QUInt4x2Storage, QUInt2x4Storage = (
     for name in ("quint8", "qint8", "qint32", "quint4x2", "quint2x4"))
 
 
+_storage_classes = {UntypedStorage, TypedStorage, *[globals()[n] for n in _LEGACY_NAMES.values()]}
+
+
 def is_storage(obj: Any, /) -> bool:
     """Is this a storage object?"""
     return isinstance(obj, (UntypedStorage, TypedStorage))

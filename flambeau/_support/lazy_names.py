@@ -83,7 +83,7 @@ _NAMES = {
     "serialization": "PyTorchFileReader load save",
     "signal": "windows",
     "storage": (f"{' '.join(f'{kind}Storage' for kind in _STORAGES)} Storage=FloatStorage "
-                "StorageBase TypedStorage UntypedStorage is_storage"),
+                "StorageBase TypedStorage UntypedStorage _storage_classes is_storage"),
     "_support.streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",
     "core.symbolic_names": "SymBool SymFloat SymInt Tag",
     "testing._filecheck": "FileCheck",

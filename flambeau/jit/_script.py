@@ -16,6 +16,15 @@ class Error(RuntimeError):
     """What TorchScript raises."""
 
 
+def _as_script(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function whose assertions fail as those of TorchScript do."""
+    try:
+        return function(*args, **kwargs)
+    except AssertionError as error:
+        raise Error("The following operation failed in the TorchScript interpreter.\n"
+                    f"RuntimeError: AssertionError: {error}") from error
+
+
 class ScriptWarning(Warning):
     """What TorchScript warns of."""
 
@@ -43,7 +52,7 @@ class ScriptFunction:
         self.name = "_lambda" if function.__name__ == "<lambda>" else function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return _as_script(self._function, args, kwargs)
 
     @property
     def qualified_name(self) -> str:
@@ -94,7 +103,7 @@ class ModuleAsScript(ScriptModule):
             return getattr(self.__dict__["_original"], name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._original.forward(*args, **kwargs)
+        return _as_script(self._original.forward, args, kwargs)
 
     def train(self, mode: bool = True) -> ModuleAsScript:
         """Set the mode, of the original too."""

@@ -20,7 +20,7 @@ from flambeau.core.promotion import (
 )
 from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
-from flambeau.core.views import check_places
+from flambeau.core.views import check_inplace, check_places
 from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, is_dense, written_anywhere
 
@@ -192,6 +192,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         refuse_gradients(op)
     if out is result:
         return out
+    if out._inference:
+        check_inplace(out, False)
     if type(out) in overrides.own_rules:
         return out.copy_(result)
     if out._device != result._device:

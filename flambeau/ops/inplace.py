@@ -269,6 +269,9 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
             self.data, self._edge = result, result._edge
             bump(self)
             return self
+        if self._inference:                         # a tensor without history, as its views
+            self._array = slot(result)
+            return self
         found = result._view
         self._array = slot(result)
         bump(self)

@@ -1,11 +1,11 @@
 """Default devices for a while: `with torch.device("meta")`, as a mode and as a decorator."""
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from flambeau.autograd.grad_mode import decorate
 from flambeau.core.devices import device as make_device
 from flambeau.transforms.function_modes import TorchFunctionMode
 
@@ -47,11 +47,7 @@ def device_decorator(device: Any, func: _F) -> _F:
                            "of the identifier as a conventional type.  To specify which methods to "
                            "decorate, decorate each of them individually.")
 
-    @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
-        with make_device(device):
-            return func(*args, **kwargs)
-    return decorated                                                # type: ignore[return-value]
+    return decorate(func, lambda: make_device(device))              # type: ignore[return-value]
 
 
 def set_device(device: Any) -> Callable[[_F], _F]:

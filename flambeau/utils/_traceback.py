@@ -2,8 +2,13 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import linecache
 import os
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -77,4 +82,47 @@ class CapturedTraceback:
         return [tb.format() for tb in tbs]
 
 
-__all__ = ["CapturedTraceback", "format_frame", "format_traceback_short", "shorten_filename"]
+_numbers = itertools.count()
+
+
+def _frame_in(file: str, line: int, name: str) -> FrameType:
+    """A frame of a function of that name, at a line of that file."""
+    scope: dict[str, Any] = {"here": sys._getframe}
+    exec(compile("\n" * (line - 1) + "def function(): return here()", file, "exec"), scope)
+    function = scope["function"]
+    function.__code__ = function.__code__.replace(co_name=name)
+    return function()
+
+
+@contextmanager
+def report_compile_source_on_error() -> Iterator[None]:
+    """Let the traces of errors show the source of functions that were compiled from text: what a
+    module that was made by `exec` has as `__compile_source__`.
+
+    >>> scope = {"__compile_source__": "def half(x): return 1 // x"}
+    >>> exec(scope["__compile_source__"], scope)
+    >>> try:
+    ...     with report_compile_source_on_error():
+    ...         scope["half"](0)
+    ... except ZeroDivisionError as error:
+    ...     print(traceback.extract_tb(error.__traceback__)[-1].line)
+    def half(x): return 1 // x
+    """
+    try:
+        yield
+    except Exception as error:
+        step: Any = error.__traceback__
+        while step.tb_next is not None:
+            after = step.tb_next
+            source = after.tb_frame.f_globals.get("__compile_source__")
+            if source is not None:
+                file = f"<compiled source {next(_numbers)}>"
+                linecache.cache[file] = len(source), None, source.splitlines(True), file
+                frame = _frame_in(file, after.tb_lineno, after.tb_frame.f_code.co_name)
+                step.tb_next = TracebackType(after.tb_next, frame, frame.f_lasti, after.tb_lineno)
+            step = step.tb_next
+        raise
+
+
+__all__ = ["CapturedTraceback", "format_frame", "format_traceback_short",
+           "report_compile_source_on_error", "shorten_filename"]

@@ -56,3 +56,12 @@ def test_a_level_ends_with_an_exception():
     with pytest.raises(ValueError), Plain():
         flambeau.ones(1).exp()
     assert not interceptors and flambeau.ones(1).exp() is not None
+
+
+def test_inference_tensors_are_resized_and_turned_where_they_were_made():
+    with flambeau.inference_mode():
+        x = flambeau.ones(1, 2, requires_grad=True)
+        assert x.transpose_(0, 1).shape == (2, 1) and x.resize_(1, 1).shape == (1, 1)
+        y = flambeau.ones(1, 1)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        flambeau.mul(flambeau.ones(1, 1), 2, out=y)

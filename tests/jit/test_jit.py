@@ -86,3 +86,12 @@ def test_small_things():
     assert jit.wait(jit.fork(lambda x: x + 1, 1)) == 2
     with pytest.warns(DeprecationWarning, match=r"`torch\.jit\.script` is deprecated"):
         jit.script(lambda x: x)
+
+
+def test_assertions_fail_as_those_of_scripts():
+    class Positive(nn.Module):
+        def forward(self, x):
+            flambeau._assert(x.sum() > 0, "no positive sum")
+            return x
+    with pytest.raises(jit.Error, match="no positive sum"):
+        jit.script(Positive())(-flambeau.ones(2))

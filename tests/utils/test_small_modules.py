@@ -5,6 +5,7 @@ import pickle
 import re
 import sys
 import threading
+import traceback
 
 import pytest
 
@@ -219,3 +220,24 @@ def test_model_zoo_is_the_hub():
     from flambeau.utils import model_zoo
     assert model_zoo.load_url is torch.hub.load_state_dict_from_url
     assert callable(model_zoo.tqdm) and model_zoo.tqdm is torch.hub.tqdm
+
+
+def test_traces_show_the_source_of_compiled_functions():
+    source = "def f(x):\n    def g(x):\n        raise RuntimeError()  # here\n    return g(x)\n"
+    scope = {"__compile_source__": source}
+    exec(source, scope)
+    with pytest.raises(RuntimeError) as caught, _traceback.report_compile_source_on_error():
+        scope["f"](1)
+    shown = "".join(traceback.format_tb(caught.value.__traceback__))
+    assert "# here" in shown and "return g(x)" in shown and "in g" in shown
+
+
+def test_generators_make_tensors_on_the_device():
+    @_device.set_device("meta")
+    def pair():
+        first = yield torch.ones(1)
+        yield torch.ones(2), first
+    steps = pair()
+    assert next(steps).is_meta
+    made, sent = steps.send(5)
+    assert made.is_meta and sent == 5

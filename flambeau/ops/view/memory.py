@@ -13,6 +13,7 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import overrides, type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
+from flambeau.core.modes import inference
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import contiguous_strides, refuse_negative
@@ -88,7 +89,7 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     """Another shape on the same memory, in its order, with more memory if that is too small; new
     elements are zero."""
     refuse_negative(size)
-    if self.requires_grad:
+    if self.requires_grad and not inference.get():
         raise RuntimeError("cannot resize variables that require grad")
     if type(self) in overrides.sparse_types:
         return overrides.own_rules[type(self)](resize_, (self, size), {})
