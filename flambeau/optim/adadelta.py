@@ -47,6 +47,7 @@ class Adadelta(RuleOptimizer):
     """
 
     kernel_rule, kernel_dtypes = "adadelta", KERNEL_DTYPES
+    captured_on_xla = False
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,
                  eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,

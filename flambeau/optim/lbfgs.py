@@ -81,13 +81,13 @@ class LBFGS(Optimizer):
         closure = flambeau.enable_grad()(closure)
         group = self.param_groups[0]
         search = group["line_search_fn"]
-        lr = float(group["lr"])
+        lr = _number(group["lr"])
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         is_first = state.setdefault("n_iter", 0) == 0
 
         first_loss = closure()
-        loss = float(first_loss)
+        loss = float(_number(first_loss))
         state["func_evals"] += 1
         evals = 1
         grad = self._flat_grad()
@@ -119,7 +119,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(direction, length)
                 if n != group["max_iter"]:   # after the last step nobody asks for the gradient
-                    loss, grad, used = float(closure()), self._flat_grad(), 1
+                    loss, grad, used = float(_number(closure())), self._flat_grad(), 1
             state["t"] = length
             evals += used
             state["func_evals"] += used
@@ -150,13 +150,12 @@ class LBFGS(Optimizer):
             weights.append(1.0 / curvature)
             state["H_diag"] = curvature / y.dot(y)
         direction = -grad
-        shares = []
-        for y, s, weight in zip(reversed(ys), reversed(ss), reversed(weights), strict=True):
-            share = s.dot(direction) * weight
-            direction = direction - share * y
-            shares.append(share)
+        shares = state["al"]                    # a checkpoint keeps the last ones
+        for i in reversed(range(len(ys))):
+            shares[i] = ss[i].dot(direction) * weights[i]
+            direction = direction - shares[i] * ys[i]
         direction = direction * state["H_diag"]
-        for y, s, weight, share in zip(ys, ss, weights, reversed(shares), strict=True):
+        for y, s, weight, share in zip(ys, ss, weights, shares, strict=False):
             direction = direction + (share - y.dot(direction) * weight) * s
         return direction
 
@@ -183,6 +182,10 @@ def _flat(grad):
     return grad.reshape(-1)
 
 
+def _number(x):
+    return x.item() if isinstance(x, Tensor) else x
+
+
 def _largest(x):
     return x.abs().max().item()
 
@@ -205,7 +208,7 @@ class _Line:
 
     def __call__(self, at):
         self.optimizer._move(self.direction, at)
-        loss = float(self.closure())
+        loss = float(_number(self.closure()))
         grad = self.optimizer._flat_grad()
         for p, start in zip(self.optimizer._params, self.start, strict=True):
             p.copy_(start)

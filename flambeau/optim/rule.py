@@ -46,6 +46,7 @@ class RuleOptimizer(Optimizer):
     elementwise = True              # does a step treat each element of a parameter by itself?
     counts_in_tensors = True        # is the number of steps a tensor?
     capturable_state = "params and state_steps"
+    captured_on_xla = True
     sparse_hint = ""
 
     def __init__(self, params, defaults):
@@ -158,7 +159,7 @@ class RuleOptimizer(Optimizer):
 
     def _apply_rule(self, p, grad, group, state, differentiable):
         if group.get("capturable"):
-            devices = _get_capturable_supported_devices()
+            devices = _get_capturable_supported_devices(self.captured_on_xla)
             if p.device.type not in devices:
                 raise AssertionError(f"If capturable=True, {self.capturable_state} must be on "
                                      f"supported devices: {devices}.")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,29 @@ def test_gradients_flow_through_all_of_the_state(kind, options, names):
     if kind is torch.optim.NAdam:
         inputs[4] = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(step, inputs)
+
+
+def test_lbfgs_keeps_the_shares_of_its_history_and_the_step_as_it_was_given():
+    x = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([x], history_size=5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((x - 0.3) ** 4).sum() + x.sin().sum()
+        loss.backward()
+        return loss
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.step(closure)
+    state = optimizer.state_dict()["state"][0]
+    assert type(state["t"]) is int
+    assert len(state["al"]) == 5 and all(isinstance(share, torch.Tensor) for share in state["al"])
+
+
+def test_devices_of_captured_steps_are_those_of_the_optimizer():
+    p = torch.ones(2, requires_grad=True)
+    p.grad = torch.ones(2)
+    with pytest.raises(AssertionError, match=r"'privateuseone'\]"):
+        torch.optim.Adadelta([p], capturable=True).step()
+    with pytest.raises(AssertionError, match=r"'privateuseone', 'xla'\]"):
+        torch.optim.Adam([p], capturable=True).step()
