@@ -370,6 +370,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """A public call with views that conjugate or negate among its arguments."""
     declared = getattr(function, "op", None)
     name = declared.name if declared is not None else function.__name__
+    if name[:2] == "__":
+        name = name.strip("_")          # Python's operators
     if name in _BODIES:
         return declared.direct(*args, **kwargs)
     if name == "contiguous":
