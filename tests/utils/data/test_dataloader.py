@@ -339,7 +339,7 @@ def test_an_interrupt_while_workers_load_ends_them(persistent, interrupt):
 @pytest.mark.parametrize("persistent", [False, True])
 def test_an_interrupt_of_the_program_itself_ends_busy_workers(persistent):
     def train():
-        loader = DataLoader(Numbers(lambda i: time.sleep(20 * bool(i))), num_workers=2,
+        loader = DataLoader(Numbers(lambda i: time.sleep(20 * bool(i)) or i), num_workers=2,
                             persistent_workers=persistent)
         for _ in loader:
             try:
