@@ -77,3 +77,18 @@ def test_an_interrupted_training_goes_on_as_if_it_had_not_been(tmp_path):
     assert "resumed after step 100" in rest
     assert first == whole[:100]
     assert losses(rest) == whole[100:]
+
+
+def test_several_processes_learn_what_one_learns(tmp_path):
+    pytest.importorskip("sklearn")
+    package = Path(flambeau.__file__).resolve().parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(package), "OMP_NUM_THREADS": "1"}
+    alone = run(tmp_path, "ddp_digits.py")
+    together = subprocess.run(
+        [sys.executable, "-m", "flambeau", "run", "--nproc", "2", str(EXAMPLES / "ddp_digits.py")],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert together.returncode == 0, together.stderr
+    found = [[float(x) for x in re.findall(r"loss ([\d.]+)", text)]
+             for text in (alone, together.stdout)]
+    assert len(found[0]) == 3 and found[0][2] < 0.2
+    assert found[0] == pytest.approx(found[1], abs=2e-4)

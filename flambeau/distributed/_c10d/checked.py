@@ -6,7 +6,7 @@ it either does so or gives the steps (a generator) in which it will.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau
@@ -30,11 +30,14 @@ class CheckedBackend(Backend):
         """Run `move(turn)`, after the collectives that were started before."""
         raise NotImplementedError
 
-    def launch(self, call: Call, tensors: Any, move: Move, opts: Any) -> Work:
-        """`start`, as an event of profiles."""
+    def launch(self, call: Call, tensors: Any, move: Move, opts: Any,
+               shown: Sequence[Tensor] = ()) -> Work:
+        """`start`, as an event of profiles, with the shapes of the tensors `shown`."""
         if not recorders:
             return self.start(call, tensors, move, opts)
-        return self.recorded(_EVENTS.get(call.name, call.name), call.shapes,
+        shapes = [_real_shape(t.shape, t.dtype) for t in shown] or \
+            list(map(_real_shape, call.shapes, call.types))
+        return self.recorded(_EVENTS.get(call.name, call.name), shapes,
                              lambda: self.start(call, tensors, move, opts))
 
     def recorded(self, name: str, shapes: Any, start: Callable[[], Work]) -> Work:
@@ -42,7 +45,7 @@ class CheckedBackend(Backend):
         events = [(recorder, recorder.begin_apart(f"{self.name()}:{name}", ()))
                   for recorder in recorders]
         for recorder, event in events:
-            event.inputs = [list(shape) for shape in shapes] if recorder.shapes else None
+            event.inputs = shapes if recorder.shapes else None
         work = start()
 
         def end() -> None:
@@ -53,7 +56,8 @@ class CheckedBackend(Backend):
 
     def message(self, name: str, tensors: list[Tensor], start: Callable[[], Work]) -> Work:
         """A message between two processes, as an event of profiles."""
-        return self.recorded(name, [t.shape for t in tensors], start) if recorders else start()
+        return start() if not recorders else self.recorded(
+            name, [_real_shape(t.shape, t.dtype) for t in tensors], start)
 
     def others(self) -> list[int]:
         """The other processes, beginning with the next."""
@@ -160,15 +164,21 @@ class CheckedBackend(Backend):
                 raise RuntimeError("ProcessGroupGloo::alltoall: one tensor for each of the "
                                    f"{self.size()} processes is expected, got {len(values)}")
         checks.same_type(output_tensors, input_tensors[0])
-        call = Call("alltoall", (input_tensors[0].dtype,), ((),))
-        return self.launch(call, output_tensors, lambda turn: self.move_alltoall(
-            turn, output_tensors, input_tensors, opts), opts)
+        return self._all_to_all(output_tensors, input_tensors, opts, input_tensors)
+
+    def _all_to_all(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any,
+                    shown: list[Tensor]) -> Work:
+        call = Call("alltoall", (inputs[0].dtype,), ((),))
+        return self.launch(call, outputs, lambda turn: self.move_alltoall(
+            turn, outputs, inputs, opts), opts, shown)
 
     def run_alltoall_base(self, output: Tensor, input: Tensor, output_split_sizes: list[int],
                           input_split_sizes: list[int], opts: Any) -> Work:
         """`alltoall` of parts of one tensor."""
-        return self.run_alltoall(checks.split(output, output_split_sizes, self.size()),
-                                 checks.split(input, input_split_sizes, self.size()), opts)
+        outputs = checks.split(output, output_split_sizes, self.size())
+        inputs = checks.split(input, input_split_sizes, self.size())
+        checks.same_type(outputs, inputs[0])
+        return self._all_to_all(outputs, inputs, opts, [input])
 
     def run_barrier(self, opts: Any) -> Work:
         """Wait for all processes."""
@@ -184,3 +194,8 @@ class CheckedBackend(Backend):
         with flambeau.no_grad():
             for output, value in zip(outputs, found):
                 output.copy_(checks.fitting(value, output, what))
+
+
+def _real_shape(shape: Any, dtype: Any) -> list[int]:
+    """Complex tensors travel as pairs of real numbers."""
+    return [*shape, 2] if dtype.is_complex else list(shape)
