@@ -20,10 +20,7 @@ FORCED = {
     "flambeau.distributed._shard.sharded_tensor": "its ops are registered by its own decorator",
 }
 LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")
-LONGEST = 500
-LONGER = {          # more lines than a reader should have to take in, until they are divided
-    "flambeau.kernels.reference",
-}
+LONGEST = 500         # more lines than a reader should have to take in
 
 
 def imports_of(name, everywhere=False):
@@ -125,8 +122,7 @@ def test_modules_can_be_taken_in():
     long = {name for name, path in MODULES.items() if name.split(".")[1:2]
             and name.split(".")[1] in (*LAYERS, "autograd")
             and len(path.read_text(encoding="utf-8").splitlines()) > LONGEST}
-    assert long <= LONGER, f"divide {sorted(long - LONGER)}"
-    assert long >= LONGER, f"{sorted(LONGER - long)} are short now: take them out of the list"
+    assert long == set(), f"divide {sorted(long)}"
 
 
 def test_loose_modules_have_names_that_torch_has():

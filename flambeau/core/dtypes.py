@@ -17,7 +17,7 @@ import numpy as np
 
 from flambeau._support.c_functions import takes_nothing
 from flambeau.kernels import cited_as
-from flambeau.kernels.reference import type_title
+from flambeau.kernels.dtypes import type_title
 
 FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each type that has been used
 FLOATING: set[np.dtype] = set()             # numpy dtypes of floating or complex kind

@@ -18,7 +18,7 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.dtypes import dtype, from_numpy_dtype
-from flambeau.kernels.reference import type_title as type_name
+from flambeau.kernels.dtypes import type_title as type_name
 
 SCALARS = frozenset({float, int, bool, complex})
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}

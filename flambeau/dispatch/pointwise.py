@@ -36,7 +36,7 @@ from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import plain, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare
-from flambeau.kernels.reference import rounding_once
+from flambeau.kernels.dtypes import rounding_once
 from flambeau.kernels.refused import characters
 from flambeau.schema.parser import Parameter, Schema
 

@@ -1,20 +1,22 @@
 """Kernels: arrays in, arrays out. No tensor is known here.
 
-Every kernel has a readable twin in NumPy (`reference`, `reductions`, and the modules of larger
-families); where the C++ extension was built, its own version takes the twin's place under the
-same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the extension out.
+Every kernel has a readable twin in NumPy; where the C++ extension was built, its own version takes
+the twin's place under the same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves
+the extension out.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flambeau._support.c_functions import takes_nothing, takes_one
-from flambeau.kernels import reference
+from flambeau.kernels import dtypes
 from flambeau.kernels._extension import native as _native
 from flambeau.kernels._extension import why_not as _why_not
 from flambeau.kernels._quiet import IGNORE, _extobj_contextvar, quiet
+from flambeau.kernels.declaration import names_of
+from flambeau.kernels.dtypes import cast, check_divisor
+from flambeau.kernels.pointwise import activations, elementary
 from flambeau.kernels.reduction import reductions, statistics
-from flambeau.kernels.reference import cast, check_divisor
 
 native_available = _native is not None
 
@@ -23,10 +25,11 @@ def _choose():
     """Put each kernel's best version into this module's namespace."""
     space = globals()
     for module, names in (
-        (reference, reference.POINTWISE),
+        (elementary, names_of(elementary)),
+        (activations, names_of(activations)),
         (reductions, reductions.REDUCTIONS),
         (statistics, statistics.STATISTICS),
-        (reference, ("cast", "check_divisor")),
+        (dtypes, ("cast", "check_divisor")),
     ):
         for name in names:
             twin = getattr(module, name)

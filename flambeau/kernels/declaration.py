@@ -1,4 +1,4 @@
-"""What the kernels of neural networks share: choice of implementation, and narrow floats.
+"""Declaring kernels: choice of implementation, and narrow floats.
 
 A kernel is written once in NumPy, readable, and declared with `@kernel`. Where the C++ extension
 holds a function of the same name, that one is tried first; it answers `NotImplemented` to arguments
@@ -7,6 +7,10 @@ the twin.
 
 Half floats (float16, bfloat16, float8) are computed in float32 and rounded once, at the end; in
 kernels declared with `stepwise`, after every step of arithmetic.
+
+A pointwise kernel is called ``k(x[, y[, z]][, out])`` with arrays of one dtype, or Python numbers,
+which take the arrays' dtype. It returns an array, of that dtype unless its declaration says
+otherwise. `pointwise` does what all of them share; a body is the mathematics, on arrays.
 """
 
 import functools
@@ -15,6 +19,16 @@ import inspect
 import numpy as np
 
 from flambeau.kernels import _extension
+from flambeau.kernels._quiet import quiet
+from flambeau.kernels.dtypes import (
+    SCALARS,
+    as_dtype,
+    compute_dtype,
+    kind_of,
+    no_kernel,
+    real_dtype,
+    silent_astype,
+)
 
 _WIDE = frozenset("?bBhHiIlLqQfdgFDG")
 
@@ -149,3 +163,91 @@ def _round(result, dtype):
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype == np.float32:
         return np.asarray(result).astype(dtype)  # which of a 0-d array NumPy makes a number
     return result
+
+
+# ---- pointwise kernels ---------------------------------------------------------------------------
+
+
+def pointwise(kinds, returns=None, key=0, stepwise=False):
+    """Declare a kernel for the dtypes of `kinds`; `returns` is None (the same), bool or "real".
+
+    `key` is the first operand that has the common dtype (`where` has a condition before it).
+    Narrow floats are computed in float32; if `stepwise`, in their own type.
+    """
+
+    def declare(body):
+        parameters = body.__code__.co_varnames[: body.__code__.co_argcount]
+        count, defaults = len(parameters), body.__defaults__ or ()
+        silent = quiet(body)
+
+        @functools.wraps(body)
+        def kernel(*args, out=None):
+            if len(args) > count:
+                *args, out = args
+            args = [*args, *defaults[len(defaults) + len(args) - count :]]
+            if len(args) != count:
+                raise TypeError(f"{body.__name__}: expected {count} operands, got {len(args)}")
+            dtype = next((a.dtype for a in args[key:] if not isinstance(a, SCALARS)), None)
+            if dtype is None:
+                args = [np.asarray(a) for a in args]
+                dtype = np.result_type(*args[key:])
+            if kind_of(dtype) not in tuple(kinds):
+                raise no_kernel(body.__name__, dtype)
+            steps = stepwise or (dtype.kind == "W" and count > 2)  # as complex<Half> does in C++
+            compute = dtype if steps else compute_dtype(dtype)
+            args = [
+                as_dtype(a, compute) if isinstance(a, SCALARS)
+                else a if i < key or a.dtype == compute
+                else silent_astype(a, compute)
+                for i, a in enumerate(args)
+            ]  # fmt: skip
+            result = silent(*args)
+            want = {None: dtype, "real": real_dtype(dtype), bool: np.dtype(bool)}[returns]
+            if result.dtype != want:
+                result = silent_astype(result, want)
+            if out is None:
+                return np.asarray(result) if isinstance(result, np.generic) else result
+            if result.ndim > out.ndim:  # which NumPy would store, where the first extents are 1
+                raise ValueError("the result does not fit the shape of out")
+            quiet(np.copyto)(out, result, "unsafe")
+            return out
+
+        kernel.nin, kernel.kinds, kernel.returns = count, kinds, returns
+        return kernel
+
+    return declare
+
+
+def special(name):
+    """A function of scipy.special where SciPy is installed, else ours of that name."""
+    try:
+        import scipy.special
+    except ImportError:
+        from flambeau.kernels.pointwise import special_functions
+
+        return special_functions.find(name)
+    return getattr(scipy.special, name)
+
+
+def named(kernel, name):
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+def unary(function, kinds, returns=None):
+    def body(x):
+        return function(x)
+
+    return pointwise(kinds, returns)(named(body, function.__name__))
+
+
+def binary(function, kinds, returns=None):
+    def body(x, y):
+        return function(x, y)
+
+    return pointwise(kinds, returns)(named(body, function.__name__))
+
+
+def names_of(module):
+    """The pointwise kernels of a module."""
+    return [name for name, value in vars(module).items() if hasattr(value, "kinds")]

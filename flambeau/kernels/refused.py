@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from flambeau.kernels.reference import type_title
+from flambeau.kernels.dtypes import type_title
 
 # The kinds, and the characters of their dtypes: b(ool), B(yte), i(ntegers of 8, 16 and
 # 32 bits), l(ong), U(nsigned of 16 bits and more), e (half types), f(loats), c(omplex),

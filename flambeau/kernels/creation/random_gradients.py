@@ -10,7 +10,7 @@ term times a difference of digammas; it is summed here in float64. The gamma dis
 import numpy as np
 
 from flambeau.kernels import quiet
-from flambeau.kernels.reference import _special
+from flambeau.kernels.declaration import special
 
 _TERMS = 20_000
 
@@ -31,7 +31,7 @@ def _sum(term, ratio, weight):
 @quiet
 def dirichlet_grad(sample, alpha, total):
     """dx/d(alpha) / (1 - x) of `sample`, x, of the beta distribution (alpha, total - alpha)."""
-    digamma = _special("digamma")
+    digamma = special("digamma")
     x, a, c = (array.astype(np.float64) for array in np.broadcast_arrays(sample, alpha, total))
     b, logarithm = c - a, np.log(x)
     low = x < (a + 1) / (c + 2)

@@ -5,8 +5,8 @@ from functools import wraps
 import numpy as np
 
 from flambeau.kernels._extension import compiled
+from flambeau.kernels.dtypes import cast
 from flambeau.kernels.moving import views as kernels
-from flambeau.kernels.reference import cast
 
 _CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 _BACK = {n: tuple(np.argsort(axes)) for n, axes in _CHANNELS_LAST.items()}

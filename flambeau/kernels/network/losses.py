@@ -3,8 +3,8 @@ import numpy as np
 
 from flambeau import kernels as arrays
 from flambeau.kernels.declaration import kernel, mover, stepwise
+from flambeau.kernels.dtypes import type_title
 from flambeau.kernels.network.softmax import nll_loss, picked_backward
-from flambeau.kernels.reference import type_title
 from flambeau.kernels.refused import refuse
 
 NONE, MEAN, SUM = range(3)              # PyTorch's numbers of reductions

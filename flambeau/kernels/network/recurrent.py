@@ -7,7 +7,7 @@ update, new for the GRU.
 import numpy as np
 
 from flambeau.kernels.declaration import kernel, kernel_keeping
-from flambeau.kernels.pointwise.activations import sigmoid
+from flambeau.kernels.pointwise.gated_units import sigmoid
 
 
 @kernel_keeping(2)

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from flambeau.kernels import quiet
-from flambeau.kernels.reference import _special
+from flambeau.kernels.declaration import special
 
 _SMALL, _TERMS, _STEP = 3.0, 45, 0.07
 _NODES = np.arange(-4.2, 3.6, _STEP)
@@ -32,7 +32,7 @@ def _moments(n, cumulants):
 
 def _gamma_series(a, x, n):
     """Σ x^(k+1) Γ(a + 1) / Γ(a + k + 1) times the n-th derivative's factor."""
-    polygamma = _special("polygamma")
+    polygamma = special("polygamma")
     term, total, logarithm = x.copy(), np.zeros_like(x), np.log(x)
     for k in range(_TERMS):
         cumulants = [-polygamma(j, a + k + 1) for j in range(n)]
@@ -44,7 +44,7 @@ def _gamma_series(a, x, n):
 
 def _gamma_tail(a, x, n):
     """The same by the integral over t = x e^v, v from 0 to -∞ where x < a, else to ∞."""
-    polygamma = _special("polygamma")
+    polygamma = special("polygamma")
     side = np.where(x < a, -1.0, 1.0)
     cumulants = [-polygamma(j, a + 1) for j in range(n)]
     cumulants[0] += np.log(x)
@@ -62,7 +62,7 @@ def _gamma_tail(a, x, n):
 @quiet
 def gamma_slope(a, x, n, relative):
     """The n-th derivative of P(a, x) by a, n > 0; `relative` to the density at x."""
-    gammaln = _special("gammaln")
+    gammaln = special("gammaln")
     dtype = a.dtype
     a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     inside, small = (a >= 0) & (x > 0) & (x < np.inf), x < _SMALL

@@ -6,20 +6,14 @@ import math
 import numpy as np
 
 from flambeau.kernels._extension import compiled
-from flambeau.kernels.reference import (
-    _rename,
-    _special,
-    is_reduced,
-    no_kernel,
-    pointwise,
-    silent_astype,
-)
+from flambeau.kernels.declaration import named, pointwise, special
+from flambeau.kernels.dtypes import is_reduced, no_kernel, silent_astype
 
 
 def _from_scipy(name, count=1):
     """The SciPy function of that name as a kernel for floating-point numbers."""
-    general = pointwise("f")(_rename(
-        (lambda x: _special(name)(x)) if count == 1 else lambda x, y: _special(name)(x, y), name))
+    general = pointwise("f")(named(
+        (lambda x: special(name)(x)) if count == 1 else lambda x, y: special(name)(x, y), name))
     found = []                      # the function, once it has been called
 
     def kernel(x, *rest, **out):
@@ -27,11 +21,11 @@ def _from_scipy(name, count=1):
                 and all(type(y) is np.ndarray and y.dtype is x.dtype for y in rest):
             if not found:
                 from flambeau.kernels import quiet
-                found.append(quiet(_special(name)))
+                found.append(quiet(special(name)))
             return np.asarray(found[0](x, *rest))
         return general(x, *rest, **out)
 
-    return _rename(kernel, name)
+    return named(kernel, name)
 
 
 def without_halves(kernel):
@@ -42,7 +36,7 @@ def without_halves(kernel):
             raise no_kernel(kernel.__name__, x.dtype)
         return kernel(x, *rest, **out)
 
-    return _rename(run, kernel.__name__)
+    return named(run, kernel.__name__)
 
 
 i0, i0e, i1, i1e, ndtr = (
@@ -60,7 +54,7 @@ zeta = compiled("zeta")(without_halves(_from_scipy("zeta", 2)))
 @without_halves
 @pointwise("f")
 def airy_ai(x):
-    r = _special("airy")(x)[0]
+    r = special("airy")(x)[0]
     if np.isnan(r).any():                   # SciPy gives up far from 0: Ai is 0, or oscillates
         z = np.abs(x)
         wave = np.sin(2 / 3 * z * np.sqrt(z) + np.pi / 4) / np.sqrt(np.pi * np.sqrt(z))
@@ -71,7 +65,7 @@ def airy_ai(x):
 
 @pointwise("f")
 def airy_ai_prime(x):
-    return _special("airy")(x)[1]
+    return special("airy")(x)[1]
 
 
 @compiled("spherical_j0")
@@ -181,7 +175,7 @@ def _polynomial(name, first, step):
             a, b, c = step(k)
             before, here = here, ((x * a + b) * here - before * c).astype(x.dtype)
         return result
-    return compiled(name)(pointwise("f")(_rename(evaluate, name)))
+    return compiled(name)(pointwise("f")(named(evaluate, name)))
 
 
 POLYNOMIALS = {                     # what is linear in x, and the step: a, b, c

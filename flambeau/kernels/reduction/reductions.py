@@ -11,16 +11,16 @@ import numpy as np
 
 from flambeau.kernels._extension import Misfit
 from flambeau.kernels._quiet import quiet
-from flambeau.kernels.reference import (
+from flambeau.kernels.dtypes import (
     cast,
     compute_dtype,
     is_reduced,
     kind_of,
-    logaddexp,
     no_kernel,
     real_dtype,
     silent_astype,
 )
+from flambeau.kernels.pointwise.elementary import logaddexp
 
 
 def _reduction(body):

@@ -12,8 +12,8 @@ import numpy as np
 
 from flambeau.kernels._extension import Misfit
 from flambeau.kernels._quiet import quiet
+from flambeau.kernels.dtypes import cast, compute_dtype, real_dtype, type_title
 from flambeau.kernels.reduction import reductions
-from flambeau.kernels.reference import cast, compute_dtype, real_dtype, type_title
 
 
 def count(x, axis):

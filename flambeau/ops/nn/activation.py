@@ -19,8 +19,8 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import finfo
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.pointwise import activations
-from flambeau.kernels.reference import compute_dtype
+from flambeau.kernels.dtypes import compute_dtype
+from flambeau.kernels.pointwise import gated_units
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import stored
 from flambeau.ops.node_names import plus
@@ -403,7 +403,7 @@ def _bent_prelu(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -
 
 _prelu_kernel_backward = op(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
-    kernel=activations.prelu_backward, core="(),(),()->(),()", function=False, method=False,
+    kernel=gated_units.prelu_backward, core="(),(),()->(),()", function=False, method=False,
     out=False,
     vjp=lambda grad, grad_output, self, weight: _bent_prelu(grad, grad_output, self, weight))
 
@@ -444,7 +444,7 @@ def _halved(self: Tensor, dim: int) -> tuple[Tensor, int]:
     return self, dim
 
 
-glu = op("glu(Tensor self, int dim=-1) -> Tensor", kernel=activations.glu, canonical=_halved,
+glu = op("glu(Tensor self, int dim=-1) -> Tensor", kernel=gated_units.glu, canonical=_halved,
          kernel_checks=True, dims="dim", refuses=("glu_cpu", REAL), **_INNER,
          d_self=lambda grad, self, dim: glu_backward(grad, self, dim),
          jvp=lambda self, self_t, dim: _glu_tangent(self, self_t, dim),
@@ -469,5 +469,5 @@ def _glu_bend(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
 
 
 glu_backward = op("glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
-                  kernel=activations.glu_backward, dims="dim", function=False, method=False,
+                  kernel=gated_units.glu_backward, dims="dim", function=False, method=False,
                   out=False, vjp=_glu_bend)

@@ -28,8 +28,8 @@ from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, as_leaf
 from flambeau.dispatch.factory import finish
 from flambeau.kernels.creation import random as kernels
+from flambeau.kernels.dtypes import real_dtype
 from flambeau.kernels.moving import views as memory
-from flambeau.kernels.reference import real_dtype
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.factory.create import empty
 from flambeau.random import Generator, default_generator

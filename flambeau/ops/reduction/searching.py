@@ -14,10 +14,10 @@ from flambeau.core.tensor import Tensor, plain, tensor_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels.dtypes import as_dtype
 from flambeau.kernels.moving import indexing
 from flambeau.kernels.reduction import searching as kernels
 from flambeau.kernels.reduction import sorting
-from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.indexing.counted_slices import (
     bincount_batched,
