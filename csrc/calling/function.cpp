@@ -238,8 +238,12 @@ static int ndim_of(const Overload &o, PyObject *const *values) {
 
 // Canonical arguments, by their roles; false without an error: the twin says what is wrong.
 struct Canonical {
-    PyObject *items[MAX_ARGS];
-    Ref held[MAX_ARGS];
+    PyObject *items[MAX_ARGS], *held[MAX_ARGS];  // of those only what was made for the call
+    int count = 0;
+
+    ~Canonical() {
+        while (count) Py_DECREF(held[--count]);
+    }
 
     bool make(const Overload &o, PyObject *const *values, int ndim) {
         for (int i = 0; i < o.count; i++) {
@@ -247,9 +251,9 @@ struct Canonical {
             PyObject *value = a.parameter < 0 ? a.constant : values[a.parameter];
             if (a.role != AS_IS && a.parameter >= 0) {
                 int size = o.signature.parameters[a.parameter].size;
-                held[i].take(canonical_value(a.role, value, ndim, size));
-                value = held[i].get();
+                value = canonical_value(a.role, value, ndim, size);
                 if (!value) return false;
+                held[count++] = value;
             }
             items[i] = value;
         }

@@ -22,7 +22,7 @@ from flambeau.core.call import into
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.core.type_info import (
     channels_last,
     channels_last_3d,
@@ -81,8 +81,9 @@ class Overload(NamedTuple):
 
 
 # The types of values that surely fit, and need no look; of lists it is their elements that matter.
-_SURE: dict[str, frozenset[type]] = {
-    "Tensor": frozenset({Tensor}), "Scalar": frozenset({int, float, bool, complex}),
+# Subclasses of Tensor, which may still be defined, fit as it does.
+_SURE: dict[str, set[type] | frozenset[type]] = {
+    "Tensor": tensor_types, "Scalar": frozenset({int, float, bool, complex}),
     "int": frozenset({int}), "float": frozenset({int, float}), "bool": frozenset({bool}),
     "ScalarType": frozenset({dtypes.dtype}), "Device": frozenset({devices.device}),
     "Layout": frozenset({layout}), "MemoryFormat": frozenset({memory_format}),
@@ -115,8 +116,8 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
     exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
     arrange = made["arrange"]
     checks = [(i, p.is_list, p.nullable,
-               _SURE["Tensor"] | _SURE["Scalar"] if numbers and _may_be_number(p) else
-               None if p.kind == "object" else _SURE.get(p.kind, frozenset()), p.value)
+               None if p.kind == "object" else _SURE.get(p.kind, frozenset()),
+               _SURE["Scalar"] if numbers and _may_be_number(p) else frozenset(), p.value)
               for i, p in enumerate(parameters)]
     integers = [(i, p.is_list) for i, p in enumerate(parameters) if p.kind == "int"]
 
@@ -125,10 +126,10 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
             values = arrange(*args, **kwargs)
         except TypeError:
             return None
-        for i, is_list, nullable, sure, default in checks:
+        for i, is_list, nullable, sure, also, default in checks:
             value = values[i]
             if value is default or (value is None and nullable) or (
-                    not is_list and (sure is None or type(value) in sure)):
+                    not is_list and (sure is None or type(value) in sure or type(value) in also)):
                 continue
             if not is_list or type(value) not in (tuple, list, Size) or not sure.issuperset(
                     map(type, value)):
