@@ -81,7 +81,7 @@ class LBFGS(Optimizer):
         closure = flambeau.enable_grad()(closure)
         group = self.param_groups[0]
         search = group["line_search_fn"]
-        lr = _number(group["lr"])
+        lr = group["lr"]
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         is_first = state.setdefault("n_iter", 0) == 0
@@ -112,7 +112,7 @@ class LBFGS(Optimizer):
                 if search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 line = _Line(self, closure, direction)
-                point, used = _search(line, _Point(0.0, loss, grad, slope), length,
+                point, used = _search(line, _Point(0.0, loss, grad, slope), _number(length),
                                       _largest(direction))
                 loss, grad, length = point.loss, point.grad, point.at
                 self._move(direction, length)
@@ -170,7 +170,7 @@ class LBFGS(Optimizer):
         for p in self._params:
             real = flambeau.view_as_real(p) if p.is_complex() else p
             end = start + real.numel()
-            real.add_(direction[start:end].view_as(real), alpha=length)
+            real.add_(direction[start:end].view_as(real), alpha=_number(length))
             start = end
 
 
