@@ -26,4 +26,18 @@ def could_not_run(name: str, backend: str, *kernels: str) -> NotImplementedError
         f"[{', '.join([*kernels, _TRANSFORMS])}].")
 
 
-__all__ = ["could_not_run"]
+_DENSE = "HIP MPS IPU XPU HPU VE MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3".split()
+_ORDER = ("CPU", "CUDA", *_DENSE, "Meta", "FPGA", "Vulkan", "Metal", "QuantizedCPU",
+          "QuantizedCUDA", *(f"Quantized{name}" for name in _DENSE), "QuantizedMeta",
+          "CustomRNGKeyId", "MkldnnCPU", "SparseCPU", "SparseMeta", "SparseCsrCPU", "SparseCsrCUDA",
+          *(f"SparseCsr{name}" for name in _DENSE), "SparseCsrMeta", "NestedTensorCPU")
+_STRUCTURED = set(_ORDER) - {"SparseCPU", "SparseMeta", "NestedTensorCPU"}
+
+
+def has_no_kernel(name: str, backend: str, facts: tuple[str, ...]) -> NotImplementedError:
+    """`could_not_run` of an overload, of which `facts` are recorded."""
+    known = (_STRUCTURED if "structured" in facts else {"CPU", "Meta"}).union(facts)
+    return could_not_run(name, backend, *(key for key in _ORDER if key in known))
+
+
+__all__ = ["could_not_run", "has_no_kernel"]

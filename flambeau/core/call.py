@@ -109,8 +109,11 @@ def of_floats(kernel: Any) -> Any:
 def unsupported(op: Op, x: ndarray) -> RuntimeError:
     kind = "c" if x.dtype.kind == "W" else x.dtype.kind
     if kind in op.refusal:
+        said = op.refusal[kind]
+        if isinstance(said, RuntimeError):
+            return RuntimeError(*said.args)
         error = NotImplementedError if kind in "cW" and len(op.tensors) == 1 else RuntimeError
-        return error(op.refusal[kind])
+        return error(said)
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
     if op.refuses:
         said = op.refuses[0]

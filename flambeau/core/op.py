@@ -98,7 +98,7 @@ class Op:
     vjp: Any = None
     nondiff: tuple[str, ...] = ()       # tensors that `vjp` gives no gradient of
     saved_as: dict[str, Any] = {}       # PyTorch's names of saved values: formulas, or constants
-    refusal: dict[str, str] = {}        # what to say of kinds of dtype; "": the kernel's name
+    refusal: dict[str, Any] = {}        # what to say of kinds of dtype; "": the kernel's name
     functional: Any = None              # of an in-place op: what it computes
     function: Any = None                # the public callable
     call: Any = None                    # with canonical arguments, levels are asked first

@@ -54,7 +54,8 @@ class Pointwise(Declaration):
     wraps       in the graph numbers stand for tensors without a history
     wide        numbers meet half types in float32: only the result is rounded
     usual       the kernel for when all parameters that are no operands have their defaults
-    says        what to say of kinds of element types that are refused
+    says        what to say of kinds of element types that are refused: a text, or the RuntimeError
+                of those that PyTorch does not call missing
     """
     kind: str = "pointwise"
     inplace: bool = True
@@ -69,7 +70,7 @@ class Pointwise(Declaration):
     wide: bool = False
     inplace_check: Any = None
     usual: Any = None
-    says: dict[str, str] = {}
+    says: dict[str, Any] = {}
 
     @cached_property
     def operand_names(self) -> frozenset[str]:

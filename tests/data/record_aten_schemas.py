@@ -2,7 +2,8 @@
 what its dispatcher says of it. Run where PyTorch 2.13 is installed.
 
 A line is `name.overload(arguments) -> results  # facts`: the tags, `implicit` and `explicit` for
-the kind of a composite's kernel, `not_compliant` for what lacks `pt2_compliant_tag`.
+the kind of a composite's kernel, `structured` for a kernel that serves all dense backends,
+`not_compliant` for what lacks `pt2_compliant_tag`, and the further backends that have a kernel.
 """
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+BACKENDS = ("QuantizedCPU", "MkldnnCPU", "SparseCPU", "SparseMeta", "SparseCsrCPU",
+            "SparseCsrMeta", "NestedTensorCPU")
 SHORT = {
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None":
         "OPTIONS",
@@ -21,10 +24,13 @@ def facts(name: str, overload: object) -> list[str]:
     tags = {str(tag).removeprefix("Tag.") for tag in overload.tags}
     found = [] if "pt2_compliant_tag" in tags else ["not_compliant"]
     found += sorted(tags - {"pt2_compliant_tag"})
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     for kind in ("Implicit", "Explicit"):
-        if torch._C._dispatch_has_kernel_for_dispatch_key(name, f"Composite{kind}Autograd"):
+        if has_kernel(name, f"Composite{kind}Autograd"):
             found.append(kind.lower())
-    return found
+    if has_kernel(name, "CompositeExplicitAutogradNonFunctional"):
+        found.append("structured")
+    return found + [key for key in BACKENDS if has_kernel(name, key)]
 
 
 def main() -> None:

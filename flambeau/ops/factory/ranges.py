@@ -49,7 +49,6 @@ def _up_to(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
 
 
 up_to = factory(
-    f"range(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
     f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor", kernel=_up_to,
     missing={"step": 1}, out=True, doc="""start, start + step, … up to `end`, which is included;
     `arange` is what others have.

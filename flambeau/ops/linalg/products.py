@@ -259,10 +259,9 @@ def _chained(tensors: list[Tensor], split: list[list[int]], i: int, j: int) -> T
 
 @op("chain_matmul(Tensor[] matrices) -> Tensor", method=False, function=False, autocast="lower")
 def _chain_matmul(matrices: Any) -> Tensor:
-    for i, matrix in enumerate(matrices):
+    for matrix in matrices:
         if matrix._array.ndim != 2:
-            raise RuntimeError(f"Tensor {i} is {matrix._array.ndim}-D; chain_matmul expects "
-                               "matrices")
+            raise RuntimeError(f"Tensor dimension is {matrix._array.ndim}, expected 2 instead.")
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)

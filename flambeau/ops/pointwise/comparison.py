@@ -59,7 +59,7 @@ def _one_infinity(name: str, value: float) -> Any:
         return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
     return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
                      out_type=f"{name} does not support non-boolean outputs.",
-                     says={"c": f"{name} does not support complex inputs."},
+                     says={"c": RuntimeError(f"{name} does not support complex inputs.")},
                      doc=f"Is the element {value:+}?")
 
 

@@ -167,7 +167,9 @@ def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
     if x.dtype.kind != "f":
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
                            f"but got a tensor of scalar type: {type_name(input.dtype)}")
-    if not x.ndim or x.shape[-1] != 2:
+    if not x.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if x.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if type(input) not in plain:
         return (input,)                     # a stand-in, whose own strides say nothing

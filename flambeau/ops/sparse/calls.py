@@ -79,7 +79,8 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         result = replace_all(out, empty(tuple(size_of(args or (kwargs["size"],))),
                                         out._array.dtype, out._layout))
         return as_leaf(result) if kwargs.get("requires_grad") else result
-    raise unsupported(name, next(a for a in _flat((*args, *kwargs.values(), out)) if is_sparse(a)))
+    sparse = next(a for a in _flat((*args, *kwargs.values(), out)) if is_sparse(a))
+    raise unsupported(name, sparse, (*args[1:], *kwargs.values()), out)
 
 
 # composites whose bodies look at no element
@@ -107,7 +108,7 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     target = args[0]
     name = op.functional.name
     if name not in rules and f"{name}_" not in rules:
-        raise unsupported(op.name, target)
+        raise unsupported(op.name, target, args[1:])
     needs = any(type(a) in tensor_types and a.requires_grad for a in args)
     check_inplace(target, needs)
     if name in _OF_COALESCED and target._layout is COO and not target._coalesced:

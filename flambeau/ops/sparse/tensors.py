@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._support.backends import could_not_run
+from flambeau._support.backends import has_no_kernel
 from flambeau.core import devices, overrides, type_info
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
+from flambeau.dispatch.aten.schemas import recorded
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.sparse import compressed as forms
@@ -312,12 +313,21 @@ def conjugate(value: Any) -> Any:
     return value.conjugate()
 
 
-def unsupported(name: str, tensor: Tensor) -> NotImplementedError:
-    """What PyTorch says where an op has no rule for a layout."""
+def unsupported(name: str, tensor: Tensor, others: tuple[Any, ...] = (), out: Any = None
+                ) -> NotImplementedError:
+    """What PyTorch says where an op has no rule for a layout; `others` are the further arguments,
+    which tell overloads apart."""
     layout = tensor.layout
     where = TITLES[layout] + "CPU" if layout is COO else "CPU" if layout is type_info.strided \
         else "SparseCsrCPU"
-    return could_not_run(name.rpartition(".")[2], where, "CPU", "Meta")
+    space, _, name = name.rpartition(".")
+    name = next((n for n in (f"{space}_{name}", name) if n in recorded()), name)
+    overloads = recorded().get(name, {})
+    given = "Tensor" if others and type(others[0]) in tensor_types else "Scalar"
+    wanted = [f"{given}_out", "out"] if out is not None else ["default", given]
+    overload = next((o for o in wanted if o in overloads), "default")
+    full = name if overload == "default" else f"{name}.{overload}"
+    return has_no_kernel(full, where, overloads[overload].facts if overload in overloads else ())
 
 
 # ---- gradients that arrive at leaves ------------------------------------------------------------

@@ -103,6 +103,8 @@ _GEOMETRY = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transpo
 def _geometry_of(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
                  dilation: Any, transposed: bool, output_padding: Any, groups: int
                  ) -> tuple[Any, ...]:
+    if weight._array.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     n = input._array.ndim - 2
     stride = numbers(stride, n, "stride")
     return (input, weight, bias, *_checked(
@@ -238,7 +240,7 @@ def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
 def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
              transposed: bool, output_padding: Any, groups: int) -> tuple[Any, ...]:
     x, w = input._array, weight._array
-    if len(stride) not in (1, w.ndim - 2) and w.ndim > 2:
+    if len(stride) not in (1, w.ndim - 2):
         raise RuntimeError(f"expected stride to be a single integer value or a list of {w.ndim - 2}"
                            " values to match the convolution dimensions, but got stride="
                            f"{list(stride)}")
@@ -303,7 +305,7 @@ def _check_dimensions(x: Any, w: Any) -> None:
     if w.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
     if w.ndim != x.ndim:
-        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight"
+        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
                            f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
                            f"{list(x.shape)} instead")
 
@@ -454,6 +456,8 @@ conv_transpose3d = _transposed_convolver(3, "The transpose of `conv3d`; see `con
 @one_node
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
     """`conv1d` of (time, batch, channels) with weights (k, c, o)."""
+    if self._array.ndim != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     result = conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
     return result.permute(2, 0, 1)
 

@@ -210,7 +210,6 @@ def _warn_of_corners(name: str) -> None:
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for `grid_sample` that maps an output of `size` through the matrices `theta`
     (n, 2, 3), or (n, 3, 4) in three dimensions."""
-    size = tuple(size)
     if align_corners is None:
         _warn_of_corners("affine_grid")
     if not theta.is_floating_point():
@@ -218,14 +217,14 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     dims = len(size) - 2
     if dims not in (2, 3):
         raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine "
-                                  f"transforms, respectively. Got size {list(size)}.")
+                                  f"transforms, respectively. Got size {size}.")
     shape = theta._array.shape
     if len(shape) != 3 or shape[1:] != (dims, dims + 1):
         raise ValueError(f"Expected a batch of {dims}D affine matrices of shape "
                          f"Nx{dims}x{dims + 1} "
-                         f"for size {list(size)}. Got {theta.shape}.")
+                         f"for size {size}. Got {theta.shape}.")
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return affine_grid_generator(theta, size, False if align_corners is None else align_corners)
 
 

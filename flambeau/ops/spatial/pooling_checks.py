@@ -27,7 +27,12 @@ def per_axis(value: Any, n: int, op: str, name: str) -> tuple[int, ...]:
             return given
     elif hasattr(value, "__index__"):
         return (value.__index__(),) * n
-    raise RuntimeError(f"{op}: {name} must either be a single int, or a tuple of {_WORDS[n]} ints")
+    takes = "be either" if name == "dilation" else "either be"
+    if name == "stride":
+        takes += " omitted,"
+    if op == "avg_pool3d":
+        takes = takes.replace("either be", "be")
+    raise RuntimeError(f"{op}: {name} must {takes} a single int, or a tuple of {_WORDS[n]} ints")
 
 
 def strides(stride: Any, kernel: tuple[int, ...], op: str) -> tuple[int, ...]:

@@ -198,7 +198,7 @@ def _over(numerator: Tensor, self: Tensor) -> Tensor:
     return where(zero, 0.5, numerator / where(zero, 1, self))
 
 
-i0 = pointwise("i0(Tensor self)", kernel=kernel.i0, floating=True,
+i0 = pointwise("i0(Tensor self)", kernel=kernel.i0, floating=True, refuses=("i0_vml_cpu", "c"),
                aliases=("special_i0(Tensor self) -> Tensor",), d=lambda self: i1(self),
                doc="The modified Bessel function of the first kind of order 0.")
 i0e = pointwise("special_i0e(Tensor self)", kernel=kernel.i0e, floating=True, inplace=False,
@@ -277,6 +277,7 @@ erfcx = pointwise("special_erfcx(Tensor self)", kernel=kernel.erfcx, floating=Tr
                   d=lambda self, result: 2 * self * result - 2 / sqrt(pi),
                   doc="exp(input²) · erfc(input).")
 ndtr = pointwise("special_ndtr(Tensor self)", kernel=kernel.ndtr, floating=True, inplace=False,
+                 refuses=("erf_vml_cpu", "c"),
                  node="SpecialNdtrBackward0",
                  d=lambda self: exp(self * self * -0.5) / sqrt(2 * pi),
                  doc="The area under the standard normal density left of the input.")
