@@ -51,28 +51,11 @@ struct Windows {
     npy_intp grain() const { return std::max<npy_intp>(1, PARALLEL_FROM / (work() + 1)); }
 };
 
-// The larger of each two neighbours, or of them and what has been found before; the last NaN wins.
-template <class T>
-INLINE void max_pairs(const T *from, npy_intp n, int64_t position, bool started, T *v, int64_t *at) {
-    INDEPENDENT
-    for (npy_intp q = 0; q < n; q++) {
-        T a = from[2 * q], b = from[2 * q + 1];
-        bool second = (b > a) | (b != b);
-        T y = second ? b : a;
-        int64_t place = position + 2 * q + second;
-        bool better = !started | (y > v[q]) | (y != y);
-        v[q] = better ? y : v[q];
-        at[q] = better ? place : at[q];
-    }
-}
-
 // One row of results: the largest of rows of the image, each read at `width` windows.
 template <class T>
 CLONES void max_rows(const Windows &g, const T *x, npy_intp first, npy_intp last, T *values,
                      int64_t *indices) {
     npy_intp width = g.out[2], s = g.stride[2];
-    bool pairs = s == 2 && g.kernel[2] == 2 && g.dilation[2] == 1 && !g.padding[0] && !g.padding[1] &&
-                 !g.padding[2] && 2 * width <= g.size[2];
     for (npy_intp line = first; line < last; line++) {
         npy_intp plane = line / (g.out[0] * g.out[1]), i = line / g.out[1] % g.out[0],
                  j = line % g.out[1];
@@ -82,18 +65,6 @@ CLONES void max_rows(const Windows &g, const T *x, npy_intp first, npy_intp last
         npy_intp a0 = i * g.stride[0] - g.padding[0], b0 = j * g.stride[1] - g.padding[1];
         npy_intp a = a0 < 0 ? a0 + (-a0 + g.dilation[0] - 1) / g.dilation[0] * g.dilation[0] : a0;
         npy_intp b = b0 < 0 ? b0 + (-b0 + g.dilation[1] - 1) / g.dilation[1] * g.dilation[1] : b0;
-        if (pairs) {
-            bool started = false;
-            for (npy_intp ka = 0; ka < g.kernel[0]; ka++)
-                for (npy_intp kb = 0; kb < g.kernel[1]; kb++) {
-                    npy_intp row = a0 + ka * g.dilation[0], column = b0 + kb * g.dilation[1];
-                    if (row < 0 || row >= g.size[0] || column < 0 || column >= g.size[1]) continue;
-                    npy_intp start = (row * g.size[1] + column) * g.size[2];
-                    max_pairs(image + start, width, start, started, v, at);
-                    started = true;
-                }
-            continue;
-        }
         for (npy_intp q = 0; q < width; q++) {
             npy_intp c = q * s - g.padding[2];
             if (c < 0) c += (-c + g.dilation[2] - 1) / g.dilation[2] * g.dilation[2];
