@@ -17,6 +17,7 @@ from flambeau.autograd._jacobians import (
     is_sparse,
 )
 from flambeau.autograd.differentiate import grad
+from flambeau.autograd.function import Function
 
 FAST_SEED = 2147483647
 REVERSE, FORWARD = "Jacobian mismatch", "Jacobian computed with forward mode mismatch"
@@ -306,7 +307,7 @@ def _check_zero_weights(outputs: tuple[Tensor, ...], sources: list[Tensor], sett
             raise GradcheckError(f"grad is incorrect size ({g.shape} is not {x.shape})")
 
 
-class _Undefined(flambeau.autograd.Function):
+class _Undefined(Function):
     """The identity, whose gradient is undefined."""
 
     @staticmethod

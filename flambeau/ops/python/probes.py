@@ -24,11 +24,12 @@ def _warn(grad: Tensor) -> Tensor:
 
 _test_warn_in_autograd = op(
     "_test_warn_in_autograd(Tensor self) -> Tensor", method=False, kernel=lambda x: x.copy(),
+    core="()->()",
     d_self=_warn, doc="A copy, whose backward pass warns.")
 
 _test_autograd_multiple_dispatch = op(
     "_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor", method=False,
-    kernel=lambda x: x.copy(), d_self=lambda grad: grad + 1,
+    kernel=lambda x: x.copy(), core="()->()", d_self=lambda grad: grad + 1,
     doc="A copy, with a derivative that is not its own.")
 
 

@@ -26,3 +26,9 @@ def test_lists_that_may_be_missing():
     assert torch._test_optional_floatlist(torch.ones(2), [1., 2.]).tolist() == [2, 3]
     assert torch._test_optional_filled_intlist(torch.ones(2), 3).tolist() == [4, 4]
     assert torch._test_optional_intlist(torch.ones(2), None).tolist() == [1, 1]
+
+
+def test_slices_are_copied_together():
+    x = torch.ones(3, 2)
+    assert torch.vmap(torch._test_warn_in_autograd)(x).equal(x)
+    assert torch.vmap(torch._test_autograd_multiple_dispatch)(x).equal(x)
