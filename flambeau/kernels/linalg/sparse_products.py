@@ -18,6 +18,7 @@ _AT_ONCE = 1 << 22      # elements of an intermediate result
 
 
 _native = getattr(kernels._native, "sparse_multiply", None)
+_reduce = getattr(kernels._native, "sparse_reduce", None)
 
 
 @functools.cache
@@ -121,6 +122,11 @@ def reduced(starts: np.ndarray, columns: np.ndarray, data: np.ndarray, dense: np
             reduce: str) -> np.ndarray:
     """The sum, mean, amax or amin, over the elements of a row of a compressed matrix, of element
     times row of `dense`; zero for empty rows."""
+    if _reduce is not None and data.dtype == dense.dtype and data.dtype.char in "fd":
+        result = np.empty((len(starts) - 1, dense.shape[1]), dense.dtype)
+        _reduce(np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(columns, np.int64),
+                np.ascontiguousarray(data), np.ascontiguousarray(dense), result, reduce)
+        return result
     counts = starts[1:] - starts[:-1]
     result = np.zeros((len(counts), dense.shape[1]), dense.dtype)
     if columns.size:

@@ -52,3 +52,29 @@ def test_what_is_missing_names_the_extra(monkeypatch):
     monkeypatch.setattr(sparse_products, "_scipy_sparse", lambda: None)
     with pytest.raises(ImportError, match=r"spsolve needs SciPy: pip install 'flambeau\[scipy\]'"):
         sparse_products.solve(np.zeros((2, 1), int), np.ones(1), (1, 1), np.ones(1))
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_reductions_of_rows(reduce, dtype):
+    random = np.random.default_rng(0)
+    a = (random.standard_normal((5, 7)) * 9).astype(dtype) * (random.random((5, 7)) < 0.5)
+    a[2] = 0                                        # a row without elements
+    dense = (random.standard_normal((7, 3)) * 9).astype(dtype)
+    rows, columns = a.nonzero()
+    starts = np.searchsorted(rows, np.arange(6))
+    found = sparse_products.reduced(starts, columns, a[rows, columns], dense, reduce)
+    for r in range(5):
+        terms = a[r, a[r] != 0, None] * dense[a[r] != 0]
+        expected = np.zeros(3) if not len(terms) else getattr(
+            np, {"amax": "max", "amin": "min"}.get(reduce, reduce))(terms, 0)
+        np.testing.assert_allclose(found[r], expected.astype(dtype), rtol=1e-5, atol=1e-5)
+
+
+def test_the_largest_of_a_row_with_nan_is_nan():
+    starts, columns = np.array([0, 2]), np.array([0, 1])
+    for reduce in ("amax", "amin"):
+        for first, second in ((np.nan, 1.0), (1.0, np.nan)):
+            found = sparse_products.reduced(starts, columns, np.ones(2),
+                                            np.array([[first], [second]]), reduce)
+            assert np.isnan(found).all()
