@@ -223,34 +223,31 @@ def recurrence(mode: str) -> Recurrence:
 # ---- one layer over sequences of different lengths -----------------------------------------------
 
 
-def _packed(run: Callable[..., Any], data: Tensor, sizes: list[int], state: Any, weights: Any,
-            reverse: bool) -> tuple[Tensor, Any]:
-    """As a layer's `run`, where step t has only the first sizes[t] sequences, the longest first.
-
-    Steps that have the same sequences are one call of `run`."""
-    stretches, start = [], 0
-    for size, steps in itertools.groupby(sizes):
-        count = len(list(steps))
-        part = data.narrow(0, start, size * count)
-        stretches.append((size, part.view(count, size, *part.shape[1:])))
-        start += size * count
-    outputs: list[Any] = []
+def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any, weights: Any,
+            reverse: bool, product: Any = linear) -> tuple[Tensor, Any]:
+    """As `_stepped`, where step t has only the first sizes[t] sequences, the longest first."""
+    w_ih, w_hh, b_ih, b_hh, *more = weights
+    gates = product(data, w_ih, b_ih)
+    starts = itertools.accumulate(sizes, initial=0)
+    parts = [gates.narrow(0, start, size) for start, size in zip(starts, sizes)]
+    outputs: list[Any] = [None] * len(sizes)
     if reverse:
         now = [s[:sizes[-1]] for s in state]
-        for size, part in reversed(stretches):
+        for t in range(len(sizes) - 1, -1, -1):
             have = now[0]._array.shape[0]
-            if size > have:
-                now = [flambeau.cat([n, s[have:size]]) for n, s in zip(now, state)]
-            y, now = run(part, tuple(now), weights, True)
-            outputs.append(y.flatten(0, 1))
-        return flambeau.cat(outputs[::-1]), tuple(now)
+            if sizes[t] > have:
+                now = [flambeau.cat([n, s[have:sizes[t]]]) for n, s in zip(now, state)]
+            now = list(step(parts[t], tuple(now), w_hh, b_hh, *more, product=product))
+            outputs[t] = now[0]
+        return flambeau.cat(outputs), tuple(now)
     now, ended = list(state), []
-    for size, part in stretches:
-        if size < now[0]._array.shape[0]:
+    for t, size in enumerate(sizes):
+        have = now[0]._array.shape[0]
+        if size < have:
             ended.append([s[size:] for s in now])
             now = [s[:size] for s in now]
-        y, now = run(part, tuple(now), weights, False)
-        outputs.append(y.flatten(0, 1))
+        now = list(step(parts[t], tuple(now), w_hh, b_hh, *more, product=product))
+        outputs[t] = now[0]
     final = [flambeau.cat([now[i], *[e[i] for e in reversed(ended)]]) for i in range(len(now))]
     return flambeau.cat(outputs), tuple(final)
 
@@ -293,7 +290,8 @@ def stacked(kind: Recurrence, x: Tensor, state: Any, params: Any, has_biases: bo
             if sizes is None:
                 y, last = run(x, first, groups[slot], direction == 1)
             else:
-                y, last = _packed(run, x, sizes, first, groups[slot], direction == 1)
+                y, last = _packed(step, x, sizes, first, groups[slot], direction == 1,
+                                  product)
             outputs.append(y)
             finals.append(last)
         x = outputs[0] if directions == 1 else flambeau.cat(outputs, -1)
