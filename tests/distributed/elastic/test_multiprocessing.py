@@ -10,10 +10,12 @@ import pytest
 
 from flambeau.distributed.elastic.multiprocessing import (
     DefaultLogsSpecs,
+    SignalException,
     Std,
     start_processes,
     to_map,
 )
+from flambeau.distributed.elastic.multiprocessing.api import signals_held
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +121,14 @@ def test_what_cannot_be_started():
         start(print, (), start_method="x")
     with pytest.raises(OSError):
         start("/no/such/program", ())
+
+
+def test_a_signal_while_workers_start_is_heard_when_they_are_known():
+    workers = None
+    with pytest.raises(SignalException), signals_held():
+        workers = start(sys.executable, "-c", "import time; time.sleep(60)")
+        os.kill(os.getpid(), signal.SIGTERM)
+        pids = workers.pids()
+    workers.close()
+    assert pids and all(handler.proc.poll() is not None
+                        for handler in workers.subprocess_handlers.values())

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,7 +47,25 @@ class SignalException(Exception):
         self.sigval = sigval
 
 
+_held: list[list[int]] = []             # signals that have come inside `signals_held`
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """A signal that comes inside raises at the end: what is started inside is known by then."""
+    _held.append([])
+    try:
+        yield
+    finally:
+        came = _held.pop()
+        if came:
+            _terminate_process_handler(came[0], None)
+
+
 def _terminate_process_handler(signum: int, frame: Any) -> None:
+    if _held:
+        _held[-1].append(signum)
+        return
     sigval = signal.Signals(signum)
     raise SignalException(f"Process {os.getpid()} got signal: {sigval}", sigval=sigval)
 

@@ -28,6 +28,7 @@ from flambeau.distributed.elastic.multiprocessing import (
     PContext,
     start_processes,
 )
+from flambeau.distributed.elastic.multiprocessing.api import signals_held
 from flambeau.distributed.elastic.utils import macros
 from flambeau.distributed.elastic.utils.logging import get_logger
 from flambeau.distributed.elastic.utils.process_state import (
@@ -182,12 +183,13 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._setup_local_watchdog(envs)
         self._setup_healthcheck()
         self._stuck_since.clear()
-        self._pcontext = start_processes(
-            name=spec.role, entrypoint=spec.entrypoint, args=args, envs=envs,
-            logs_specs=self._logs_specs, log_line_prefixes=prefixes or None,
-            start_method=self._start_method, numa_options=spec.numa_options,
-            duplicate_stdout_filters=spec.duplicate_stdout_filters,
-            duplicate_stderr_filters=spec.duplicate_stderr_filters)
+        with signals_held():            # a worker that was started unknown would outlive us
+            self._pcontext = start_processes(
+                name=spec.role, entrypoint=spec.entrypoint, args=args, envs=envs,
+                logs_specs=self._logs_specs, log_line_prefixes=prefixes or None,
+                start_method=self._start_method, numa_options=spec.numa_options,
+                duplicate_stdout_filters=spec.duplicate_stdout_filters,
+                duplicate_stderr_filters=spec.duplicate_stderr_filters)
         return self._pcontext.pids()
 
     def _worker_env(self, group: WorkerGroup, worker: Any) -> dict[str, str]:
