@@ -10,7 +10,6 @@ is recorded. `--record` writes the file anew, for a release.
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ if os.environ.setdefault("OMP_NUM_THREADS", "1") != "1" or "OPENBLAS_NUM_THREADS
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 import numpy as np
+from limits import processor
 from rows.training import training
 
 import flambeau
@@ -118,10 +118,7 @@ def programs():
 
 def machine():
     """The kind of machine: its processor and the vectors that the kernels use."""
-    info = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in
-             (info.read_text().splitlines() if info.exists() else ()) if "model name" in line]
-    return f"{names[0] if names else platform.machine()}, {kernels.describe().get('simd')}"
+    return f"{processor()}, {kernels.describe().get('simd')}"
 
 
 def seconds(run, number):

@@ -5,12 +5,22 @@ products and sums of a second when NumPy multiplies matrices of 1024 x 1024.
 """
 
 import os
+import platform
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
+
+
+def processor():
+    """The name of the processor."""
+    info = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in
+             (info.read_text().splitlines() if info.exists() else ()) if "model name" in line]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def fastest(run):

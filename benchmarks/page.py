@@ -5,11 +5,11 @@ Measures every row beside PyTorch, on one thread and on two, and what the machin
 """
 
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
 
+from limits import processor
 from rows import FLOPS
 from run import Library, arguments, chosen, geometric_mean, group_of, measure
 
@@ -43,14 +43,6 @@ def limits(threads):
     answer = subprocess.run([sys.executable, script], env=environment, check=True,
                             capture_output=True, text=True)
     return [float(value) for value in answer.stdout.split()]
-
-
-def machine():
-    """The name of the processor."""
-    info = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in
-             (info.read_text().splitlines() if info.exists() else ()) if "model name" in line]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def measured(options):
@@ -122,7 +114,7 @@ def main():
         return
     copy, flops = zip(*(limits(n) for n in THREADS), strict=True)
     found, (ours, theirs) = measured(options)
-    parts = [HEAD.format(ours=ours, theirs=theirs, machine=machine(), cores=os.cpu_count(),
+    parts = [HEAD.format(ours=ours, theirs=theirs, machine=processor(), cores=os.cpu_count(),
                          copy=[c / 1e9 for c in copy], flops=[f / 1e9 for f in flops]),
              means(found)]
     for group in dict.fromkeys(map(group_of, found)):

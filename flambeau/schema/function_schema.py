@@ -107,17 +107,17 @@ def _parts(inside: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", inside) if part.strip()]
 
 
-def _shown(part: str) -> str:
+def _written(part: str) -> str:
     """An argument with its default as PyTorch writes it: `float x=2.`, `str s="x"`."""
     declared, equals, default = part.partition("=")
-    return f"{declared.strip()}={_shown_default(declared, default.strip())}" if equals else part
+    return f"{declared.strip()}={_written_default(declared, default.strip())}" if equals else part
 
 
-def _shown_default(declared: str, default: str) -> str:
+def _written_default(declared: str, default: str) -> str:
     if default[:1] == "'":
         return f'"{default[1:-1]}"'
     if default[:1] == "[":
-        return f"[{', '.join(_shown_default(declared, d) for d in _parts(default[1:-1]))}]"
+        return f"[{', '.join(_written_default(declared, d) for d in _parts(default[1:-1]))}]"
     is_float = declared.startswith("float") or (
         declared.startswith("Scalar") and re.search(r"[.e]", default))
     if is_float and re.fullmatch(r"[-+\d.e]+", default):
@@ -208,7 +208,7 @@ class FunctionSchema:
         name, bracket, rest = self._text.partition("(")
         inside, end, result = rest.rpartition("->")
         close = inside.rindex(")")
-        return f"{name}{bracket}{', '.join(map(_shown, _parts(inside[:close])))}) {end}{result}"
+        return f"{name}{bracket}{', '.join(map(_written, _parts(inside[:close])))}) {end}{result}"
 
     __repr__ = __str__
 
