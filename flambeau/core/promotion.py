@@ -174,3 +174,17 @@ def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.nd
             raise OverflowError("can't convert negative int to unsigned" if value < 0
                                 else "int too big to convert") from None
     return convert(x, target), y
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
+            "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>", "complex32": "c10::complex<c10::Half>",
+            "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+            "uint64": "long unsigned int", "uint32": "unsigned int",
+            "uint16": "short unsigned int", "uint8": "unsigned char"}
+
+
+def c_name(dtype: Any) -> str:
+    """What C++ calls a type, as some of PyTorch's messages do."""
+    name = dtype.name
+    return _C_NAMES.get(name, f"c10::F{name[1:]}" if name.startswith("float8") else name)

@@ -53,8 +53,8 @@ def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any,
         raise RuntimeError(f"output with shape {list(own)} doesn't match the "
                            f"broadcast shape {list(shape)}")
     if dtype is not target.dtype and not can_cast(dtype, target.dtype):
-        from flambeau.ops.pointwise.arithmetic import c_name
-        wanted = c_name(target) if in_c else type_name(target.dtype)
+        from flambeau.core.promotion import c_name
+        wanted = c_name(target.dtype) if in_c else type_name(target.dtype)
         raise RuntimeError(f"result type {type_name(dtype)} can't be cast to the desired output "
                            f"type {wanted}")
 

@@ -77,7 +77,7 @@ def check_out_type(op: Op, out: Any, found: Any, read: Any = ()) -> None:
         said = said(read, out.dtype, found)
     said = said or ("" if castable else cast)
     if said:
-        from flambeau.ops.linalg.matmul import c_name
+        from flambeau.core.promotion import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError
         raise kind(said.format(
             name=name, found=type_name(found),

@@ -1,11 +1,13 @@
 """Promotion is a join on a lattice, in three tiers: its laws, and PyTorch's exceptions."""
 import itertools
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import flambeau
 from flambeau.core import dtypes, promotion
 
 JOINABLE = [getattr(dtypes, n) for n in (
@@ -82,3 +84,13 @@ def test_labels_of_types_in_errors():
     assert promotion.type_label(dtypes.float32) == "torch.FloatTensor"
     assert promotion.type_label(dtypes.float32, meta=True) == "MetaFloatType"
     assert promotion.type_label(dtypes.complex64) == "CPUComplexFloatType"
+
+
+@pytest.mark.parametrize("name, said", [
+    ("int16", "short int"), ("uint16", "short unsigned int"), ("uint64", "long unsigned int"),
+    ("complex32", "c10::complex<c10::Half>"), ("float8_e5m2", "c10::Float8_e5m2"),
+    ("bool", "bool")])
+def test_types_as_cpp_calls_them(name, said):
+    """Recorded from torch.mm of two types, and torch.baddbmm."""
+    with pytest.raises(RuntimeError, match=re.escape(f"dtype, but got: {said} != float")):
+        flambeau.ones(2, 2).to(getattr(flambeau, name)) @ flambeau.ones(2, 2)

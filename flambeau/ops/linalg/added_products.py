@@ -13,7 +13,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.formulas import conjugate
-from flambeau.core.promotion import convert, is_half, result_type, type_name
+from flambeau.core.promotion import c_name, convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Shown, op
@@ -24,7 +24,6 @@ from flambeau.ops.linalg.matmul import (
     bmm,
     by_first,
     by_second,
-    c_name,
     conj,
     fits,
     matmul,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.promotion import convert, type_name
+from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor, add_members
 from flambeau.dispatch.declaration import Shown, op
@@ -48,14 +48,6 @@ def same_types(mat1: Tensor, mat2: Tensor) -> None:
     if mat1._array.dtype != mat2._array.dtype:
         raise RuntimeError("expected m1 and m2 to have the same dtype, but got: "
                            f"{c_name(mat1.dtype)} != {c_name(mat2.dtype)}")
-
-
-def c_name(dtype: Any) -> str:
-    """A type as messages call it that name C++'s."""
-    name = type_name(dtype).lower()
-    return {"long": "long int", "half": "c10::Half", "bfloat16": "c10::BFloat16",
-            "complexfloat": "c10::complex<float>", "complexdouble": "c10::complex<double>",
-            "byte": "unsigned char", "char": "signed char"}.get(name, name)
 
 
 def same_as_mv(input: Tensor, mat: Tensor, vec: Tensor) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import flambeau
 from flambeau.core.modes import interceptors
 from flambeau.core.op import public
-from flambeau.core.promotion import is_half, type_name
+from flambeau.core.promotion import c_name, is_half, type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -19,7 +19,6 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.network import attention as kernels
 from flambeau.ops.nn.softmax import softmax
 from flambeau.ops.node_names import one_node, times
-from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first
@@ -188,8 +187,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
                            "instead.")
     if not q.dtype == k.dtype == v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got "
-                           f"query.dtype: {c_name(query)} key.dtype: {c_name(key)} and "
-                           f"value.dtype: {c_name(value)} instead.")
+                           f"query.dtype: {c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and "
+                           f"value.dtype: {c_name(value.dtype)} instead.")
     if q.dtype.kind in "bui":
         raise RuntimeError(f"expected scalar type Float but found {type_name(query.dtype)}")
     if 0 not in (q.size, k.size):
@@ -198,8 +197,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
     if mask is not None and mask._array.dtype not in (np.bool_, np.float32, q.dtype):
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
                            "but "
-                           f"got attn_mask.dtype: {c_name(mask)} and  query.dtype: "
-                           f"{c_name(query)} instead.")
+                           f"got attn_mask.dtype: {c_name(mask.dtype)} and  query.dtype: "
+                           f"{c_name(query.dtype)} instead.")
 
 
 def _check_product(a: tuple[int, ...], b: tuple[int, ...]) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import flambeau
 from flambeau.core.op import public
+from flambeau.core.promotion import c_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.ops.node_names import one_node
-from flambeau.ops.pointwise.arithmetic import c_name
 
 
 @op("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", out=False,
@@ -21,7 +21,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             [9.]])
     """
     given = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
-    found = {name: c_name(tensor) for name, tensor in given.items() if tensor is not None}
+    found = {name: c_name(tensor.dtype) for name, tensor in given.items() if tensor is not None}
     if len({*found.values()}) > 1:
         raise RuntimeError("All tensors must have the same dtype, got "
                            + ", ".join([f"{name}: {kind}" for name, kind in found.items()]))

@@ -13,6 +13,7 @@ from flambeau.core import late_bound
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.formulas import over
 from flambeau.core.promotion import (
+    c_name,
     convert,
     is_half,
     result_type,
@@ -429,8 +430,8 @@ addcdiv = pointwise(
 def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
     for name, other in (("end", end), ("weight", weight)):
         if isinstance(other, Tensor) and other.dtype is not self.dtype:
-            raise RuntimeError(f"expected dtype {c_name(self)} for `{name}` but got dtype "
-                               f"{c_name(other)}")
+            raise RuntimeError(f"expected dtype {c_name(self.dtype)} for `{name}` but got dtype "
+                               f"{c_name(other.dtype)}")
 
 
 lerp = pointwise(
@@ -447,17 +448,6 @@ lerp = pointwise(
     >>> flambeau.lerp(flambeau.zeros(2), flambeau.ones(2), 0.25)
     tensor([0.2500, 0.2500])
     """)
-
-
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
-            "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int16": "short int",
-            "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
-            "complex128": "c10::complex<double>"}
-
-
-def c_name(tensor: Tensor) -> str:
-    """The C++ name of its dtype, which error messages quote."""
-    return _C_NAMES.get(tensor.dtype.name, tensor.dtype.name)
 
 
 def class_of(tensor: Tensor) -> str:

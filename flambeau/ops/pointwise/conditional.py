@@ -11,7 +11,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.promotion import convert, scalar_operand, type_name
+from flambeau.core.promotion import c_name, convert, scalar_operand, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
@@ -20,7 +20,7 @@ from flambeau.kernels.moving import views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored, too_large
 from flambeau.ops.factory.create import zeros_like
-from flambeau.ops.pointwise.arithmetic import as_number, c_name
+from flambeau.ops.pointwise.arithmetic import as_number
 from flambeau.ops.pointwise.comparison import isfinite
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.copying import copy
@@ -70,7 +70,7 @@ def _check_mask(self: Tensor, mask: Tensor, value: Any) -> None:
     """Raise for masks that are not boolean."""
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-                           f"{c_name(mask)}")
+                           f"{c_name(mask.dtype)}")
 
 
 @compiled("masked_fill")

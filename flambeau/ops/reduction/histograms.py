@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
+from flambeau.core.promotion import c_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
 from flambeau.kernels.reduction import searching as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.masked import take
-from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_as_rows, movedim
@@ -123,8 +123,8 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
         if weight.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-                f"should have the same dtype, but got input({c_name(input)}), and "
-                f"weight({c_name(weight)})")
+                f"should have the same dtype, but got input({c_name(input.dtype)}), and "
+                f"weight({c_name(weight.dtype)})")
     if limits is not None:
         if len(limits) != 2 * axes:
             raise RuntimeError(f"torch.histogramdd: for a {axes}-dimensional histogram range "
@@ -144,8 +144,8 @@ def _check_bins(input: Tensor, bins: Any, i: int) -> None:
     if isinstance(bins, Tensor):
         if bins.dtype is not input.dtype:
             raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the "
-                               f"same dtype, but got input with dtype {c_name(input)} and bins "
-                               f"for dimension {i} with dtype {c_name(bins)}")
+                               f"same dtype, but got input with dtype {c_name(input.dtype)} and "
+                               f"bins for dimension {i} with dtype {c_name(bins.dtype)}")
         if bins._array.ndim != 1:
             raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
                                f"{bins._array.ndim} dimensions in the bins tensor for dimension "

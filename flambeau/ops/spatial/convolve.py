@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.op import public
-from flambeau.core.promotion import convert, type_name
+from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import checked, is_narrow
@@ -22,7 +22,6 @@ from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node
-from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim
 
@@ -297,8 +296,8 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
 
 def _check_bias(input: Tensor, bias: Tensor | None) -> None:
     if bias is not None and bias._array.dtype != input._array.dtype:
-        raise RuntimeError(f"Input type ({c_name(input)}) and bias type ({c_name(bias)}) "
-                           "should be the same")
+        raise RuntimeError(f"Input type ({c_name(input.dtype)}) and bias type "
+                           f"({c_name(bias.dtype)}) should be the same")
 
 
 def _check_dimensions(x: Any, w: Any) -> None:

@@ -15,7 +15,7 @@ from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.modes import inference
 from flambeau.core.op import public
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import contiguous_strides, refuse_negative
 from flambeau.core.tensor import (
     LEAF,
@@ -29,7 +29,6 @@ from flambeau.core.tensor import (
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.members import member
 from flambeau.ops.inplace import becomes_view, slot
-from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.python.methods import Chapter, adopt
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
@@ -136,7 +135,7 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
         return _moved(self, np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):
         if source._array.dtype != self._array.dtype:
-            a, b = (c_name(t) for t in (source, self))
+            a, b = (c_name(t.dtype) for t in (source, self))
             raise RuntimeError(f"Could not set tensor of type {a} to a tensor of type {b}")
         if size is None:
             self._counter = counter_of(source)
@@ -144,8 +143,9 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
         buffer = array_root(slot(source))
     else:
         if getattr(source, "dtype", self.dtype) is not self.dtype:
-            raise RuntimeError(f"Expected a Storage of type {c_name(self)} or an UntypedStorage, "
-                               f"but got type {type_name(source.dtype)} for argument 1 'storage'")
+            raise RuntimeError(f"Expected a Storage of type {c_name(self.dtype)} or an "
+                               f"UntypedStorage, but got type {type_name(source.dtype)} for "
+                               "argument 1 'storage'")
         source = source.untyped() if hasattr(source, "untyped") else source
         buffer = source._bytes
     item = self._array.itemsize
