@@ -531,13 +531,6 @@ def tracing(context: TracingContext | None) -> Iterator[TracingContext | None]:
         _tracing_context.reset(token)
 
 
-@contextlib.contextmanager
-def compile_or_tracing_context(context: Any) -> Iterator[Any]:
-    """Inside, a trace is at work."""
-    with tracing(context):
-        yield context
-
-
 def detect_fake_mode(inputs: Any = None) -> Any:
     """The fake mode of the trace at work, of the modes that are entered, or of tensors among
     `inputs`; AssertionError if these differ."""

@@ -1,7 +1,6 @@
 """Cutting a joint graph into that of the forward pass and that of the backward pass."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,7 +198,6 @@ def draw_graph(traced: GraphModule, fname: str, figname: str = "fx_graph", **opt
     raise NotImplementedError("draw_graph: pictures of graphs need pydot and Graphviz")
 
 
-Partitioner = Callable[..., tuple[GraphModule, GraphModule]]
 __all__ = ["default_partition", "get_default_op_list", "has_recomputable_ops",
            "has_recomputable_rng_ops", "is_sym_node", "min_cut_rematerialization_partition",
            "must_recompute"]

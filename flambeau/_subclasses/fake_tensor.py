@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -683,6 +683,3 @@ def get_plain_tensors(subclass: Any, *, out: list[Any]) -> list[Any]:
 def has_meta(func: Any) -> bool:
     """Can an op run on `meta`?"""
     return func.has_kernel_for_dispatch_key("Meta")
-
-
-Callback = Callable[..., Any]

@@ -250,9 +250,6 @@ class disable_functional_mode(modes_set_aside):
     kind = FunctionalTensorMode
 
 
-unset_functional_temporarily = maybe_disable_functional_mode = disable_functional_mode
-
-
 def mb_unwrap_functional_tensor(tensor: Tensor) -> Tensor:
     """The value of a functional tensor; another tensor as it is.
 

@@ -13,7 +13,8 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import BackwardCFunction as BackwardCFunction
-from flambeau.autograd.function_context import BackwardNode, Context, FunctionCtx, unwritten
+from flambeau.autograd.function_context import BackwardNode, Context, unwritten
+from flambeau.autograd.function_context import FunctionCtx as FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import pack_node
 from flambeau.core import modes, views
@@ -41,10 +42,6 @@ class FunctionMeta(type):
                                   "__module__": attrs.get("__module__", __name__)})
         cls._context_cls = type(f"{name}Backward", (Context,), {
             "__slots__": (), "__module__": "torch.autograd.function"})
-
-
-class _Static(FunctionCtx):
-    """Instances of a Function hold nothing; they exist for old code that makes them."""
 
 
 class Function(metaclass=FunctionMeta):

@@ -113,7 +113,6 @@ def takes_ops() -> bool:
 
 grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
 grad_enabled = grad_mode.get
-set_grad_mode = grad_mode.set
 grad_layouts: ContextVar[bool] = ContextVar("grad_layouts", default=True)    # enforced?
 inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 

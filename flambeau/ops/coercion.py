@@ -14,10 +14,7 @@ from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
-from flambeau.core.promotion import (
-    SCALARS,
-    convert,
-)
+from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
@@ -38,14 +35,6 @@ def check_tensors(name: str, **given: Any) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be "
                             f"Tensor, not {type(value).__name__}")
-
-
-def wrong_types(name: str, args: tuple[Any, ...], expected: str) -> TypeError:
-    """What to say about arguments that fit none of several signatures, of `expected`."""
-    got = ", ".join(["Tensor" if type(a) in tensor_types else type(a).__name__ for a in args])
-    signatures = "\n * ".join(["", *expected.split("; ")])
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but "
-                     f"expected one of:{signatures}\n")
 
 
 def as_users_pass_them(op: Op, canonical: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
@@ -93,20 +82,6 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
         parts = [each_result(v, change) for v in value]
         return parts if isinstance(value, list) else type(value)(parts)
     return value
-
-
-def with_keywords(function: Any, keywords: tuple[str, ...], args: tuple[Any, ...],
-                  kwargs: dict[str, Any]) -> Any:
-    """Call a function whose numbers stand between its tensors; TypeError if they don't fit."""
-    numbers = dict(zip(keywords, [a for a in args if type(a) in SCALARS]))
-    tensors = [a for a in args if type(a) not in SCALARS]
-    if not numbers or len(tensors) + len(numbers) != len(args):
-        raise TypeError(f"{function.__name__}() takes tensors and {' and '.join(keywords)}, got "
-                        + ", ".join([type(a).__name__ for a in args]))
-    result = function(*tensors, **numbers, **kwargs)
-    warnings.warn(f"This overload of {function.__name__} is deprecated:\n\tnumbers between the "
-                  f"tensors. Pass {' and '.join(numbers)} by keyword.", stacklevel=4)
-    return result
 
 
 # ---- numbers that are stored among elements ------------------------------------------------------
@@ -242,5 +217,3 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
             "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning, stacklevel=5)
     out._array = np.empty(shape, out._array.dtype)
-
-

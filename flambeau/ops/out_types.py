@@ -15,8 +15,6 @@ from flambeau.core.promotion import type_name
 OUT_TYPE = "Expected out tensor to have dtype {c_found}, but got {c_out} instead"
 FOUND_TYPE = "Found dtype {out} but expected {found}"
 OUT_DEVICE = "Expected out tensor to have device {found}, but got {out} instead"
-SAME_DEVICE = "{name}: Expected result and input tensors to be on the same device, but got " \
-    "result on {out} and input on {found}"
 CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dtype, but got " \
     "result with dtype {out}"
 

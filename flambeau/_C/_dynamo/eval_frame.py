@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 _lru_cache = True
-_guard_mode = False
 
 
 def _set_lru_cache(enabled: bool) -> None:

@@ -21,6 +21,5 @@ backed_size_oblivious = False
 aggressive_guard_free_semantics = 0
 no_data_dependent_graph_break = False
 skip_dtype_check_in_meta_registrations = False
-graphpickler_hash = False
 
 install(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import collections
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import flambeau
@@ -118,18 +117,6 @@ def _reordered(gm: GraphModule, order: dict[Node, int]) -> GraphModule:
                            f"{[n for n, count in waiting.items() if count]}")
     gm.graph = new
     return gm
-
-
-def is_bfloat16_module(m: nn.Module) -> bool:
-    """Are all parameters of a module of type bfloat16?"""
-    return all(p.dtype is flambeau.bfloat16 for p in m.parameters())
-
-
-@dataclass
-class NodeInput:
-    """An argument of a node."""
-    node: Node
-    idx: int
 
 
 __all__ = ["FxNetAccFusionsFinder", "get_acc_ops_name", "get_node_target", "is_node_output_tensor",

@@ -3,8 +3,6 @@ import numpy as np
 
 from flambeau.kernels.declaration import kernel
 
-_BLOCK = 1 << 22
-
 
 @kernel
 def cdist(x, y, p):

@@ -254,15 +254,6 @@ def index_put(x, indices, values, accumulate=False):
     return index_put_(to_update(x), indices, values, accumulate)
 
 
-def take_along(x, indices, axis):
-    """Elements of x at `indices` along `axis`; the other axes broadcast, -1 is the last."""
-    if axis is None:
-        x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
-    size = x.shape[axis]
-    _check_wrapped(indices, size, axis, RuntimeError)
-    return np.take_along_axis(x, np.ascontiguousarray(indices), axis)
-
-
 def take(x, indices):
     """Elements of the flattened x; negative indices count from the end."""
     if indices.size and not x.size:
@@ -320,10 +311,10 @@ def _check_axis(indices, size, axis):
     )
 
 
-def _check_wrapped(indices, size, axis=0, kind=IndexError):
+def _check_wrapped(indices, size, axis):
     wrong = (indices < -size) | (indices >= size)
     if wrong.any():
-        raise kind(
+        raise IndexError(
             f"index {indices[wrong].reshape(-1)[0]} is out of bounds "
             f"for dimension {axis} with size {size}"
         )

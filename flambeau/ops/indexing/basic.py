@@ -177,7 +177,6 @@ take_slice = _slice = _declare_view("Slice", Shown(
     "-> Tensor(a)", lambda self, index: (found := slice_at(index, self.ndim)) and (self, *found),
     run=cut))
 _alias = _declare_view("Alias", Shown("alias(Tensor(a) self) -> Tensor(a)", lambda self: (self,)))
-_WHOLE = slice(None)
 
 
 def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Tensor:

@@ -18,9 +18,6 @@ from flambeau.ops.view.conversion import cast, contiguous
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.shape import transpose, unsqueeze
 
-HIDDEN: dict[str, Any] = {"namespace": None, "method": False}
-
-
 # ---- checks -------------------------------------------------------------------------------------
 
 

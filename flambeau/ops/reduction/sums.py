@@ -10,7 +10,6 @@ from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.shapes import wrap_dims
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
@@ -24,14 +23,6 @@ from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_as_rows, expand_to, movedim, unsqueeze, unsqueeze_dims
 from flambeau.ops.view.splitting import narrow
-
-
-def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
-    """A `dim=` argument of a reduction: None means all, and so does an empty tuple."""
-    if dim is None:
-        return None
-    dims = wrap_dims(dim, ndim)
-    return dims if dims and ndim else None
 
 
 def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,

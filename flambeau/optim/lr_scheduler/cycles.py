@@ -43,9 +43,6 @@ class _Momentum(LRScheduler):
         else:
             set_option(group, "momentum", momentum)
 
-    def _get_momentum(self, group):
-        return group["betas"][0] if self.use_beta1 else group["momentum"]
-
 
 class CyclicLR(_Momentum):
     r"""Lets the learning rate go up and down between two bounds.

@@ -21,7 +21,6 @@ def test_results_are_in_rows_whatever_the_order_of_the_indices(version):
     x, where = np.arange(12.0).reshape(3, 4), np.array([[0, 1], [2, 0]]).T
     assert version(ix.gather)(x, 1, where).flags.c_contiguous
     assert ix.take(x, where).flags.c_contiguous
-    assert ix.take_along(x[:2], where, 1).flags.c_contiguous
 
 
 @pytest.mark.parametrize("version", [lambda f: f, lambda f: f.reference])
