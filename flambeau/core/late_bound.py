@@ -69,6 +69,7 @@ on_meta: Annotated[Callable[[Op, tuple[Any, ...]], Any], "transforms.meta"]
 make_inplace: Annotated[Callable[[Op], Op], "ops.inplace"]
 write_result: Annotated[Gives, "ops.inplace"]
 store: Annotated[Callable[..., Any], "ops.coercion"]
+refuse_out: Annotated[Callable[..., None], "ops.coercion"]
 coerce_general: Annotated[Callable[..., Any], "ops.coercion"]
 too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]
 

@@ -102,6 +102,8 @@ class Declaration(Record):
                 compiled for
     out         is there an `out=` form? If not of all overloads, the names of those
     out_type    what is said of an `out` of another type; if nothing, all that it can be cast to do
+    out_first   does its type have to be that of the first tensor (or `bool`, if it says so), and
+                is it asked for before dimensions and extents?
     out_cast    what is said of one that the result can't be cast to
     out_device  what is said of an `out` on another device
     out_speaker the op that says that `out=` is not differentiable, where it is another; None: none;
@@ -169,6 +171,7 @@ class Declaration(Record):
     refuses: Any = ()
     out: Any = True
     out_type: str = ""
+    out_first: Any = False
     out_cast: str = ""
     out_device: str = ""
     out_speaker: Any = ""

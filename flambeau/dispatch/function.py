@@ -232,19 +232,29 @@ class Function:
     def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The op that the arguments fit, and its result."""
         op, canonical, out = self.bind(args, kwargs)
-        result = op.call(*canonical) if self.writes or op.composite else op.plain(canonical)
+        try:
+            result = op.call(*canonical) if self.writes or op.composite else op.plain(canonical)
+        except (IndexError, RuntimeError, TypeError) as error:
+            if out is not None:
+                late_bound.refuse_out(out, op, canonical, error)
+            raise
         return result if out is None else into(out, op, result, canonical)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:
         """The op of a call, its canonical arguments, and `out`."""
         overload, values = self.choose(args, kwargs)
         op = overload.op
+        out = None if overload.out < 0 else values[overload.out]
+        if isinstance(out, (tuple, list)) and len(out) != overload.parameters[overload.out].size:
+            raise TypeError(f"expected tuple of {overload.parameters[overload.out].size} elements "
+                            f"but got {len(out)}")
         try:
             canonical = self.canonical(overload, values)
-        except (IndexError, RuntimeError):
+        except (IndexError, RuntimeError) as error:
+            if out is not None:
+                late_bound.refuse_out(out, op, tuple(values), error)
             refuse_type(op, values)
             raise
-        out = None if overload.out < 0 else values[overload.out]
         if isinstance(out, Tensor) and op.declaration.typed_by_out:
             canonical = _typed_by(out, op, canonical)
         return op, canonical, out

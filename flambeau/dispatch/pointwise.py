@@ -50,6 +50,7 @@ class Pointwise(Declaration):
     inplace_check   raises for a tensor that the in-place form does not take
     check       raises for types of operands that PyTorch refuses: where they are not all the same
     check_bools     … where one of them is boolean
+    truth       the result is True or False
     raw         the kernel takes numbers as they are given
     wraps       in the graph numbers stand for tensors without a history
     wide        numbers meet half types in float32: only the result is rounded
@@ -65,6 +66,7 @@ class Pointwise(Declaration):
     fixed: bool = False
     check: Any = None
     check_bools: Any = None
+    truth: bool = False
     raw: bool = False
     wraps: bool = False
     wide: bool = False

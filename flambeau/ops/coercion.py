@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau._support.copy_on_write import own
 from flambeau._support.source_locations import bump
-from flambeau.core import overrides
+from flambeau.core import dtypes, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
@@ -18,7 +18,8 @@ from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
-from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
+from flambeau.ops.inplace import any_requires_grad, type_of_result
+from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, is_dense, written_anywhere
 
 
@@ -162,6 +163,33 @@ def _refuse_tangents(op: Any, *given: Any) -> None:
                                   "support it because it is an out= function")
 
 
+def refuse_out(out: Any, op: Any, read: tuple[Any, ...], error: Exception) -> None:
+    """Raise what PyTorch says of `out=` before it finds that a call fails with that `error`."""
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    declared = op.declaration
+    if grad_enabled() and _speaks_first(op) and any_requires_grad((*read, *outs), {}):
+        refuse_gradients(op)
+    if declared.out_first:
+        found = dtypes.bool_ if declared.out_first is bool else read[0].dtype
+        if outs[0].dtype is not found:
+            check_out_type(op, outs[0], found, read)
+    if op.kind != "pointwise" or type(out) not in plain:
+        return
+    no_kernel = isinstance(error, NotImplementedError) and str(error)[0] == '"'
+    if no_kernel or str(error).startswith("The size of tensor"):
+        check_places(out)
+        check_overlap(op, out, read)
+    if no_kernel:
+        check_out_type(op, out, type_of_result(op, read), read)
+
+
+def _speaks_first(op: Any) -> bool:
+    """Is the refusal of gradients the first thing that is said? It is, but where an op is made of
+    others, of which one says it."""
+    speaker = op.declaration.out_speaker
+    return not op.composite or (bool(speaker) and (op.name in speaker or speaker in op.name))
+
+
 def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if grad_enabled() and (out.requires_grad or result.requires_grad):
         refuse_gradients(op)
@@ -173,6 +201,9 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         return out.copy_(result)
     if out._device != result._device:
         raise other_device(op, out.device, result.device)
+    if op.kind == "pointwise" and type(out) in plain and op.declaration.out_type in (
+            "", FOUND_TYPE):
+        check_places(out)
     if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
             one is out for one in read):
         raise RuntimeError(f"output with shape {list(out._array.shape)} doesn't match the "

@@ -62,14 +62,23 @@ def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any,
 def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> None:
     """Raise if what a pointwise op gives for these would not fit into `target`: PyTorch asks that
     before it looks for a kernel."""
-    operands = (target, *args)[:len(functional.tensors)]
-    values = [a._array if type(a) in tensor_types else a for a in operands]
-    arrays = [v for v in values if isinstance(v, np.ndarray)]
-    found = result_type(arrays, [v for v in values if type(v) in (bool, int, float, complex)])
-    if functional.floating and not found.is_floating_point and not found.is_complex:
-        found = dtypes.from_numpy_dtype(dtypes.default_float())
-    _check_fit(target, broadcast_shapes(*[a.shape for a in arrays]), found,
+    operands = (target, *args)
+    shapes = [a._array.shape for a in operands[:len(functional.tensors)]
+              if type(a) in tensor_types]
+    _check_fit(target, broadcast_shapes(*shapes), type_of_result(functional, operands),
                _speaks_c(functional, args))
+
+
+def type_of_result(op: Op, operands: tuple[Any, ...]) -> dtypes.dtype:
+    """The type of what a pointwise op gives for these, whether or not it has a kernel for it."""
+    if op.declaration.truth:
+        return dtypes.bool_
+    values = [a._array if type(a) in tensor_types else a for a in operands[:len(op.tensors)]]
+    found = result_type([v for v in values if isinstance(v, np.ndarray)],
+                        [v for v in values if type(v) in (bool, int, float, complex)])
+    if op.floating and not found.is_floating_point and not found.is_complex:
+        found = dtypes.from_numpy_dtype(dtypes.default_float())
+    return found
 
 
 def make_inplace(functional: Op) -> Op:
@@ -111,7 +120,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     """Compute the functional op, then store its result and take over its node. The arguments are
     canonical, or those that users pass if it is the `public` function."""
     functional, memory = op.functional, slot(input)
-    tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
+    tracked = grad_enabled() and (input.requires_grad or any_requires_grad(args, kwargs))
     if functional.schema is not None and functional.inplace_check is not None:
         functional.inplace_check(input)
     expanded = has_one_place(memory) and written_anywhere(functional)
@@ -192,12 +201,12 @@ def write(tensor: Tensor, values: Any) -> Tensor:
     return tensor
 
 
-def _any_requires_grad(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def any_requires_grad(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     for arg in (*args, *kwargs.values()):
         if type(arg) in tensor_types:
             if arg.requires_grad:
                 return True
-        elif type(arg) in (tuple, list) and _any_requires_grad(tuple(arg), {}):
+        elif type(arg) in (tuple, list) and any_requires_grad(tuple(arg), {}):
             return True
     return False
 

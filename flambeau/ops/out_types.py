@@ -36,13 +36,13 @@ def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
 def refuse_gradients(op: Op) -> None:
     """Raise where a tensor of a call with `out=` requires grad, if the op minds."""
     declared = (op.functional or op).declaration
-    if (declared is not None and declared.out_speaker is False) or (
-            op.kind == "pointwise" and not op.is_differentiable):
+    given = declared.out_speaker if declared is not None else ""
+    if given is False or (not given and given is not None and not op.composite
+                          and not op.is_differentiable):
         return
     c_name = f"{op.namespace}_{op.name}" if declared is None and op.namespace in (
         "linalg", "special") else op.name
-    speaker = declared.out_speaker if declared is not None and declared.out_speaker != "" else \
-        c_name
+    speaker = c_name if given == "" else given
     raise RuntimeError(f"{speaker}(): functions with out=... arguments don't support automatic "
                        "differentiation, but one of the arguments requires grad." if speaker else
                        "a leaf Variable that requires grad is being used in an in-place operation.")

@@ -108,35 +108,54 @@ def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],
 
 
 def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """What was given, and what would have been right. PyTorch reads its own text for it: to that
+    the star is an argument as any, and one with a default is called as that and never fits."""
     named = [f"{key}={type_name(value)}" for key, value in reversed(kwargs.items())]
     got = f"({', '.join([*map(type_name, args), *named, *(() if args or not named else ('',))])})"
     if len(shown) == 1:
-        # PyTorch reads its own text here, as if defaults were names, and the last words only
-        last = shown[0].parameters[-len(kwargs):] if kwargs else ()
-        known = [p.name for p in last if p.default is None]
-        unknown = [key for key in reversed(kwargs) if key not in known]
+        unknown = _unknown_names(shown[0], kwargs)
         if unknown:
             return f"got unrecognized keyword arguments: {', '.join(unknown)}"
+        if _has_as_many(shown[0], args, kwargs):
+            got = _marked(shown[0], args, kwargs)
         return f"got {got}, but expected {shown[0]}"
     text = f"got {got}, but expected one of:"
     for signature in shown:
         text += f"\n * {signature}"
-        if not kwargs and len(args) == len(signature.parameters) + (
-                signature.positions < len(signature.parameters)):
-            text += ("\n      didn't match because some of the arguments have invalid types: "
-                     f"({', '.join(_marked(signature, args))})")
+        if _has_as_many(signature, args, kwargs):
+            unknown = _unknown_names(signature, kwargs)
+            text += "\n      didn't match because some of the " + (
+                f"keywords were incorrect: {', '.join(unknown)}" if unknown else
+                f"arguments have invalid types: {_marked(signature, args, kwargs)}")
     return f"{text}\n"
 
 
-def _marked(signature: Signature, args: Sequence[Any]) -> list[str]:
+def _entries(signature: Signature) -> list[tuple[str, str]]:
+    """The name and the type of each argument, as read from the text of the signature."""
+    read = [("", "") if p.default is not None else (p.name, title(p))
+            for p in signature.parameters]
+    if signature.positions < len(read):
+        read.insert(signature.positions, ("", ""))
+    return read
+
+
+def _has_as_many(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    return len(_entries(signature)) == len(args) + len(kwargs)
+
+
+def _unknown_names(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
+    known = {name for name, _ in _entries(signature)[-len(kwargs):]}
+    return [key for key in reversed(kwargs) if key not in known]
+
+
+_ALSO = {"float": ("float", "int"), "int": ("int",)}
+
+
+def _marked(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """The types of the arguments, those that do not fit between exclamation marks."""
-    from flambeau.schema.arguments import Wrong, fits
-    marks = []
-    for parameter, value in zip(signature.parameters, args):
-        try:
-            empty = value is None and (parameter.nullable or parameter.default == "[]")
-            right = empty or fits(parameter, value)
-        except Wrong:
-            right = False
-        marks.append(type_name(value) if right else f"!{type_name(value)}!")
-    return marks
+    entries = _entries(signature)
+    positional = [("", value, entry[1]) for value, entry in zip(args, entries)]
+    named = [(f"{name}=", kwargs[name], kind) for name, kind in entries[len(args):]]
+    marks = [(prefix, type_name(value), type_name(value) in _ALSO.get(kind, (kind,)))
+             for prefix, value, kind in positional + named]
+    return f"({', '.join([p + (found if fits else f'!{found}!') for p, found, fits in marks])})"

@@ -36,3 +36,34 @@ def test_methods_without_parameters():
         "TensorBase.abs() takes no keyword arguments"
     assert "'int' object" in errors.no_instance("abs", (1,))
     assert errors.no_instance("abs", ()) == "unbound method TensorBase.abs() needs an argument"
+
+
+tensor = torch.ones(2, 3)
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: tensor.add_(tensor, -4, tensor),
+     "add_() received an invalid combination of arguments - got (Tensor, !int!, !Tensor!), but "
+     "expected (Tensor other, *, Number alpha = 1)"),
+    (lambda: torch.max(tensor, "a", True),
+     "max() received an invalid combination of arguments - got (Tensor, str, bool), but expected "
+     "one of:\n * (Tensor input, *, Tensor out = None)\n      didn't match because some of the "
+     "arguments have invalid types: (Tensor, !str!, !bool!)\n * (Tensor input, Tensor other, *, "
+     "Tensor out = None)\n * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out "
+     "= None)\n"),
+    (lambda: torch.max(tensor, dim="a", keepdim=True),
+     "max() received an invalid combination of arguments - got (Tensor, keepdim=bool, dim=str), "
+     "but expected one of:\n * (Tensor input, *, Tensor out = None)\n      didn't match because "
+     "some of the keywords were incorrect: keepdim, dim\n * (Tensor input, Tensor other, *, "
+     "Tensor out = None)\n * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors "
+     "out = None)\n"),
+    (lambda: tensor.masked_fill("a", 1),
+     "masked_fill() received an invalid combination of arguments - got (str, int), but expected "
+     "one of:\n * (Tensor mask, Tensor value)\n      didn't match because some of the arguments "
+     "have invalid types: (!str!, !int!)\n * (Tensor mask, Number value)\n      didn't match "
+     "because some of the arguments have invalid types: (!str!, !int!)\n"),
+])
+def test_listings_of_several_signatures(call, said):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert str(error.value) == said

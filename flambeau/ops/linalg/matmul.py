@@ -253,7 +253,7 @@ def _batched_dot(turn: Any) -> Any:
 
 _VECTORS: dict[str, Any] = {
     "kernel_checks": True, "canonical": _check_vectors, "core": "(n),(n)->()",
-    "out_type": "result dtype {out} does not match input dtype {found}"}
+    "out_type": "result dtype {out} does not match input dtype {found}", "out_first": True}
 
 dot = op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=_dot, kind="multilinear",
          refuses=("dot", "bUW8"), batch=_batched_dot(lambda a: a), **_VECTORS,
@@ -279,7 +279,8 @@ vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
 
 
 @op("matmul(Tensor self, Tensor other) -> Tensor", autocast="lower", out_type=OUT_TYPE,
-    operators="__matmul__", aliases=("linalg_matmul(Tensor self, Tensor other) -> Tensor",))
+    out_speaker="matmul", operators="__matmul__",
+    aliases=("linalg_matmul(Tensor self, Tensor other) -> Tensor",))
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; leading dimensions broadcast, a vector is a row or a column as needed.
 

@@ -252,6 +252,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
         verify_batch_size(input.shape)
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps,
                          False)
 

@@ -331,7 +331,8 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
 
 
 
-@op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True, overlap="element")
+@op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True, overlap="element",
+    out_speaker="pow")
 def square(self: Tensor) -> Tensor:
     """The square of each element."""
     return pow(self, 2)

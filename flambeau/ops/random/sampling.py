@@ -231,14 +231,13 @@ def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
     if input._device is not devices.cpu:
         return
     weights = values_below(input)
-    negative, finite = (weights < 0).any(), np.isfinite(weights).all()
-    if (negative or not finite) and (not replacement or n == 1):
+    wrong = weights[~((weights >= 0) & np.isfinite(weights))]
+    if wrong.size and (not replacement or n == 1):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if negative:
-        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
-    if not finite:
-        raise RuntimeError("invalid multinomial distribution (encountering probability entry = "
-                           "infinity or NaN)")
+    if wrong.size:
+        said = "= infinity or NaN" if wrong[0] > 0 else "< 0"       # of NaN too
+        raise RuntimeError(f"invalid multinomial distribution (encountering probability entry "
+                           f"{said})")
     if not (weights.astype(np.float64).sum(-1) > 0).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 

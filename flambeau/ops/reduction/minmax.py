@@ -74,7 +74,7 @@ def _of_several(name: str, which: str) -> Any:
         kernel=getattr(kernels, name), dims="dim", first=_check_extents(f"{name}()"),
         refuses=(f"{name[1:]}_values_cpu", "UcW8"),
         out_type="Expected the dtype for input and out to match, but got {found} for input's dtype "
-        "and {out} for out's dtype.", overlap="anywhere",
+        "and {out} for out's dtype.", out_first=True, overlap="anywhere",
         d_self=evenly, doc=f"""The {which} element of all, or along `dim` (one or several). Equal
     elements share the gradient evenly.""")
 

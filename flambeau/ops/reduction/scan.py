@@ -139,7 +139,7 @@ logcumsumexp = op(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     kernel=kernels.logcumsumexp, dims="dim", shape="self",
     refuses=("logcumsumexp_out_cpu", "bBilUW8"),
-    out_type="expected scalar_type {found} but found {out}", overlap="element",
+    out_type="expected scalar_type {found} but found {out}", out_first=True, overlap="element",
     d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward,
     doc="log(Σ exp) of each element and all before it along `dim`, computed without overflow.")
 

@@ -65,7 +65,7 @@ argsort = op(
     tensor([1, 2, 0])
     """)
 msort = op("msort(Tensor self) -> Tensor", body=lambda self: sort(self, 0)[0], out_type=OUT_TYPE,
-           overlap="element", doc="The input sorted along its first dimension.")
+           out_speaker="sort", overlap="element", doc="The input sorted along its first dimension.")
 
 # ---- some of the elements -----------------------------------------------------------------------
 

@@ -189,6 +189,7 @@ def _truth(name: str, kernel: Any, doc: str) -> Any:
               f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
               f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
               kernel=kernel, some_dims="dim", overlap="anywhere", doc=doc,
+              out_first=bool, out_speaker=False,
               out_cast=f"{name} only supports bool tensor for result, got: {{out}}")
 
 

@@ -300,13 +300,13 @@ def _check_bias(input: Tensor, bias: Tensor | None) -> None:
                            f"({c_name(bias.dtype)}) should be the same")
 
 
-def _check_dimensions(x: Any, w: Any) -> None:
+def _check_dimensions(x: Any, w: Any, space: str = " ") -> None:
     if w.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
     if w.ndim != x.ndim:
-        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
-                           f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
-                           f"{list(x.shape)} instead")
+        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional "
+                           f"weight{space}{list(w.shape)}, but got {x.ndim}-dimensional "
+                           f"input of size {list(x.shape)} instead")
 
 
 def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) -> None:
@@ -422,7 +422,7 @@ def _named_padding(padding: str, input: Tensor, weight: Tensor, stride: Any, dil
         return input, (0,) * len(stride)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    _check_dimensions(input._array, weight._array)
+    _check_dimensions(input._array, weight._array, space="")
     return _same_padding(input, weight._array.shape[2:], stride, dilation)
 
 

@@ -81,7 +81,7 @@ def _narrowed(input: Tensor, dim: int, start: int, length: int) -> tuple[Any, ..
 narrow_copy = op(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
     kernel=copying_kernel(views.slices), kind="linear", dims="dim", canonical=_narrowed,
-    kernel_checks=True,
+    kernel_checks=True, out_first=True,
     out_type="Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
     "error message be improved?  If so, please report an enhancement request to PyTorch.)",
     d_self=lambda grad, self_shape, dim, start, length: slice_backward(
