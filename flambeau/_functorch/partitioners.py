@@ -71,10 +71,11 @@ def get_default_op_list() -> OpTypes:
     pointwise = {getattr(aten, name) for name, overloads in recorded().items()
                  if any("pointwise" in o.facts for o in overloads.values())
                  and not name.endswith("_")}
-    views = {getattr(aten, name) for name in (
-        "view", "permute", "t", "transpose", "expand", "unsqueeze", "squeeze", "select", "slice",
-        "alias", "as_strided", "detach", "split", "unbind", "diagonal", "unfold")}
-    random = {getattr(aten, name) for name in ("native_dropout", "rand_like", "randn_like")}
+    views = {getattr(aten, name) for name, overloads in recorded().items()
+             if any("(a)" in o.line for o in overloads.values())}
+    random = {getattr(aten, name) for name, overloads in recorded().items()
+              if any("nondeterministic_seeded" in o.facts for o in overloads.values())
+              and not name.endswith("_")}
     return OpTypes(pointwise | views, intensive, random, views, pointwise | views | random)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Union
 import flambeau
 from flambeau._library.operator import OperatorBase
 from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
+from flambeau.dispatch.aten.schemas import name_of, recorded
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -142,8 +143,6 @@ def _type_repr(obj: Any) -> str:
 
 # ---- what does more than compute a value ---------------------------------------------------------
 
-_RANDOM = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like",
-           "randn", "randn_like", "randperm")
 _EFFECTS_OF_OPS = frozenset("""
     aten._assert_async.msg aten._assert_async.default aten._assert_scalar.default
     aten._assert_tensor_metadata.default aten.sym_constrain_range.default
@@ -172,10 +171,10 @@ def _is_impure_function(target: Any, impure_random: bool) -> bool:
         schema = getattr(target, "_schema", None)
         return schema is not None and (schema.is_mutable
                                        or (impure_random and target._nondeterministic_seeded))
-    name = getattr(target, "__name__", "")
-    if name == "_set_grad_enabled":
+    if getattr(target, "__name__", "") == "_set_grad_enabled":
         return True
-    return name in _RANDOM and find_in_torch(f"torch.{name}") is target
+    overloads = recorded().get(name_of(target), {})
+    return any("Generator? generator" in overload.line for overload in overloads.values())
 
 
 # ---- Node ----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload, OpOverloadPacket
-from flambeau.dispatch.aten.schemas import recorded
+from flambeau.dispatch.aten.schemas import name_of, recorded
 from flambeau.fx.immutable_collections import immutable_list
 from flambeau.fx.node import _get_qualified_name, find_in_torch
 from flambeau.schema.function_schema import FunctionSchema
@@ -41,17 +41,6 @@ class ArgsKwargsPair(NamedTuple):
 _PYTHON: dict[Any, Any] = {
     TensorType: Tensor, IntType: int, FloatType: float, BoolType: bool, StringType: str,
     NumberType: numbers.Number, DeviceObjType: flambeau.device}
-_PREFIXES = {"torch": "", "torch.linalg": "linalg_", "torch.fft": "fft_",
-             "torch.special": "special_"}
-# Of `nn.functional`, what is no Python function in PyTorch.
-_NETWORK = frozenset("""
-    adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d
-    conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
-    elu_ gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid native_channel_shuffle one_hot
-    pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_
-    scaled_dot_product_attention selu_ softplus softshrink threshold_
-""".split())
-_ATEN_NAMES = {"logsigmoid": "log_sigmoid"}
 
 
 def _python_type(kind: Type) -> Any:
@@ -92,17 +81,13 @@ def _schemas_of(op: Any) -> list[FunctionSchema] | None:
     name = getattr(op, "__name__", "")
     if not name or name in ("nonzero", "_assert"):
         return None
-    for space, prefix in _PREFIXES.items():
-        if find_in_torch(f"{space}.{name}") is op and f"{prefix}{name}" in recorded() and (
-                getattr(flambeau.nn.functional, name, None) is not op or name in _NETWORK):
-            return _recorded(f"{prefix}{name}")
-    if name in _NETWORK and getattr(flambeau.nn.functional, name, None) is op:
-        return _recorded(_ATEN_NAMES.get(name, name))
-    return None
+    if find_in_torch(f"torch.{name}") is not op:
+        name = name_of(op)
+    return _recorded(name) if name in recorded() else None
 
 
 def _recorded(name: str) -> list[FunctionSchema]:
-    return [FunctionSchema(found.schema) for found in recorded().get(name, {}).values()]
+    return [FunctionSchema(found.schema) for found in recorded()[name].values()]
 
 
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:

@@ -6,34 +6,19 @@ from typing import Any
 
 _registered: dict[int, tuple[Callable[..., Any], str]] = {}
 
-# The functions of nn.functional that are ops themselves; the others are made of ops.
-_NETWORK = ("adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d "
-            "conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d "
-            "cosine_similarity gelu hardshrink linear logsigmoid native_channel_shuffle one_hot "
-            "pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu softplus softshrink "
-            "scaled_dot_product_attention").split()
-_RENAMED = {"logsigmoid": "log_sigmoid"}
-
 
 def _op_name(fn: Callable[..., Any]) -> str | None:
-    """The name of the op that a public function is: it is looked up by its own name."""
+    """The name of the op that a public function is: its declaration says it, or it is looked up by
+    the function's own name."""
     import flambeau
     from flambeau import functional
-    from flambeau.nn import functional as network
+    from flambeau.dispatch.aten.schemas import name_of
     from flambeau.nn.modules import utils
-    name = getattr(fn, "__name__", "")
-    for place, prefix, left_out in (
-            (flambeau.linalg, "linalg_", ()), (flambeau.fft, "fft_", ()),
-            (flambeau.special, "special_", ()), (flambeau, "", functional.__all__),
-            (flambeau.autograd, "", ())):
-        own = name.removeprefix(prefix)
-        if own and own not in left_out and getattr(place, own, None) is fn and (
-                place is not flambeau.autograd or own in ("grad", "backward")):
-            return f"aten::{prefix}{own}"
-    if name in _NETWORK and getattr(network, name) is fn:
-        return f"aten::{_RENAMED.get(name, name)}"
-    return f"aten::{name}" if fn in (utils._single, utils._pair, utils._triple,
-                                      utils._quadruple) else None
+    name = name_of(fn) or getattr(fn, "__name__", "")
+    return f"aten::{name}" if name_of(fn) or (
+        getattr(flambeau, name, None) is fn and name not in functional.__all__) or fn in (
+            flambeau.autograd.grad, flambeau.autograd.backward, utils._single, utils._pair,
+            utils._triple, utils._quadruple) else None
 
 
 def _register_builtin(fn: Callable[..., Any], op: str) -> None:

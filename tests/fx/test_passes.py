@@ -7,7 +7,7 @@ import flambeau as torch
 from flambeau import fx, nn
 from flambeau.fx import _graph_pickler
 from flambeau.fx.experimental.proxy_tensor import make_fx
-from flambeau.fx.passes.dialect.common.cse_pass import CSEPass
+from flambeau.fx.passes.dialect.common.cse_pass import CSEPass, get_CSE_banned_ops
 from flambeau.fx.passes.fake_tensor_prop import FakeTensorProp
 from flambeau.fx.passes.infra.pass_base import PassBase, PassResult
 from flambeau.fx.passes.infra.pass_manager import (
@@ -123,6 +123,20 @@ def test_order_and_repetition():
     count = [len(found.graph_module.graph.find_nodes(op="call_function", target=t)) for t in (
         torch.ops.aten.sin.default, torch.ops.aten.rand.default)]
     assert found.modified and count == [1, 2]
+
+
+def test_what_is_made_twice_is_made_once_unless_that_is_banned():
+    graph = make_fx(lambda x: torch.zeros(3) + torch.zeros(3) * x.sin() * x.sin())(X[0, :3])
+    aten = torch.ops.aten
+    def counts(banned):
+        found = CSEPass(banned_ops=banned)(graph).graph_module.graph
+        return [len(found.find_nodes(op="call_function", target=t))
+                for t in (aten.zeros.default, aten.sin.default)]
+    assert counts(None) == counts(get_CSE_banned_ops()) == [1, 1]
+    assert counts({aten.sin}) == [1, 2] and counts({aten.zeros.default}) == [2, 1]
+    banned = get_CSE_banned_ops()
+    assert {aten.rand, aten.native_dropout, aten.add_, aten.lerp_} <= banned
+    assert not {aten.add, aten.sin, aten.view} & banned
 
 
 def test_values_of_nodes():

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _LONG = {"OPTIONS": "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                     "bool? pin_memory=None",
@@ -35,9 +35,20 @@ def recorded() -> dict[str, dict[str, Recorded]]:
     return found
 
 
+def name_of(function: Any) -> str | None:
+    """The name that the dispatcher has for a public function, which stands in its declaration; None
+    for one that is written in Python, as most of `nn.functional`.
+
+    >>> import flambeau.nn.functional as F
+    >>> name_of(flambeau.linalg.svd), name_of(F.logsigmoid), name_of(F.relu)
+    ('linalg_svd', 'log_sigmoid', None)
+    """
+    return getattr(getattr(function, "twin", None), "name", None)
+
+
 def recorded_overload(name: str, overload: str) -> Recorded | None:
     """What is recorded of `aten::name.overload`."""
     return recorded().get(name, {}).get(overload)
 
 
-__all__ = ["Recorded", "recorded", "recorded_overload"]
+__all__ = ["Recorded", "name_of", "recorded", "recorded_overload"]

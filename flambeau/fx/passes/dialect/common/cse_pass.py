@@ -3,28 +3,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.symbolic_names import Tag
+import flambeau
+from flambeau.dispatch.aten.schemas import recorded
 from flambeau.fx import Graph, GraphModule, Node
 from flambeau.fx.node import map_arg
 from flambeau.fx.passes.infra.pass_base import PassBase, PassResult
 from flambeau.utils import _pytree
 
-_MAKES_MEMORY = frozenset("empty empty_like empty_strided new_empty new_empty_strided zeros ones "
-                          "full".split())
-
 
 def get_CSE_banned_ops() -> set[Any]:
-    """The ops that are not computed once for all: there is no more than what `CSEPass` finds."""
-    return set()
+    """The ops that have to be called each time: those that draw random numbers, and those that
+    write to an argument.
 
-
-def _repeats(node: Node) -> bool:
-    """Does the op give the same when it is called again, and write to nothing?"""
-    target: Any = node.target
-    if node.is_impure() or getattr(target, "_opname", "") in _MAKES_MEMORY:
-        return False
-    tags = getattr(target, "tags", ())
-    return Tag.nondeterministic_seeded not in tags
+    >>> import flambeau
+    >>> flambeau.ops.aten.bernoulli in get_CSE_banned_ops()
+    True
+    """
+    return {getattr(flambeau.ops.aten, name) for name, overloads in recorded().items()
+            if any("nondeterministic_seeded" in overload.facts or (
+                "!" in overload.line and not key.endswith("out"))
+                for key, overload in overloads.items())}
 
 
 class CSEPass(PassBase):
@@ -53,8 +51,9 @@ class CSEPass(PassBase):
                      for n in old.nodes)
         for node in old.nodes:
             key = None
-            if node.op == "call_function" and not writes and _repeats(node) \
-                    and node.target not in self.banned_ops:
+            if node.op == "call_function" and not writes and not node.is_impure() \
+                    and not self.banned_ops.intersection(
+                        (node.target, getattr(node.target, "overloadpacket", None))):
                 args = map_arg((node.args, node.kwargs), lambda n: values[n])
                 leaves, spec = _pytree.tree_flatten(args)
                 key = node.target, tuple((type(v), v if isinstance(v, Node) else repr(v))
