@@ -20,6 +20,24 @@ struct Bags {
     npy_intp end(npy_intp bag, bool last) const { return bag + 1 < count || last ? offsets[bag + 1] : n; }
 };
 
+// Adds columns of the rows [first, last) of a bag, as long as there are `some`: their sums stay in
+// registers.
+template <int some, class T>
+INLINE npy_intp add_columns(const Bags &g, npy_intp first, npy_intp last, npy_intp k, const T *table,
+                            const T *weights, T *to) {
+    for (; k + some <= g.width; k += some) {
+        T sums[some] = {};
+        for (npy_intp i = first; i < last; i++) {
+            if (g.indices[i] == g.padding) continue;
+            const T *row = table + g.indices[i] * g.width + k;
+            T w = weights ? weights[i] : T(1);
+            for (int j = 0; j < some; j++) sums[j] += row[j] * w;
+        }
+        for (int j = 0; j < some; j++) to[k + j] = sums[j];
+    }
+    return k;
+}
+
 // The sums, means or maxima, with each index's bag, the bags' sizes, and where the maxima were.
 template <class T>
 CLONES void add_up(const Bags &g, npy_intp first, npy_intp end_bag, bool last, const T *table, const T *weights,
@@ -28,26 +46,23 @@ CLONES void add_up(const Bags &g, npy_intp first, npy_intp end_bag, bool last, c
         npy_intp used = 0;
         T *to = result + bag * g.width;
         int64_t *where = places ? places + bag * g.width : nullptr;
-        std::fill(to, to + g.width, T(0));
-        if (where) std::fill(where, where + g.width, int64_t(-1));
-        for (npy_intp i = g.offsets[bag], end = g.end(bag, last); i < end; i++) {
-            if (bag_of) bag_of[i] = bag;
-            if (g.indices[i] == g.padding) continue;
-            const T *row = table + g.indices[i] * g.width;
-            T w = weights ? weights[i] : T(1);
-            if (g.mode == 2) {
-                const int64_t index = g.indices[i];
-                INDEPENDENT
-                for (npy_intp k = 0; k < g.width; k++) {
-                    bool better = !used | (row[k] > to[k]);
-                    to[k] = better ? row[k] : to[k], where[k] = better ? index : where[k];
-                }
-            } else if (weights) {
-                INDEPENDENT
-                for (npy_intp k = 0; k < g.width; k++) to[k] += row[k] * w;
-            } else {
-                INDEPENDENT
-                for (npy_intp k = 0; k < g.width; k++) to[k] += row[k];
+        if (where) std::fill(to, to + g.width, T(0)), std::fill(where, where + g.width, int64_t(-1));
+        npy_intp begin = g.offsets[bag], end = g.end(bag, last);
+        if (bag_of) std::fill(bag_of + begin, bag_of + end, int64_t(bag));
+        for (npy_intp i = begin; i < end && g.mode != 2; i++) used += g.indices[i] != g.padding;
+        if (g.mode != 2) {
+            npy_intp k = add_columns<256 / sizeof(T)>(g, begin, end, 0, table, weights, to);
+            k = add_columns<64 / sizeof(T)>(g, begin, end, k, table, weights, to);
+            add_columns<1>(g, begin, end, k, table, weights, to);
+        }
+        for (npy_intp i = begin; i < end && g.mode == 2; i++) {
+            const int64_t index = g.indices[i];
+            if (index == g.padding) continue;
+            const T *row = table + index * g.width;
+            INDEPENDENT
+            for (npy_intp k = 0; k < g.width; k++) {
+                bool better = !used | (row[k] > to[k]);
+                to[k] = better ? row[k] : to[k], where[k] = better ? index : where[k];
             }
             used++;
         }

@@ -3,7 +3,8 @@
 
 namespace checked {
 
-static Inner max_of{"network_max_pool"}, average_of{"network_avg_pool"},
+static Inner max_of{"network_max_pool"}, values_of{"network_max_pool_values"},
+    average_of{"network_avg_pool"},
     adaptive_average_of{"network_adaptive_avg_pool"}, adaptive_max_of{"network_adaptive_max_pool"};
 
 // How many dimensions the windows have: as many as `sizes`; 0 where that does not fit.
@@ -60,11 +61,7 @@ static PyObject *max_pool1d(PyObject *const *args) {
         !w.read(x, 1, args + 1, args[4]))
         return wrong();
     PyObject *given[] = {args[0], args[1], w.strides, w.paddings, w.dilations, args[5]};
-    Held found;
-    if (!found.hold(max_of(given, 6))) return nullptr;
-    PyObject *values = PyTuple_GET_ITEM(found.get(), 0);
-    Py_INCREF(values);
-    return values;
+    return values_of(given, 6);
 }
 
 // (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -101,7 +98,7 @@ static PyMethodDef methods[] = {CHECKED_METHOD(max_pool, 6), CHECKED_METHOD(max_
                                 {nullptr, nullptr, 0, nullptr}};
 
 int register_pooling(PyObject *module) {
-    for (Inner *inner : {&max_of, &average_of, &adaptive_average_of, &adaptive_max_of})
+    for (Inner *inner : {&max_of, &values_of, &average_of, &adaptive_average_of, &adaptive_max_of})
         if (inner->find(module) < 0) return -1;
     return PyModule_AddFunctions(module, methods);
 }

@@ -78,8 +78,7 @@ static bool read_attention(Attention &a, Array &q, Array &k, Array &v, Array &ma
     if (!view(q, a.lead, a.queries, a.width, a.q) || !view(k, a.lead, a.keys, a.width, a.k) ||
         !view(v, a.lead, a.keys, a.depth, a.v))
         return false;
-    // A few queries are better off with products of whole matrices.
-    if (a.heads < 1 || a.queries < 4 || a.keys < 1 || a.width < 1 || a.depth < 1) return false;
+    if (a.heads < 1 || a.queries < 1 || a.keys < 1 || a.width < 1 || a.depth < 1) return false;
     if (rest[0] != Py_None) {
         int mask_type = type_of(rest[0]);
         if (mask_type != NPY_BOOL && mask_type != type) return false;
@@ -117,7 +116,7 @@ static PyObject *scaled_dot_product_attention_backward_(PyObject *const *args) {
     Attention a;
     Array q, k, v, mask, g, out, logs;
     if (!read_attention<T>(a, q, k, v, mask, args + 1, args + 6) || !take<T>(args[4], out) ||
-        !take<T>(args[5], logs))
+        !take<T>(args[5], logs) || a.queries < 4)  // a few are better off with whole products
         return declined();
     g = with_rows(args[0], TypeNum<T>::value);
     npy_intp rows = a.heads * a.queries;

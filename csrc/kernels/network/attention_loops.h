@@ -97,9 +97,119 @@ static void attend_head(const Attention &a, npy_intp h, npy_intp begin, npy_intp
     }
 }
 
+// scores[s] = the product of the query and row s of the keys.
+template <class T>
+static void score_rows(npy_intp keys, npy_intp width, const T *query, const char *k, npy_intp row,
+                       T *scores) {
+    using V = typename Lanes<T>::type;
+    using L = typename Lanes<T>::loose;
+    constexpr npy_intp lanes = Lanes<T>::count, together = 4;
+    npy_intp whole = width / lanes * lanes;
+    for (npy_intp s = 0; s < keys; s += together) {
+        const T *rows[together];
+        V sums[together] = {};
+        for (int i = 0; i < together; i++) rows[i] = (const T *)(k + std::min(s + i, keys - 1) * row);
+        for (npy_intp j = 0; j < whole; j += lanes) {
+            V x = *(const L *)(query + j);
+#pragma GCC unroll 4
+            for (int i = 0; i < together; i++) sums[i] += x * *(const L *)(rows[i] + j);
+        }
+        T parts[lanes][together];
+        for (int i = 0; i < together; i++)
+            for (int t = 0; t < lanes; t++) parts[t][i] = sums[i][t];
+        for (int t = lanes / 2; t; t /= 2)
+            for (int u = 0; u < t; u++)
+                for (int i = 0; i < together; i++) parts[u][i] += parts[u + t][i];
+        for (npy_intp i = 0; i < together && s + i < keys; i++) {
+            T total = parts[0][i];
+            for (npy_intp j = whole; j < width; j++) total += query[j] * rows[i][j];
+            scores[s + i] = total;
+        }
+    }
+}
+
+// out = the sum of the rows of the values, each times its weight.
+template <class T>
+static void weigh_rows(npy_intp keys, npy_intp depth, const T *weights, const char *v, npy_intp row,
+                       T *out) {
+    using V = typename Lanes<T>::type;
+    using L = typename Lanes<T>::loose;
+    constexpr npy_intp lanes = Lanes<T>::count;
+    npy_intp j = 0;
+    for (; j + 4 * lanes <= depth; j += 4 * lanes) {
+        V sums[4] = {};
+        for (npy_intp s = 0; s < keys; s++) {
+            const T *value = (const T *)(v + s * row) + j;
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) sums[i] += weights[s] * *(const L *)(value + i * lanes);
+        }
+        for (int i = 0; i < 4; i++) *(L *)(out + j + i * lanes) = sums[i];
+    }
+    for (; j + lanes <= depth; j += lanes) {
+        V even{}, odd{};
+        npy_intp s = 0;
+        for (; s + 2 <= keys; s += 2) {
+            even += weights[s] * *(const L *)((const T *)(v + s * row) + j);
+            odd += weights[s + 1] * *(const L *)((const T *)(v + (s + 1) * row) + j);
+        }
+        if (s < keys) even += weights[s] * *(const L *)((const T *)(v + s * row) + j);
+        *(L *)(out + j) = even + odd;
+    }
+    for (; j < depth; j++) {
+        T sum = 0;
+        for (npy_intp s = 0; s < keys; s++) sum += weights[s] * ((const T *)(v + s * row))[j];
+        out[j] = sum;
+    }
+}
+
+// A few queries: each reads the keys and the values as they stand.
+template <class T>
+static void attend_few(const Attention &a, npy_intp h, T *out, T *logs) {
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    Buffer<T> scores(a.keys), query(a.width);
+    const char *k = a.k.head(a.lead, h), *v = a.v.head(a.lead, h);
+    for (npy_intp i = 0; i < a.queries; i++, out += a.depth) {
+        const T *q = (const T *)(a.q.head(a.lead, h) + i * a.q.row);
+        npy_intp keys = seen(a, i + 1);
+        for (npy_intp j = 0; j < a.width; j++) query[j] = q[j] * T(a.scale);
+        score_rows(keys, a.width, query.get(), k, a.k.row, scores.get());
+        if (a.mask.data) {
+            const char *at = a.mask.head(a.lead, h) + i * a.mask.row;
+            for (npy_intp s = 0; s < keys; s++, at += a.mask.column) {
+                if (!a.boolean)
+                    scores[s] += *(const T *)at;
+                else if (!*at)
+                    scores[s] = none;
+            }
+        }
+        T largest = none, sum = 0;
+        for (npy_intp s = 0; s < keys; s++) largest = scores[s] > largest ? scores[s] : largest;
+        T shift = largest == none ? T(0) : largest;
+        INDEPENDENT
+        for (npy_intp s = 0; s < keys; s++) scores[s] = fast_exp(scores[s] - shift);
+        NETWORK_SUM(sum)
+        for (npy_intp s = 0; s < keys; s++) sum += scores[s];
+        weigh_rows(keys, a.depth, scores.get(), v, a.v.row, out);
+        T scale = sum == 0 ? T(0) : 1 / sum;
+        for (npy_intp j = 0; j < a.depth; j++) out[j] *= scale;
+        logs[i] = std::log(sum) + largest;
+    }
+}
+
 template <class T>
 static void attend(const Attention &a, T *out, T *logs) {
     constexpr npy_intp wide = Lanes<T>::wide;
+    if (a.queries < 4) {
+        npy_intp work = a.queries * a.keys * (a.width + a.depth);
+        parallel_for(
+            a.heads, std::max<npy_intp>(1, 50000 / (work + 1)),
+            [&](int64_t from, int64_t to) {
+                for (npy_intp h = from; h < to; h++)
+                    attend_few(a, h, out + h * a.queries * a.depth, logs + h * a.queries);
+            },
+            1);
+        return;
+    }
     npy_intp pieces = 1, blocks = (a.queries + wide - 1) / wide, threads = max_threads();
     if (a.heads < 2 * threads) pieces = std::min(blocks, (2 * threads + a.heads - 1) / a.heads);
     npy_intp work = a.queries * a.keys * (a.width + a.depth) / pieces;

@@ -85,6 +85,16 @@ void pad_planes(const Geometry &g, const T *x, npy_intp planes, T *to) {
                           ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
                 if (s == 1) {
                     std::memcpy(line + g.padding[2], x, sizeof(T) * width);
+                } else if (s == 2) {
+                    npy_intp column = g.padding[2];
+                    T *even = line + column % 2 * phase + column / 2,
+                      *odd = line + (column + 1) % 2 * phase + (column + 1) / 2;
+                    INDEPENDENT
+                    for (npy_intp q = 0; q < width / 2; q++) {
+                        even[q] = x[2 * q];
+                        odd[q] = x[2 * q + 1];
+                    }
+                    if (width % 2) even[width / 2] = x[width - 1];
                 } else {
                     for (npy_intp first = 0; first < s && first < width; first++) {
                         npy_intp column = first + g.padding[2];

@@ -37,11 +37,13 @@ static void pack_weights(npy_intp m, npy_intp depth, const T *w, npy_intp row, n
         [=](int64_t first, int64_t last) {
             for (npy_intp i = first * high; i < last * high && i < m; i += high) {
                 npy_intp rows = std::min(high, m - i);
-                for (npy_intp r = 0; r < rows; r++) {
-                    const T *from = w + (i + r) * row;
-                    T *place = to + i * depth + r;
-                    for (npy_intp k = 0; k < depth; k++) place[k * rows] = from[k * column];
-                }
+                for (npy_intp k0 = 0; k0 < depth; k0 += 64)  // a part that stays in the cache
+                    for (npy_intp r = 0; r < rows; r++) {
+                        const T *from = w + (i + r) * row;
+                        T *place = to + i * depth + r;
+                        npy_intp end = std::min(depth, k0 + 64);
+                        for (npy_intp k = k0; k < end; k++) place[k * rows] = from[k * column];
+                    }
             }
         },
         1);
@@ -168,6 +170,38 @@ static void spread_image(const Geometry &g, const T *small, const T *w, npy_intp
             }
         }
     }
+}
+
+// Of images of one position, each channel of the result is one window: a product of matrices,
+// (n, o) by (o, c * taps), in each group.
+template <class T>
+static void spread_points(const Geometry &g, const T *small, const T *w, T *result) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp columns = g.c * g.taps, panels = (columns + wide - 1) / wide;
+    npy_intp high = tile_rows(g.n), work = 2 * g.n * g.o * wide;
+    parallel_for(
+        g.groups * panels, std::max<npy_intp>(1, 400000 / (work + 1)),
+        [&](int64_t first, int64_t last) {
+            Buffer<T> panel(g.o * wide), part(MAX_ROWS * wide);
+            for (npy_intp task = first; task < last; task++) {
+                npy_intp group = task / panels, j = task % panels * wide;
+                npy_intp here = std::min(wide, columns - j);
+                pack_panels(g.o, here, w + group * g.o * columns + j, columns, 1, panel.get());
+                for (npy_intp i = 0; i < g.n; i += high) {
+                    npy_intp rows = std::min(high, g.n - i);
+                    Buffer<T> turned(g.o * rows);
+                    const T *from = small + (i * g.groups + group) * g.o;
+                    for (npy_intp r = 0; r < rows; r++, from += g.groups * g.o)
+                        for (npy_intp k = 0; k < g.o; k++) turned[k * rows + r] = from[k];
+                    tile_of<T, 1>(rows)(g.o, turned.get(), rows, panel.get(), wide, part.get(),
+                                        wide, false);
+                    for (npy_intp r = 0; r < rows; r++)
+                        std::copy(part.get() + r * wide, part.get() + r * wide + here,
+                                  result + ((i + r) * g.groups + group) * columns + j);
+                }
+            }
+        },
+        1);
 }
 
 template <class T>
@@ -308,25 +342,60 @@ static void weigh(const Geometry &g, const T *x, const T *end, const T *small, T
 // ---- one channel a group
 // --------------------------------------------------------------------------
 
+// `rows` vectors of windows at once, each from its own start: enough sums that none waits for another.
+template <class T, int rows>
+static void correlate_vectors(const Geometry &g, const T *const *starts, const T *w,
+                              typename Lanes<T>::type *sums) {
+    using V = typename Lanes<T>::type;
+    using L = typename Lanes<T>::loose;
+    V total[rows];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) total[i] = V{};
+    const npy_intp *offsets = g.offsets.data();
+    for (npy_intp k = 0; k < g.taps; k++) {
+        npy_intp offset = offsets[k];
+        T weight = w[k];
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++) total[i] += weight * *(const L *)(starts[i] + offset);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) sums[i] = total[i];
+}
+
 template <class T>
 static void correlate_plane(const Geometry &g, const T *x, const T *w, T *result) {
     constexpr npy_intp lanes = Lanes<T>::count;
+    constexpr int most = 8;
     using V = typename Lanes<T>::type;
     using L = typename Lanes<T>::loose;
-    npy_intp width = g.out[2];
-    for (npy_intp line = 0; line < g.out[0] * g.out[1]; line++, result += width) {
-        const T *from = x + g.start(line / g.out[1], line % g.out[1]);
-        npy_intp q = 0;
-        for (; q < width; q += lanes) {
-            V sum{};
-            for (npy_intp k = 0; k < g.taps; k++)
-                sum += w[k] * *(const L *)(from + g.offsets[k] + q);
-            if (q + lanes <= width)
-                *(L *)(result + q) = sum;
+    npy_intp width = g.out[2], lines = g.out[0] * g.out[1];
+    const T *starts[most];
+    T *places[most];
+    npy_intp rooms[most];
+    int count = 0;
+    auto flush = [&] {
+        V sums[most];
+        for (int i = count; i < most; i++) starts[i] = starts[0];
+        if (count > most / 2)
+            correlate_vectors<T, most>(g, starts, w, sums);
+        else
+            correlate_vectors<T, most / 2>(g, starts, w, sums);
+        for (int i = 0; i < count; i++) {
+            if (rooms[i] >= lanes)
+                *(L *)places[i] = sums[i];
             else
-                for (npy_intp t = q; t < width; t++) result[t] = sum[t - q];
+                for (npy_intp t = 0; t < rooms[i]; t++) places[i][t] = sums[i][t];
+        }
+        count = 0;
+    };
+    for (npy_intp line = 0; line < lines; line++, result += width) {
+        const T *from = x + g.start(line / g.out[1], line % g.out[1]);
+        for (npy_intp q = 0; q < width; q += lanes) {
+            starts[count] = from + q, places[count] = result + q, rooms[count] = width - q;
+            if (++count == most) flush();
         }
     }
+    if (count) flush();
 }
 
 template <class T>

@@ -51,7 +51,8 @@ CLONES void short_distances(const T *x, const T *turned, npy_intp step, npy_intp
     }
     for (npy_intp j = 0; j < rows; j++) to[j] = std::sqrt(to[j]);
 }
-constexpr npy_intp SHORT = 16;  // from here on a product of matrices is faster
+constexpr npy_intp SHORT = 16;  // for matrices: from here on their product is faster
+constexpr npy_intp TURNED = 512;  // for the pairs of one
 
 template <class T>
 INLINE T sign(T x) { return T((x > 0) - (x < 0)); }
@@ -100,7 +101,7 @@ PyObject *pdist(PyObject *const *a) {
         using T = decltype(zero);
         const T *data = x.data<T>();
         T *to = found.data<T>();
-        bool turns = p == 2 && width && width <= SHORT;
+        bool turns = p == 2 && width && width <= TURNED;
         std::vector<T> turned(turns ? rows * width : 0);
         for (npy_intp i = 0; turns && i < rows; i++)
             for (npy_intp k = 0; k < width; k++) turned[k * rows + i] = data[i * width + k];

@@ -112,6 +112,87 @@ CLONES void max_rows(const Windows &g, const T *x, npy_intp first, npy_intp last
     }
 }
 
+// As `max_rows`, of lines with one axis of windows, without indices.
+template <class T>
+CLONES void max_values(const Windows &g, const T *x, npy_intp first, npy_intp last, T *values) {
+    npy_intp width = g.out[2], s = g.stride[2], size = g.size[2], step = g.dilation[2];
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    for (npy_intp line = first; line < last; line++) {
+        const T *image = x + line * size;
+        T *v = values + line * width;
+        for (npy_intp q = 0; q < width; q++) v[q] = lowest;
+        for (npy_intp k = 0; k < g.kernel[2]; k++) {
+            npy_intp shift = k * step - g.padding[2];
+            npy_intp begin = shift < 0 ? (-shift + s - 1) / s : 0;
+            npy_intp end = size > shift ? std::min(width, (size - shift - 1) / s + 1) : 0;
+            const T *from = image + shift;
+            auto larger = [v](npy_intp q, T y) { v[q] = (y > v[q]) | (y != y) ? y : v[q]; };
+            if (s == 1) {
+                INDEPENDENT
+                for (npy_intp q = begin; q < end; q++) larger(q, from[q]);
+            } else if (s == 2) {
+                INDEPENDENT
+                for (npy_intp q = begin; q < end; q++) larger(q, from[2 * q]);
+            } else if (s == 3) {
+                INDEPENDENT
+                for (npy_intp q = begin; q < end; q++) larger(q, from[3 * q]);
+            } else {
+                INDEPENDENT
+                for (npy_intp q = begin; q < end; q++) larger(q, from[q * s]);
+            }
+        }
+    }
+}
+
+// The largest of each of a few long windows, which are read along.
+template <class T>
+CLONES void max_long_windows(const Windows &g, const T *x, npy_intp first, npy_intp last,
+                             T *values) {
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr int lanes = 64 / sizeof(T);
+    for (npy_intp i = first * g.out[2]; i < last * g.out[2]; i++) {
+        npy_intp start = i % g.out[2] * g.stride[2] - g.padding[2];
+        npy_intp end = std::min(start + g.kernel[2], g.size[2]);
+        const T *line = x + i / g.out[2] * g.size[2];
+        npy_intp at = std::max<npy_intp>(start, 0);
+        T best[lanes], most = lowest;
+        for (int t = 0; t < lanes; t++) best[t] = lowest;
+        for (; at + lanes <= end; at += lanes)
+            for (int t = 0; t < lanes; t++) {
+                T y = line[at + t];
+                best[t] = (y > best[t]) | (y != y) ? y : best[t];
+            }
+        // NaN stays: what comes after it is not larger
+        for (int t = 0; t < lanes; t++)
+            if (best[t] > most || best[t] != best[t]) most = best[t];
+        for (; at < end; at++)
+            if (line[at] > most || line[at] != line[at]) most = line[at];
+        values[i] = most;
+    }
+}
+
+template <class T>
+PyObject *max_pool_values_(PyObject *const *args) {
+    Array x;
+    Windows g;
+    int up = PyObject_IsTrue(args[5]);
+    if (!take<T>(args[0], x) ||
+        !g.read(x.shape(), x.ndim(), args[1], args[2], args[3], args[4], up) || g.dims != 1)
+        return declined();
+    Array values = Array::empty(g.shape, TypeNum<T>::value);
+    if (!values) return nullptr;
+    Unlocked unlocked;
+    npy_intp each = g.out[2] * g.kernel[2];
+    bool along = g.dilation[2] == 1 && g.kernel[2] > 8 && g.kernel[2] > 2 * g.out[2];
+    parallel_for(g.planes, std::max<npy_intp>(1, PARALLEL_FROM / (each + 1)),
+                 [&](int64_t first, int64_t last) {
+                     auto run = along ? max_long_windows<T> : max_values<T>;
+                     run(g, x.data<T>(), first, last, values.data<T>());
+                 });
+    return values.release();
+}
+NETWORK_FLOATS(max_pool_values, 0)
+
 template <class T>
 PyObject *max_pool_(PyObject *const *args) {
     Array x;
@@ -668,7 +749,7 @@ NETWORK_FLOATS(fractional_max_pool, 0)
 
 PyMethodDef methods[] = {
     NETWORK_METHOD(fractional_max_pool, 4),
-    NETWORK_METHOD(max_pool, 6),          NETWORK_METHOD(max_pool_backward, 4),
+    NETWORK_METHOD(max_pool, 6), NETWORK_METHOD(max_pool_values, 6),          NETWORK_METHOD(max_pool_backward, 4),
     NETWORK_METHOD(max_unpool, 3),        NETWORK_METHOD(max_unpool_backward, 3),
     NETWORK_METHOD(avg_pool, 7),          NETWORK_METHOD(avg_pool_backward, 8),
     NETWORK_METHOD(adaptive_avg_pool, 2), NETWORK_METHOD(adaptive_avg_pool_backward, 3),

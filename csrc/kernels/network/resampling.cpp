@@ -257,12 +257,16 @@ NETWORK_FLOATS(resample_axis_transposed, 0)
 
 enum Padding { ZEROS, BORDER, REFLECTION };
 
+constexpr int BLOCK = 64;  // points at a time
+
 // Points in images of two or three dimensions; `size` and `step` lead with the last one.
 struct Sampling {
     npy_intp n, c, area, points, size[3], step[3];
     int dims, taps;  // in each dimension: 1 the nearest pixel, 2 linear, 4 cubic
     bool aligned;
     Padding padding;
+
+    npy_intp blocks() const { return (points + BLOCK - 1) / BLOCK; }
 };
 
 // The pixel coordinate of a grid coordinate, and its derivative.
@@ -274,171 +278,245 @@ INLINE T unnormalized(T coordinate, npy_intp size, bool aligned, T &slope) {
 
 // A coordinate brought into the image; `slope` is multiplied by the derivative of that.
 template <class T>
-INLINE T brought_in(T place, npy_intp size, const Sampling &s, T &slope) {
-    if (s.padding == ZEROS) {
-        place = place == place ? place : T(-1e9);
-        return place < T(-1e9) ? T(-1e9) : place > T(1e9) ? T(1e9) : place;
+INLINE T reflected(T place, npy_intp size, bool aligned, T &slope) {
+    T low = aligned ? T(0) : T(-0.5), span = aligned ? T(size - 1) : T(size);
+    if (span <= 0) {
+        slope = 0;
+        return 0;
     }
-    if (s.padding == REFLECTION) {
-        T low = s.aligned ? T(0) : T(-0.5), span = s.aligned ? T(size - 1) : T(size);
-        if (span <= 0) {
-            slope = 0;
-            return 0;
-        }
-        T offset = place - low;
-        if (offset < 0) {
-            offset = -offset;
-            slope = -slope;
-        }
-        bool odd = false;
-        if (!(offset < span)) {
-            odd = std::fmod(std::floor(offset / span), T(2)) != 0;
-            offset = std::fmod(offset, span);
-        }
-        place = odd ? span - offset + low : offset + low;
-        if (odd) slope = -slope;
+    T offset = place - low;
+    if (offset < 0) {
+        offset = -offset;
+        slope = -slope;
     }
-    if (!(place > 0 && place < T(size - 1))) slope = 0;
-    if (place != place) return 0;
-    return place < 0 ? T(0) : place > T(size - 1) ? T(size - 1) : place;
+    bool odd = false;
+    if (!(offset < span)) {
+        odd = std::fmod(std::floor(offset / span), T(2)) != 0;
+        offset = std::fmod(offset, span);
+    }
+    if (odd) slope = -slope;
+    return odd ? span - offset + low : offset + low;
 }
 
-// One of the pixels that a point mixes, along one dimension: -1 is outside of the image.
 template <class T>
-struct Tap {
-    npy_intp index;
-    T weight, slope;
+INLINE T kept_near(T place) {  // NaN is far outside
+    place = place > T(-1e9) ? place : T(-1e9);
+    return place < T(1e9) ? place : T(1e9);
+}
+
+template <class T>
+INLINE T kept_inside(T place, npy_intp size, T &slope) {
+    T last = T(size - 1);
+    slope = (place > 0) & (place < last) ? slope : T(0);
+    place = place > 0 ? place : T(0);
+    return place < last ? place : last;
+}
+
+template <class T>
+INLINE T brought_in(T place, npy_intp size, const Sampling &s, T &slope) {
+    if (s.padding == ZEROS) return kept_near(place);
+    if (s.padding == REFLECTION) place = reflected(place, size, s.aligned, slope);
+    return kept_inside(place, size, slope);
+}
+
+// Of a block of points: the pixels that each mixes along one dimension, their weights and the
+// weights' derivatives. A pixel outside of the image has weight 0 times what it would be, and the
+// index of one inside.
+template <class T, int K>
+struct Line {
+    int32_t index[K][BLOCK];
+    T weight[K][BLOCK], derivative[K][BLOCK], slope[BLOCK];
+    int32_t inside[K][BLOCK];
+
+    INLINE void set(int k, int i, T place, npy_intp size, T w, T d) {
+        int32_t at = int32_t(place), last = int32_t(size - 1);
+        bool in = (at >= 0) & (at <= last);
+        index[k][i] = at < 0 ? 0 : at > last ? last : at;
+        inside[k][i] = in;
+        weight[k][i] = in ? w : w * T(0);
+        derivative[k][i] = d;
+    }
 };
 
-template <class T>
-INLINE Tap<T> tap_at(npy_intp index, npy_intp size, T weight, T slope) {
-    return {index >= 0 && index < size ? index : -1, weight, slope};
-}
-
 template <class T, int K, int D>
-INLINE void read_taps(const Sampling &s, T coordinate, npy_intp size, Tap<T> (&taps)[K], T &slope) {
-    T place = unnormalized(coordinate, size, s.aligned, slope);
-    if (K < 4) place = brought_in(place, size, s, slope);
+INLINE void read_line(const Sampling &s, const T *grid, int d, int count, Line<T, K> &line) {
+    npy_intp size = s.size[d];
+    bool aligned = s.aligned;
+    T place[BLOCK];
+    for (int i = 0; i < count; i++)
+        place[i] = unnormalized(grid[i * D + d], size, aligned, line.slope[i]);
+    if (K < 4) {
+        if (s.padding == ZEROS) {
+            for (int i = 0; i < count; i++) place[i] = kept_near(place[i]);
+        } else {
+            if (s.padding == REFLECTION)
+                for (int i = 0; i < count; i++)
+                    place[i] = reflected(place[i], size, aligned, line.slope[i]);
+            for (int i = 0; i < count; i++)
+                place[i] = kept_inside(place[i], size, line.slope[i]);
+        }
+    }
     if constexpr (K == 1) {
-        taps[0] = tap_at(npy_intp(std::rint(place)), size, T(1), T(0));
-        return;
-    }
-    T low = std::floor(place), t = place - low;
-    if constexpr (K == 2) {
-        npy_intp index = npy_intp(low);
-        taps[0] = tap_at(index, size, D == 3 ? low + 1 - place : 1 - t, T(-1));
-        taps[1] = tap_at(index + 1, size, t, T(1));
-    }
-    if constexpr (K == 4) {  // Keys's kernel, a = -3/4, and its slope
+        for (int i = 0; i < count; i++)
+            line.set(0, i, std::rint(place[i]), size, T(1), T(0));
+    } else if constexpr (K == 2) {
+        for (int i = 0; i < count; i++) {
+            T low = std::floor(place[i]), t = place[i] - low;
+            line.set(0, i, low, size, D == 3 ? low + 1 - place[i] : 1 - t, T(-1));
+            line.set(1, i, low + 1, size, t, T(1));
+        }
+    } else {  // Keys's kernel, a = -3/4, and its slope
         const T a = T(-0.75);
         auto near = [&](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
         auto far = [&](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
         auto near_slope = [&](T d) { return 3 * (a + 2) * d * d - 2 * (a + 3) * d; };
         auto far_slope = [&](T d) { return 3 * a * d * d - 10 * a * d + 8 * a; };
-        T weights[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-        T slopes[4] = {far_slope(t + 1), near_slope(t), -near_slope(1 - t), -far_slope(2 - t)};
-        low = low > T(-1e9) ? low < T(1e9) ? low : T(1e9) : T(-1e9);  // NaN is outside
-        for (int k = 0; k < K; k++) {
-            T unused = 1, index = brought_in(low + T(k - 1), size, s, unused);
-            taps[k] = tap_at(npy_intp(index), size, weights[k], slopes[k]);
+        for (int i = 0; i < count; i++) {
+            T low = std::floor(place[i]), t = place[i] - low;
+            T weights[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+            T slopes[4] = {far_slope(t + 1), near_slope(t), -near_slope(1 - t), -far_slope(2 - t)};
+            low = kept_near(low);
+            for (int k = 0; k < K; k++) {
+                T unused = 1;
+                line.set(k, i, brought_in(low + T(k - 1), size, s, unused), size, weights[k],
+                         slopes[k]);
+            }
         }
     }
 }
 
-// The taps of a point in each dimension, the last one first.
+// A block of points of one image: the corners that each mixes.
 template <class T, int K, int D>
-struct Point {
-    Tap<T> taps[D][K];
-    T slopes[D];
+struct Corners {
+    static constexpr int count = D == 3 ? K * K * K : K * K;
+    Line<T, K> lines[D];
+    int32_t offset[count][BLOCK], inside[count][BLOCK];
+    T weight[count][BLOCK];
+    bool all_inside;
 
-    INLINE Point(const Sampling &s, const T *at) {
-        for (int d = 0; d < D; d++) read_taps<T, K, D>(s, at[d], s.size[d], taps[d], slopes[d]);
-    }
+    // The tap of corner c along dimension d.
+    static constexpr int tap(int c, int d) { return d == 0 ? c % K : d == 1 ? c / K % K : c / K / K; }
 
-    // Calls corner(offset, chosen taps) for each pixel inside the image.
-    template <class Corner>
-    INLINE void each_corner(const Sampling &s, Corner corner) const {
-        const Tap<T> *chosen[D];
-        for (int z = 0; z < (D == 3 ? K : 1); z++) {
-            chosen[D - 1] = &taps[D - 1][z];
-            if (D == 3 && chosen[D - 1]->index < 0) continue;
-            for (int y = 0; y < K; y++) {
-                chosen[1] = &taps[1][y];
-                if (chosen[1]->index < 0) continue;
-                for (int x = 0; x < K; x++) {
-                    chosen[0] = &taps[0][x];
-                    if (chosen[0]->index < 0) continue;
-                    npy_intp offset = 0;
-                    for (int d = 0; d < D; d++) offset += chosen[d]->index * s.step[d];
-                    corner(offset, chosen);
+    INLINE void read(const Sampling &s, const T *grid, int n) {
+        for (int d = 0; d < D; d++) read_line<T, K, D>(s, grid, d, n, lines[d]);
+        int32_t inner = 1;
+        for (int c = 0; c < count; c++) {
+            const auto &x = lines[0], &y = lines[1], &z = lines[D - 1];
+            int i = tap(c, 0), j = tap(c, 1), k = tap(c, D - 1);
+            int32_t row = int32_t(s.step[1]), plane = D == 3 ? int32_t(s.step[D - 1]) : 0;
+            for (int p = 0; p < n; p++) {
+                offset[c][p] = x.index[i][p] + y.index[j][p] * row;
+                inside[c][p] = x.inside[i][p] & y.inside[j][p];
+                weight[c][p] = x.weight[i][p] * y.weight[j][p];
+                if (D == 3) {
+                    offset[c][p] += z.index[k][p] * plane;
+                    inside[c][p] &= z.inside[k][p];
+                    weight[c][p] *= z.weight[k][p];
                 }
             }
+            for (int p = 0; p < n; p++) inner &= inside[c][p];
         }
+        all_inside = inner;
+    }
+
+    // The mixture at one point, as `mix` makes it, but without any pixel that is outside.
+    T at(const T *from, int p) const {
+        T sum = 0;
+        for (int c = 0; c < count; c++)
+            sum += inside[c][p] ? from[offset[c][p]] * weight[c][p] : weight[c][p] * T(0);
+        return sum;
+    }
+
+    INLINE void mix(const T *from, int n, T *to) const {
+        if (K < 4) {
+            INDEPENDENT
+            for (int p = 0; p < n; p++) {
+                T sum = from[offset[0][p]] * weight[0][p];
+#pragma GCC unroll 8
+                for (int c = 1; c < count; c++) sum += from[offset[c][p]] * weight[c][p];
+                to[p] = sum;
+            }
+        } else {  // row by row
+            const auto &x = lines[0], &y = lines[1];
+            INDEPENDENT
+            for (int p = 0; p < n; p++) {
+                T sum = 0;
+#pragma GCC unroll 4
+                for (int j = 0; j < K; j++) {
+                    T line = 0;
+#pragma GCC unroll 4
+                    for (int i = 0; i < K; i++) line += from[offset[j * K + i][p]] * x.weight[i][p];
+                    sum += line * y.weight[j][p];
+                }
+                to[p] = sum;
+            }
+        }
+        if (!all_inside)  // an infinite pixel may have been multiplied by 0
+            for (int p = 0; p < n; p++)
+                if (to[p] != to[p]) to[p] = at(from, p);
     }
 };
 
+// Blocks [first, last), which do not reach from one image into the next.
 template <class T, int K, int D>
 CLONES void sample_points(const Sampling &s, const T *image, const T *grid, T *to, npy_intp first,
                           npy_intp last) {
-    for (npy_intp p = first; p < last; p++) {
-        npy_intp sample = p / s.points;
+    Corners<T, K, D> corners;
+    npy_intp blocks = s.blocks();
+    for (npy_intp b = first; b < last; b++) {
+        npy_intp sample = b / blocks, begin = b % blocks * BLOCK;
+        int n = int(std::min<npy_intp>(BLOCK, s.points - begin));
+        corners.read(s, grid + (sample * s.points + begin) * D, n);
         const T *from = image + sample * s.c * s.area;
-        T *place = to + sample * s.c * s.points + p % s.points;
-        Point<T, K, D> point(s, grid + p * D);
-        npy_intp offsets[16];
-        T weights[16];
-        const Tap<T> *rows[16];
-        int count = 0;
-        point.each_corner(s, [&](npy_intp offset, auto &chosen) {
-            T weight = chosen[0]->weight;
-            for (int d = 1; K < 4 && d < D; d++) weight *= chosen[d]->weight;
-            offsets[count] = offset;
-            rows[count] = chosen[1];
-            weights[count++] = weight;
-        });
-        // what is outside counts as 0 times its weight, which NaN makes NaN
-        T nothing = K < 4 ? T(0) : T(0) * (point.taps[0][0].weight + point.taps[1][0].weight);
-        for (npy_intp k = 0; k < s.c; k++, from += s.area) {
-            T sum = nothing;
-            if (K < 4) {
-                for (int t = 0; t < count; t++) sum += from[offsets[t]] * weights[t];
-            } else {  // row by row
-                for (int t = 0; t < count;) {
-                    T line = 0;
-                    const Tap<T> *row = rows[t];
-                    for (; t < count && rows[t] == row; t++) line += from[offsets[t]] * weights[t];
-                    sum += line * row->weight;
-                }
-            }
-            place[k * s.points] = sum;
-        }
+        T *place = to + sample * s.c * s.points + begin;
+        for (npy_intp k = 0; k < s.c; k++, from += s.area, place += s.points)
+            corners.mix(from, n, place);
     }
 }
 
 template <class T, int K, int D>
 CLONES void sample_backward(const Sampling &s, const T *g, const T *image, const T *grid, T *gx,
                             T *g_grid, npy_intp first, npy_intp last) {
-    for (npy_intp p = first; p < last; p++) {
-        npy_intp sample = p / s.points;
-        const T *from = image + sample * s.c * s.area,
-                *own = g + sample * s.c * s.points + p % s.points;
-        T *place = gx + sample * s.c * s.area, along[D] = {};
-        Point<T, K, D> point(s, grid + p * D);
-        point.each_corner(s, [&](npy_intp offset, auto &chosen) {
-            T weight = chosen[0]->weight, dot = 0;
-            for (int d = 1; d < D; d++) weight *= chosen[d]->weight;
-            for (npy_intp k = 0; k < s.c; k++) {
-                place[k * s.area + offset] += own[k * s.points] * weight;
-                dot += own[k * s.points] * from[k * s.area + offset];
+    using Points = Corners<T, K, D>;
+    Points corners;
+    npy_intp blocks = s.blocks();
+    for (npy_intp b = first; b < last; b++) {
+        npy_intp sample = b / blocks, begin = b % blocks * BLOCK;
+        int n = int(std::min<npy_intp>(BLOCK, s.points - begin));
+        corners.read(s, grid + (sample * s.points + begin) * D, n);
+        T dots[Points::count][BLOCK] = {};
+        for (npy_intp k = 0; k < s.c; k++) {
+            const T *from = image + (sample * s.c + k) * s.area,
+                    *own = g + (sample * s.c + k) * s.points + begin;
+            T *place = gx + (sample * s.c + k) * s.area;
+            for (int c = 0; c < Points::count; c++) {
+                const int32_t *offset = corners.offset[c], *inside = corners.inside[c];
+                const T *weight = corners.weight[c];
+                T *dot = dots[c];
+                if (K > 1) {
+                    INDEPENDENT
+                    for (int p = 0; p < n; p++) dot[p] += own[p] * from[offset[p]];
+                }
+                if (corners.all_inside)
+                    for (int p = 0; p < n; p++) place[offset[p]] += own[p] * weight[p];
+                else
+                    for (int p = 0; p < n; p++)
+                        if (inside[p]) place[offset[p]] += own[p] * weight[p];
             }
-            for (int d = 0; d < D; d++) {
-                T derivative = chosen[d]->slope;
-                for (int other = D - 1; other >= 0; other--)
-                    if (other != d) derivative *= chosen[other]->weight;
-                along[d] += dot * derivative;
-            }
-        });
-        for (int d = 0; d < D; d++) g_grid[p * D + d] = along[d] * point.slopes[d];
+        }
+        T *slopes = g_grid + (sample * s.points + begin) * D;
+        for (int d = 0; d < D; d++) {
+            T along[BLOCK] = {};
+            for (int c = 0; c < Points::count; c++)
+                for (int p = 0; p < n; p++) {
+                    T derivative = corners.lines[d].derivative[Points::tap(c, d)][p];
+                    for (int other = D - 1; other >= 0; other--)
+                        if (other != d)
+                            derivative *= corners.lines[other].weight[Points::tap(c, other)][p];
+                    along[p] += corners.inside[c][p] ? dots[c][p] * derivative : T(0);
+                }
+            for (int p = 0; p < n; p++) slopes[p * D + d] = along[p] * corners.lines[d].slope[p];
+        }
     }
 }
 
@@ -464,7 +542,7 @@ bool read_sampling(Sampling &s, const Array &x, const Array &grid, PyObject *con
         s.area *= s.size[d];
     }
     s.points = product(grid.shape() + 1, grid.shape() + 1 + s.dims);
-    return s.area > 0;
+    return s.area > 0 && s.area < INT32_MAX;
 }
 
 // Calls run with the numbers of taps and dimensions as constants.
@@ -491,9 +569,9 @@ PyObject *grid_sample_(PyObject *const *args) {
     Array result = Array::empty(shape, TypeNum<T>::value);
     if (!result) return nullptr;
     Unlocked unlocked;
-    npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (s.c + 1));
+    npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (BLOCK * s.c + 1));
     for_taps(s, [&](auto taps, auto dims) {
-        parallel_for(s.n * s.points, grain, [&](int64_t first, int64_t last) {
+        parallel_for(s.n * s.blocks(), grain, [&](int64_t first, int64_t last) {
             sample_points<T, taps, dims>(s, x.data<T>(), grid.data<T>(), result.data<T>(), first,
                                          last);
         });
@@ -522,7 +600,7 @@ PyObject *grid_sample_backward_(PyObject *const *args) {
                 [&](int64_t first, int64_t last) {
                     sample_backward<T, taps, dims>(s, g.data<T>(), x.data<T>(), grid.data<T>(),
                                                    gx.data<T>(), g_grid.data<T>(),
-                                                   first * s.points, last * s.points);
+                                                   first * s.blocks(), last * s.blocks());
                 },
                 1);
         });

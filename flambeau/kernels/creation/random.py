@@ -348,12 +348,12 @@ def multinomial(stream, weights, n, replacement=False):
 def _multinomial_with_replacement(stream, weights, n):
     heart = _heart(weights.dtype)
     rows = weights.reshape(-1, weights.shape[-1]).astype(heart, copy=False)
-    result = np.empty((len(rows), n), np.int64)
-    for row, indices in zip(rows, result):
-        bounds = np.add.accumulate(row)
-        bounds /= bounds[-1]
-        bounds[-1] = 1
-        indices[:] = np.searchsorted(bounds, uniform(stream, np.empty(n)))
+    bounds = np.add.accumulate(rows, -1)
+    bounds /= bounds[:, -1:]
+    bounds[:, -1:] = 1
+    from flambeau.kernels.reduction import searching  # which these draws need
+    draws = uniform(stream, np.empty((len(rows), n)))
+    result = searching.searchsorted(bounds.astype(np.float64), draws, None, False, False, None)
     return result.reshape(*weights.shape[:-1], n)
 
 

@@ -53,6 +53,12 @@ def max_pool(x, kernel_size, stride, padding, dilation, ceil_mode):
 
 
 @kernel
+def max_pool_values(x, kernel_size, stride, padding, dilation, ceil_mode):
+    """The largest element of each window."""
+    return max_pool.reference(x, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@kernel
 def max_pool_backward(g, indices, x_shape, dims=2):
     """Each gradient goes to the element that was the maximum; serves every kind of max pooling."""
     plane = math.prod(x_shape[len(x_shape) - dims :])

@@ -144,7 +144,7 @@ def _declare_max_pools() -> None:
 
     def largest(self: np.ndarray, *windows: Any) -> np.ndarray:
         *sizes, ceil_mode = windows
-        return kernels.max_pool(self, *[(size,) for size in sizes], ceil_mode)[0]
+        return kernels.max_pool_values(self, *[(size,) for size in sizes], ceil_mode)
 
     parameters = "Tensor self, int[{0}] kernel_size, int[{0}] stride=[], int[{0}] padding=0, " \
         "int[{0}] dilation=1, bool ceil_mode=False"

@@ -70,6 +70,7 @@ def _pool(make, shape, *how):
         (pooling.max_unpool_backward, x, where, dims),
         (pooling.avg_pool, x, *mean, False, None),
         (pooling.avg_pool_backward, make(*_average_shape(x, mean)), x.shape, *mean, True, None),
+        *[(pooling.max_pool_values, x, *how) for _ in range(dims == 1)],
         (pooling.adaptive_avg_pool, x, (2, 3)[:dims]),
         (pooling.adaptive_max_pool, x, (4, 5)[:dims]),
         (pooling.adaptive_max_pool, x[:0], (4, 5)[:dims]),
@@ -257,6 +258,13 @@ FAMILIES = {
     "conv depthwise stride": lambda m: _conv(
         m, (2, 4, 9, 8), (8, 1, 3, 3), (2, 2), (1, 1), (1, 1), 4
     ),
+    "conv depthwise large": lambda m: _conv(
+        m, (2, 3, 21, 37), (3, 1, 7, 5), (1, 1), (3, 2), (1, 1), 3
+    ),
+    "conv depthwise lines": lambda m: _conv(m, (2, 5, 70), (5, 1, 4), (1,), (3,), (1,), 5),
+    "conv of one window": lambda m: _conv(
+        m, (17, 6, 4, 5), (8, 3, 4, 5), (1, 1), (0, 0), (1, 1), 2
+    ),
     "conv many": lambda m: _conv(m, (3, 20, 12, 11), (33, 20, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "conv 1d": lambda m: _conv(m, (2, 3, 30), (5, 3, 4), (3,), (2,), (1,), 1),
     "conv 3d": lambda m: _conv(
@@ -265,6 +273,8 @@ FAMILIES = {
     "pool": lambda m: _pool(m, (2, 3, 9, 8), (3, 2), (2, 2), (1, 1), (1, 1), False),
     "pool ceil": lambda m: _pool(m, (2, 3, 9, 8), (3, 3), (3, 2), (1, 0), (1, 2), True),
     "pool 1d": lambda m: _pool(m, (2, 3, 11), (2,), (2,), (0,), (1,), False),
+    "pool 1d far": lambda m: _pool(m, (2, 3, 40), (5,), (3,), (2,), (2,), True),
+    "pool 1d wide": lambda m: _pool(m, (2, 3, 90), (37,), (30,), (3,), (1,), False),
     "norm": lambda m: _norm(m, (3, 4, 5, 6)),
     "norm short": lambda m: _norm(m, (7, 6, 3)),
     "norm columns": lambda m: _norm(m, (40, 6)),
@@ -277,6 +287,9 @@ FAMILIES = {
     "attention causal": lambda m: _attention(m, (2,), 37, 37, 20, 33, None, True),
     "attention bool": lambda m: _attention(m, (2,), 9, 11, 4, 6, "bool", False),
     "attention added": lambda m: _attention(m, (2, 1), 9, 11, 4, 6, "added", False),
+    "attention of one query": lambda m: _attention(m, (2, 3), 1, 70, 40, 70, None, False),
+    "attention of few queries": lambda m: _attention(m, (2, 1), 3, 9, 5, 17, "bool", False),
+    "attention of few, causal": lambda m: _attention(m, (2,), 3, 9, 17, 130, "added", True),
     "indexing": _indexing,
     "sorting": _sorting,
     "recurrent": lambda m: _recurrent(m, 4, 3, 5, False),
@@ -315,6 +328,28 @@ def test_native_does_what_its_twin_does(family, dtype):
         assert getattr(kernel, "native", kernel) is not None, kernel.__name__
         expected = kernel.reference(*_copied(args))
         _compare(kernel(*_copied(args)), expected, TOLERANCE.get(dtype, 1e-1), kernel.__name__)
+
+
+def test_maxima_of_lines_keep_nan():
+    x = np.zeros((2, 80), np.float32)
+    x[0, 3], x[0, 40], x[1, 70] = np.nan, 5, np.nan
+    for how in (((3,), (2,), (1,)), ((40,), (40,), (0,)), ((80,), (1,), (0,))):
+        args = x, *how, (1,), False
+        found, expected = pooling.max_pool_values(*args), pooling.max_pool.reference(*args)[0]
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_pixels_outside_are_not_infinite(mode):
+    """A point at the border takes nothing from infinite pixels beside those outside."""
+    x = np.ones((1, 2, 5, 5), np.float32)
+    x[:, :, 0] = np.inf
+    grid = np.random.default_rng(0).uniform(-1.6, 1.6, (1, 9, 30, 2)).astype(np.float32)
+    for padding in ("zeros", "border", "reflection"):
+        args = x, grid, mode, padding, False
+        with np.errstate(invalid="ignore"):
+            _compare(resampling.grid_sample(*args), resampling.grid_sample.reference(*args), 1e-4,
+                     padding)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.int16, np.bool_, np.complex64])
