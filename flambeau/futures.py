@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import flambeau
@@ -29,6 +30,7 @@ class Future(Generic[T]):
             if flambeau.device(device).index is None:
                 raise ValueError(f"Expected devices to have indices, got {device}")
         self._condition = threading.Condition()
+        self._failed = False            # at once for those that wait for this among others
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
@@ -36,6 +38,9 @@ class Future(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<torch.jit.Future object at {id(self):#x}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
 
     def done(self) -> bool:
         """Is the value, or the error, there?"""
@@ -66,6 +71,11 @@ class Future(Generic[T]):
             f"{result} is of type {type(result)}, not an Exception.")
         self._complete(None, result)
 
+    def _fail(self, error: BaseException) -> None:
+        """Set an error that also `collect_all` gives as soon as it is there."""
+        self._failed = True
+        self._complete(None, error)
+
     def _complete(self, value: Any, error: BaseException | None) -> None:
         with self._condition:
             if self._done:
@@ -86,6 +96,7 @@ class Future(Generic[T]):
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """A future of `callback(self)`, which runs when this one is done."""
+        _check_callback("then", callback, "torch._C.Future", self)
         result: Future[S] = Future()
 
         def run() -> None:
@@ -104,6 +115,8 @@ class Future(Generic[T]):
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Run `callback(self)` when this future is done; its errors are printed."""
+        _check_callback("add_done_callback", callback, "None", self)
+
         def run() -> None:
             try:
                 callback(self)
@@ -113,8 +126,17 @@ class Future(Generic[T]):
         self._when_done(run)
 
 
+def _check_callback(name: str, callback: Any, gives: str, future: Future[Any]) -> None:
+    if not callable(callback):
+        raise TypeError(
+            f"{name}(): incompatible function arguments. The following argument types are "
+            f"supported:\n    1. (self: torch._C.Future, arg0: collections.abc.Callable) -> {gives}"
+            f"\n\nInvoked with: {future!r}, {callback!r}")
+
+
 def collect_all(futures: list[Future]) -> Future[list[Future]]:
-    """A future of the list of `futures`, done when all of them are.
+    """A future of the list of `futures`, done when all of them are, or when a call in another
+    process has failed.
 
     >>> first, second = Future(), Future()
     >>> both = collect_all([first, second])
@@ -127,10 +149,10 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
     result: Future[list[Future]] = Future()
     lock, missing = threading.Lock(), len(futures)
 
-    def count() -> None:
+    def count(future: Future) -> None:
         nonlocal missing
         with lock:
-            missing -= 1
+            missing = 0 if future._failed and missing > 0 else missing - 1
             last = missing == 0
         if last:
             failed = next((f._error for f in futures if f._error is not None), None)
@@ -138,7 +160,7 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
     if not futures:
         result.set_result([])
     for future in futures:
-        future._when_done(count)
+        future._when_done(partial(count, future))
     return result
 
 

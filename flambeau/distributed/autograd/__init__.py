@@ -7,6 +7,7 @@
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -35,12 +36,19 @@ def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -
         retain_graph: whether another pass may follow in this context.
     """
     from flambeau.distributed.autograd import engine
+    if not isinstance(context_id, int) or not isinstance(roots, Sequence):
+        raise TypeError(
+            "backward(): incompatible function arguments. The following argument types are "
+            "supported:\n    1. (contextId: typing.SupportsInt | typing.SupportsIndex, roots: "
+            "collections.abc.Sequence[torch.Tensor], retain_graph: bool = False) -> None\n\n"
+            f"Invoked with: {context_id!r}, {roots!r}")
     engine.backward(context_id, roots, retain_graph)
 
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     """The gradients that a context has collected for the leaves of this process."""
-    return dict(contexts.get(context_id).gradients.values())
+    return {leaf: holder.grad for leaf, holder in
+            list(contexts.get(context_id).gradients.values())}      # type: ignore[misc]
 
 
 def _init(worker_id: int) -> None:
@@ -86,9 +94,8 @@ def _release_context(context_id: int) -> None:
 
 
 def _get_debug_info() -> dict[str, int]:
-    from flambeau.distributed.autograd import engine
     return {"num_autograd_contexts": len(contexts.found),
-            "num_current_backward_passes": engine.running}
+            "num_current_backward_passes": contexts.count_passes()}
 
 
 class context:

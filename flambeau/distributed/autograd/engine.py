@@ -1,92 +1,26 @@
 """The distributed backward pass.
 
-A pass runs from some tensors of this process to its leaves, whose gradients the context collects.
-Where tensors came from another process their gradients are sent there, and a pass from what had
-been sent runs there. It is done when all passes are that it has set off. Gradients are linear, so
-those of several passes through the same leaf just add up.
+First all processes find out which of their nodes take part: from the roots, and from what the
+messages that are reached had brought. Then gradients move. A node runs once, when all gradients
+have come that it gets; where tensors came from another process their gradients are sent there.
+What had been sent but leads to no root is not waited for.
 """
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.autograd.differentiate import grad
+from flambeau.core.graph import output_edges
 from flambeau.core.tensor import gradient_edge, tensor_types
-from flambeau.distributed.autograd.recording import DistAutogradContext, contexts
+from flambeau.distributed.autograd.local_pass import LocalPass, running_part
+from flambeau.distributed.autograd.recording import (
+    DistAutogradContext,
+    RecvRpcBackward,
+    contexts,
+)
+from flambeau.distributed.rpc.agent import answers_later, current_agent, when_done
 from flambeau.futures import Future, collect_all
-
-# Messages that the pass of this thread has sent.
-_sent: ContextVar[list[Future[Any]] | None] = ContextVar("sent_gradients", default=None)
-running = 0                             # passes
-_SECOND_TIME = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after "
-    "they have already been freed). Saved intermediate values of the graph are freed when you call "
-    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-    "graph a second time or if you need to access saved tensors after calling backward.")
-
-
-def _find_leaves(tensors: list[Tensor]) -> list[Tensor]:
-    """The leaves that tensors depend on."""
-    leaves: dict[int, Tensor] = {}
-    seen: set[int] = set()
-    stack = [gradient_edge(tensor) for tensor in tensors]
-    while stack:
-        edge = stack.pop()
-        if edge is None:
-            continue
-        if type(edge) in tensor_types:
-            leaves[id(edge)] = edge
-        elif edge.order not in seen:
-            seen.add(edge.order)
-            stack += edge.node.edges
-    return list(leaves.values())
-
-
-def run_pass(context: DistAutogradContext, tensors: list[Tensor], gradients: list[Any]
-             ) -> Future[Any]:
-    """A pass from tensors of this process; done when all passes are that it sets off."""
-    from flambeau.distributed.rpc.agent import when_done
-    global running
-    sent: list[Future[Any]] = []
-    token = _sent.set(sent)
-    running += 1
-    try:
-        leaves = _find_leaves(tensors)
-        # several passes may come through the same part of the graph: it is kept until the
-        # context goes
-        for leaf, found in zip(leaves, grad(tensors, leaves, gradients, retain_graph=True,
-                                            allow_unused=True)):
-            if found is not None:
-                context.accumulate(leaf, found)
-    finally:
-        running -= 1
-        _sent.reset(token)
-    return when_done(collect_all(sent), lambda done: None)
-
-
-def send_gradients(context_id: int, message: int, source: int, gradients: tuple[Tensor, ...]
-                   ) -> None:
-    """Send gradients to the worker that sent the tensors."""
-    from flambeau.distributed.rpc.agent import current_agent
-    sent, agent = _sent.get(), current_agent()
-    future = agent.call(agent.get_worker_info(source), _receive_gradients, (
-        context_id, message, list(gradients)))
-    if sent is None:
-        future.wait()               # an ordinary backward pass of the user
-    else:
-        sent.append(future)
-
-
-def _receive_gradients(context_id: int, message: int, gradients: list[Tensor]) -> Future[Any]:
-    context = contexts.get(context_id)
-    if message in context.freed:
-        raise RuntimeError(_SECOND_TIME)
-    return run_pass(context, context.sent[message], gradients)
-
-
-_receive_gradients._answers_later = True            # type: ignore[attr-defined]
 
 
 def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -> None:
@@ -98,42 +32,143 @@ def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -
         retain_graph: whether another pass may follow in this context.
 
     Raises:
-        RuntimeError: there is no such context, or a root is no scalar or does not require grad.
+        RuntimeError: there is no such context, or a root is no scalar or does not require grad,
+            or a process has failed.
     """
     context = contexts.get(context_id)
+    edges = _check_roots(roots)
+    part = _part(context, next(contexts.messages), retain_graph)
+    part.started = True
+    try:
+        _search(part, edges).wait()
+        part.arrive(edges, [flambeau.ones_like(root) for root in roots])
+        _outcome(part).wait()
+    except Exception as error:
+        raise RuntimeError(f"Error on Node {contexts.worker}: {error}") from error
+    finally:
+        context.passes.pop(part.number, None)
+
+
+def _check_roots(roots: list[Tensor]) -> list[Any]:
     if not roots:
         raise RuntimeError("No tensors provided for gradient computation.")
+    edges = []
     for root in roots:
         if not root.requires_grad:
             raise RuntimeError("requires_grad not set on root")
         if root.numel() != 1:
             raise RuntimeError(" is not a scalar, all roots need to be scalar")
-    try:
-        run_pass(context, roots, [flambeau.ones_like(root) for root in roots]).wait()
-    except RuntimeError as error:
-        raise RuntimeError(f"Error on Node {contexts.worker}: {error}") from error
-    if not retain_graph:
-        _free(context_id, next(contexts.messages))
+        edges.append(gradient_edge(root))
+        if type(edges[-1]) in tensor_types:
+            raise RuntimeError(" does not have a valid gradient function.")
+    return edges
 
 
-def _free(context_id: int, number: int) -> None:
-    """No further pass is to come through what has been sent until now, in all processes."""
-    context = contexts.found.get(context_id)
-    if context is None or number in context.freed:
-        return                      # told already, by another worker
-    context.freed |= {number, *context.sent}
-    _tell(context.workers, _free, context_id, number)
+def _part(context: DistAutogradContext, number: int, retain: bool) -> LocalPass:
+    """The part of a pass that runs here. An earlier one of the same origin is over: it failed."""
+    with context.lock:
+        found = context.passes.get(number)
+        if found is None:
+            for other in [n for n in context.passes if n >> 48 == number >> 48 and n < number]:
+                del context.passes[other]
+            found = context.passes[number] = LocalPass(context, number)
+            found.retain = retain
+        return found
+
+
+# Who takes part -----------------------------------------------------------------------------
+
+
+def _search(part: LocalPass, edges: list[Any]) -> Future[Any]:
+    """Find what lies behind these edges, here and in other processes; done when all is found."""
+    return _all([_ask(part, node) for node in part.reach(edges)])
+
+
+def _ask(part: LocalPass, received: RecvRpcBackward) -> Future[Any]:
+    """Have the worker that a message came from take part."""
+    _, message, source = received.about
+    agent = current_agent()
+    return agent.call(agent.get_worker_info(source), _take_part, (
+        part.context.number, part.number, message, part.retain), recorded=False)
+
+
+@answers_later
+def _take_part(context_id: int, number: int, message: int, retain: bool) -> Future[Any]:
+    context = contexts.get(context_id)
+    part = _part(context, number, retain)
+    with part.lock:
+        part.expected.add(message)
+    return _search(part, output_edges(context.sent[message]))
+
+
+# Gradients between processes ----------------------------------------------------------------
+
+
+def send_gradients(received: RecvRpcBackward, gradients: list[Tensor]) -> None:
+    """Send the gradients of a message's tensors to the worker that it came from."""
+    context_id, message, source = received.about
+    part, agent = running_part.get(), current_agent()
+    if part is None:                    # in an ordinary backward pass of the user
+        part = LocalPass(contexts.get(context_id), next(contexts.messages))
+        _ask(part, received).wait()
+    future = agent.call(agent.get_worker_info(source), _receive_gradients, (
+        context_id, part.number, message, gradients), recorded=False)
+    if running_part.get() is None:
+        future.wait()
+    else:
+        part.send(future)
+
+
+@answers_later
+def _receive_gradients(context_id: int, number: int, message: int, gradients: list[Tensor]
+                       ) -> Future[Any]:
+    """Go on with a pass. Who was the first to send anything is told how the part here ended."""
+    context = contexts.get(context_id)
+    part = context.passes.get(number)
+    if part is None:
+        raise RuntimeError(f"The backward pass {number} has ended here, after an error")
+    with part.lock:
+        first, part.started = not part.started, True
+    part.arrive(output_edges(context.sent[message]), gradients, message)
+    if not first:
+        return _all([])
+    outcome = _outcome(part)
+    outcome._when_done(lambda: context.passes.pop(number, None))
+    return outcome
+
+
+def _outcome(part: LocalPass) -> Future[Any]:
+    """Done when the part here is, and with it what it has sent."""
+    found: Future[Any] = Future()
+
+    def local() -> None:
+        if part.done._error is not None:
+            found._complete(None, part.done._error)
+            return
+        sent = _all(part.sent)
+        sent._when_done(lambda: found._complete(None, sent._error))
+    part.done._when_done(local)
+    return found
+
+
+def _all(futures: list[Future[Any]]) -> Future[Any]:
+    return when_done(collect_all(futures), _raise_failures)
+
+
+def _raise_failures(futures: list[Future[Any]]) -> None:
+    for future in futures:
+        future.value()
+
+
+# The end of a context -----------------------------------------------------------------------
 
 
 def release(context_id: int) -> None:
     """Forget a context, in all processes."""
-    _tell(contexts.drop(context_id), release, context_id)
-
-
-def _tell(workers: set[int], function: Any, *args: int) -> None:
-    from flambeau.distributed.rpc.agent import _is_current_rpc_agent_set, current_agent
+    from flambeau.distributed.rpc.agent import _is_current_rpc_agent_set
+    workers = contexts.drop(context_id)
     if not _is_current_rpc_agent_set():
         return
     agent = current_agent()
     for worker in workers - {contexts.worker}:
-        agent.call(agent.get_worker_info(worker), function, args, recorded=False)
+        agent.call(agent.get_worker_info(worker), release, (context_id,), recorded=False)

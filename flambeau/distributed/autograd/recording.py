@@ -15,7 +15,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.autograd.function import Function
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.engine import accumulate_into
+from flambeau.core.graph import Node, next_order, output_edges
+from flambeau.core.tensor import gradient_edge
 
 _current = threading.local()
 
@@ -25,11 +28,11 @@ class DistAutogradContext:
 
     def __init__(self, number: int):
         self.number = number
-        self.sent: dict[int, list[Tensor]] = {}
-        self.received: dict[int, Any] = {}
+        self.sent: dict[int, SendRpcBackward] = {}
+        self.received: dict[int, RecvRpcBackward] = {}
         self.workers: set[int] = set()              # that may have something of the context
-        self.gradients: dict[int, tuple[Tensor, Tensor]] = {}       # by id of the leaf
-        self.freed: set[int] = set()    # messages through which the last pass has gone
+        self.gradients: dict[int, tuple[Tensor, Tensor]] = {}   # by id: a leaf, who has its `grad`
+        self.passes: dict[int, Any] = {}            # parts of backward passes that run here
         self.lock = threading.Lock()
 
     def _context_id(self) -> int:
@@ -48,7 +51,9 @@ class DistAutogradContext:
         """Add to the gradient of a leaf."""
         with self.lock:
             found = self.gradients.get(id(leaf))
-            self.gradients[id(leaf)] = leaf, gradient if found is None else found[1] + gradient
+            if found is None:           # alike in memory: what accumulates gradients takes it
+                found = self.gradients[id(leaf)] = leaf, leaf.detach().requires_grad_()
+            accumulate_into(found[1], gradient, False, 0)
 
 
 class _Contexts:
@@ -75,6 +80,11 @@ class _Contexts:
         """A context, new if a message of it comes for the first time."""
         with self.lock:
             return self.found.setdefault(number, DistAutogradContext(number))
+
+    def count_passes(self) -> int:
+        """How many contexts have a backward pass that runs here."""
+        with self.lock:
+            return sum(bool(context.passes) for context in self.found.values())
 
     def drop(self, number: int) -> set[int]:
         """Forget a context; the workers that know of it."""
@@ -107,19 +117,53 @@ def within(about: tuple[int, Any, Any] | None) -> Iterator[None]:
         set_current(before)
 
 
-class _Receive(Function):
-    """Tensors that have come from another process."""
+class _Message(Node):
+    """Where the gradients of a message's tensors go, or come from."""
 
-    @staticmethod
-    def forward(ctx: Any, anchor: Tensor, about: tuple[int, int, int], *tensors: Tensor) -> Any:
-        ctx.about = about
-        return tuple(tensor.detach() for tensor in tensors)
+    __slots__ = ()
+    frees, simple = False, False
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def __init__(self, tensors: list[Tensor]):
+        self.order, self.saved, self.outputs = next_order(), (), len(tensors)
+        self.results = [(tensor._array.shape, tensor._array.dtype) for tensor in tensors]
+        self.shape, self.dtype = self.results[0]
+
+    def name(self) -> str:
+        return f"torch::distributed::autograd::{type(self).__name__}"
+
+
+class SendRpcBackward(_Message):
+    """Tensors that have left for another process: what comes back are their gradients."""
+
+    __slots__ = ()
+
+    def __init__(self, tensors: list[Tensor]):
+        super().__init__(tensors)
+        self.edges = tuple(map(gradient_edge, tensors))
+
+    def apply(self, grad: Any) -> Any:
+        return (grad,) if self.outputs == 1 else grad
+
+
+class RecvRpcBackward(_Message):
+    """Tensors that have come from another process: their gradients go back there."""
+
+    __slots__ = ()
+    accepts_undefined = True            # the other process waits for them
+
+    def __init__(self, about: tuple[int, int, int], tensors: list[Tensor]):
+        super().__init__(tensors)
+        self.about, self.edges = about, ()
+        for tensor, edge in zip(tensors, output_edges(self)):
+            tensor._edge = edge
+
+    def apply(self, grad: Any) -> Any:
         from flambeau.distributed.autograd.engine import send_gradients
-        send_gradients(*ctx.about, gradients)
-        return (None, None, *(None for _ in gradients))
+        gradients = [grad] if self.outputs == 1 else grad
+        send_gradients(self, [
+            flambeau.zeros(shape, dtype=from_numpy_dtype(dtype)) if one is None else one
+            for one, (shape, dtype) in zip(gradients, self.results)])
+        return ()
 
 
 def attach(tensors: list[Tensor], to: int) -> tuple[tuple[int, Any, Any] | None, list[Tensor]]:
@@ -134,7 +178,7 @@ def attach(tensors: list[Tensor], to: int) -> tuple[tuple[int, Any, Any] | None,
     if not places:
         return (context.number, None, ()), tensors
     number = next(contexts.messages)
-    context.sent[number] = [tensors[i] for i in places]
+    context.sent[number] = SendRpcBackward([tensors[i] for i in places])
     return (context.number, number, tuple(places)), tensors
 
 
@@ -148,12 +192,7 @@ def receive(tensors: list[Tensor], about: tuple[int, Any, Any] | None, source: i
     number, places = about[1:]
     if number is None:
         return tensors
-    anchor = flambeau.zeros(0, requires_grad=True)
-    with flambeau.enable_grad():
-        found = _Receive.apply(anchor, (context.number, number, source),
-                               *(tensors[i].detach() for i in places))
-    context.received[number] = found[0].grad_fn
-    tensors = list(tensors)
-    for place, tensor in zip(places, found):
-        tensors[place] = tensor
-    return tensors
+    found = {place: tensors[place].detach() for place in places}
+    context.received[number] = RecvRpcBackward((context.number, number, source),
+                                               list(found.values()))
+    return [found.get(place, tensor) for place, tensor in enumerate(tensors)]

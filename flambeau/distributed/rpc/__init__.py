@@ -81,6 +81,9 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
     if rpc_backend_options is not None and not isinstance(rpc_backend_options,
                                                           RpcBackendOptions):
         raise TypeError("Argument rpc_backend_options must be an instance of RpcBackendOptions")
+    if backend is None and rpc_backend_options is not None and not isinstance(
+            rpc_backend_options, TensorPipeRpcBackendOptions):
+        raise TypeError(f"Could not infer backend for options {rpc_backend_options}")
     backend = backend or backend_registry.BackendType.TENSORPIPE
     if rpc_backend_options is None:
         rpc_backend_options = backend_registry.construct_rpc_backend_options(backend)
@@ -117,9 +120,7 @@ def _validate_rpc_args(backend: Any, store: Any, name: Any, rank: Any, world_siz
         if not isinstance(value, kind):
             raise RuntimeError(f"Argument {value} must be of type {kind} but got type "
                                f"{type(value)}")
-    if not name or len(name) >= 128 or not all(c.isalnum() or c in "_-:" for c in name):
-        raise RuntimeError(
-            f"Worker name must match ^[A-Za-z0-9-_:]*$ and be shorter than 128, but got {name}")
+    WorkerInfo(name, rank)
 
 
 def _init_rpc_backend(backend: Any = BackendType.TENSORPIPE, store: Any = None, name: Any = None,

@@ -30,10 +30,11 @@ from flambeau.distributed.rpc.internal import (
     _handle_exception,
     describe_error,
     deserialize,
+    deserialize_call,
     serialize,
 )
 from flambeau.distributed.stores import PrefixStore, Store
-from flambeau.futures import Future
+from flambeau.futures import Future, collect_all
 
 _SIZE = struct.Struct("!QI")            # bytes of the head, tensors
 _LENGTH = struct.Struct("!Q")
@@ -49,6 +50,10 @@ class WorkerInfo:
     """
 
     def __init__(self, name: str, id: int):
+        if not 0 < len(name) < 128 or not all(c.isascii() and (c.isalnum() or c in "_-:")
+                                              for c in name):
+            raise RuntimeError("Worker name must match ^[A-Za-z0-9-_:]*$, and must be non-empty "
+                               f"and shorter than 128 chars, but got {name}")
         self.name, self.id = name, id
 
     def __repr__(self) -> str:
@@ -98,10 +103,17 @@ def _reset_current_rpc_agent() -> None:
 # Messages -----------------------------------------------------------------------------------
 
 
+def _strides(tensor: Any) -> tuple[int, ...] | None:
+    """The strides that a tensor arrives with, None if its elements lie one after the other."""
+    if tensor.is_contiguous() or 0 in tensor.stride():
+        return None
+    return tensor.stride()
+
+
 def _write(connection: socket.socket, lock: threading.Lock, head: Any, tensors: list[Any]) -> None:
     """Send a head and tensors."""
-    described = [(str(t.dtype).rpartition(".")[2], tuple(t.shape), t.requires_grad and t.is_leaf)
-                 for t in tensors]
+    described = [(str(t.dtype).rpartition(".")[2], tuple(t.shape), _strides(t),
+                  t.requires_grad and t.is_leaf) for t in tensors]
     data = pickle.dumps((head, described), protocol=5)
     buffers = [as_bytes(tensor.detach()) for tensor in tensors]
     with lock:
@@ -127,11 +139,13 @@ def _read(connection: socket.socket) -> tuple[Any, list[Any]]:
     size, count = _SIZE.unpack(_read_exactly(connection, _SIZE.size))
     head, described = pickle.loads(_read_exactly(connection, size))
     tensors = []
-    for dtype, shape, requires_grad in described[:count]:
+    for dtype, shape, strides, requires_grad in described[:count]:
         length = _LENGTH.unpack(_read_exactly(connection, _LENGTH.size))[0]
         data, kind = _read_exactly(connection, length), getattr(flambeau, dtype)
         tensor = (flambeau.frombuffer(data, dtype=flambeau.uint8).view(kind) if length
                   else flambeau.empty(0, dtype=kind)).reshape(shape)
+        if strides is not None:
+            tensor = flambeau.empty_strided(shape, strides, dtype=kind).copy_(tensor)
         tensors.append(tensor.requires_grad_() if requires_grad else tensor)
     return head, tensors
 
@@ -191,7 +205,8 @@ class TensorPipeAgent(RpcAgent):
         self._me = WorkerInfo(name, rank)
         self._world_size, self._by_name, self._by_id = world_size, {}, {}
         self._addresses: dict[int, tuple[str, int]] = {}
-        self._links: dict[int, _Link] = {}
+        self._links: dict[int, _Link] = {}                          # by worker: where to write
+        self._connections: list[socket.socket] = []
         self._lock = threading.Lock()
         self._pending: dict[int, tuple[Future[Any], int]] = {}      # by number: value, worker
         self._next_number = 0
@@ -210,17 +225,21 @@ class TensorPipeAgent(RpcAgent):
         if self._table.add("secret/asked", 1) == 1:
             self._table.set("secret", secrets.token_hex(16))
         self._secret = self._table.get("secret")
-        if self._table.add(f"name/{name}/taken", 1) != 1:
-            self._server.close()
-            raise RuntimeError(f"RPC worker name {name} is not unique. Workers {rank} and another "
-                               "have the same name.")
         self._table.set(f"id/{rank}", f"{address} {self._port} {name}")
+        if self._table.add(f"name/{name}/taken", 1) != 1 and not self.is_static_group:
+            self._refuse(name)
         self._table.set(f"name/{name}", str(rank))
         self._table.append("all", f"{rank} ")
         threading.Thread(target=self._listen, daemon=True, name="rpc_listen").start()
         if self.is_static_group:
             for other in range(self._world_size):
                 self._look_up_id(other)
+                if len(self._by_name) < len(self._by_id):
+                    self._refuse(self._by_id[other].name)
+
+    def _refuse(self, name: str) -> None:
+        self._server.close()
+        raise RuntimeError(f"RPC worker name {name} is not unique. Two workers have it.")
 
     # Workers --------------------------------------------------------------------------------
 
@@ -306,7 +325,10 @@ class TensorPipeAgent(RpcAgent):
             future, _ = self._pending.pop(number, (None, None))
         if future is not None:
             future._kept = None                         # type: ignore[attr-defined]
-            future._complete(value, error)
+            if error is None:
+                future.set_result(value)
+            else:
+                future._fail(error)
 
     def _send(self, rank: int, head: Any, tensors: list[Any]) -> None:
         if rank == self._me.id:
@@ -328,13 +350,17 @@ class TensorPipeAgent(RpcAgent):
         connection = socket.create_connection(self._addresses[rank], 60)
         connection.settimeout(None)
         connection.sendall(self._secret + struct.pack("!I", self._me.id))
-        with self._lock:
-            link = self._links.setdefault(rank, _Link(connection))
-        if link.connection is not connection:
-            connection.close()              # another thread was faster
-            return link
-        self._read_in_background(rank, connection)
+        link = self._add(rank, connection)
+        threading.Thread(target=self._read_all, args=(rank, connection), daemon=True,
+                         name=f"rpc_read_{rank}").start()
         return link
+
+    def _add(self, rank: int, connection: socket.socket) -> _Link:
+        """A new connection; gives the one to write to. Where both sides have opened one at once
+        both stay: the other side may write to the one that this side does not."""
+        with self._lock:
+            self._connections.append(connection)
+            return self._links.setdefault(rank, _Link(connection))
 
     # Being called ---------------------------------------------------------------------------
 
@@ -353,13 +379,8 @@ class TensorPipeAgent(RpcAgent):
                 return
             connection.settimeout(None)
             rank = struct.unpack("!I", greeting[-4:])[0]
-            with self._lock:
-                self._links.setdefault(rank, _Link(connection))
+            self._add(rank, connection)
             self._read_all(rank, connection)
-
-    def _read_in_background(self, rank: int, connection: socket.socket) -> None:
-        threading.Thread(target=self._read_all, args=(rank, connection), daemon=True,
-                         name=f"rpc_read_{rank}").start()
 
     def _read_all(self, rank: int, connection: socket.socket) -> None:
         try:
@@ -386,24 +407,38 @@ class TensorPipeAgent(RpcAgent):
             return
         with self._lock:
             self._running += 1
+            if kind == "value" and number in self._pending:         # whoever hangs up now
+                self._pending[number] = self._pending[number][0], -1
         if kind == "call":
             self._pool.submit(self._run, rank, number, data, context, tensors)
         else:
             self._pool.submit(self._take, rank, number, data, context, tensors)
 
     def _run(self, rank: int, number: int, data: bytes, context: Any, tensors: list[Any]) -> None:
-        """Run a call, and answer it."""
+        """Run a call when the references in it are known to their owners, and answer it."""
+        self.started.wait()
+        try:
+            with recording.within(context):
+                call, unknown = deserialize_call(data, recording.receive(tensors, context, rank))
+        except Exception as error:
+            call, unknown = error, []
+        if not unknown:
+            self._execute(rank, number, call, context)
+            return
+        known = collect_all(unknown)
+        known._when_done(lambda: self._pool.submit(
+            self._execute, rank, number, known._error or call, context))
+
+    def _execute(self, rank: int, number: int, call: Any, context: Any) -> None:
         def answer(value: Any) -> None:
             try:
                 with recording.within(context):
                     self._reply(rank, number, value)
             finally:
                 self._done()
-        self.started.wait()
         try:
             with recording.within(context):
-                call = deserialize(data, recording.receive(tensors, context, rank))
-                if isinstance(call, AttributeError):
+                if isinstance(call, Exception):
                     raise call
                 value = call.func(*call.args, **call.kwargs)
                 if hasattr(call.func, "_wrapped_async_rpc_function"):
@@ -475,18 +510,21 @@ class TensorPipeAgent(RpcAgent):
                 time.sleep(0.005)
 
     def shutdown(self) -> None:
-        """Hang up."""
+        """Hang up, as soon as what runs has answered, but within a second."""
+        end = time.monotonic() + 1
+        while self._running and time.monotonic() < end:
+            time.sleep(0.001)
         self._closed = True
         self._deadlines.stop()
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         with self._lock:
-            links, self._links = list(self._links.values()), {}
-        for link in links:
+            connections, self._connections, self._links = self._connections, [], {}
+        for connection in connections:
             with contextlib.suppress(OSError):
-                link.connection.shutdown(socket.SHUT_RDWR)
-            link.connection.close()
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
         self._pool.shutdown(wait=False)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from flambeau.distributed.rpc import rref as _rref
 from flambeau.distributed.rpc.agent import (
     WorkerInfo,
+    _get_current_rpc_agent,  # noqa: F401  # looked for here
     _is_current_rpc_agent_set,
     _reset_current_rpc_agent,
     _set_and_start_rpc_agent,
@@ -142,11 +143,22 @@ def _all_gather(obj: Any, worker_names: set[str] | None = None,
     if me == leader:
         told = [rpc_async(name, _broadcast_to_followers, (sequence_id, states.gathered_objects),
                           timeout=timeout) for name in sorted(names - {me})]
-        for future in told:
-            future.wait()
+        failures = [error for error in map(_failure, told) if error is not None]
+        if failures:
+            raise RuntimeError(f"Some of {sorted(names - {me})} have failed or timed out in "
+                               f"_all_gather after {seconds:.2f} seconds. The first error was: "
+                               f"{failures[0]}") from failures[0]
     with _all_gather_dict_lock:
         del _all_gather_sequence_id_to_states[sequence_id]
     return states.gathered_objects
+
+
+def _failure(future: Future[Any]) -> Exception | None:
+    try:
+        future.wait()
+    except Exception as error:
+        return error
+    return None
 
 
 def _wait_for_all(signal: threading.Event, names: set[str], leader: str, seconds: float) -> None:
@@ -157,8 +169,8 @@ def _wait_for_all(signal: threading.Event, names: set[str], leader: str, seconds
         if gone:
             raise RuntimeError(f"RPC workers {sorted(gone)} have gone, while others wait for them")
         if time.monotonic() >= end:
-            raise RuntimeError(f"Followers have not reported to leader {leader} in all_gather "
-                               f"within {seconds} seconds")
+            raise RuntimeError(f"{sorted(names)} have not all reported to {leader}: timed out in "
+                               f"_all_gather after {seconds:.2f} seconds")
 
 
 @_require_initialized
@@ -204,7 +216,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
             try:
                 if agent.is_static_group:
                     _wait_all_workers(timeout)
-                    _rref.flush()
+                    _delete_all_user_and_unforked_owner_rrefs()
                     agent.join(shutdown=True, timeout=timeout)
             except RuntimeError:
                 agent._closed = True
@@ -213,11 +225,19 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
         _finalize_shutdown()
 
 
+def _delete_all_user_and_unforked_owner_rrefs() -> None:
+    """Drop all references of this process to values of others."""
+    _rref.delete_users()
+
+
 def _finalize_shutdown() -> None:
     agent = current_agent()
     try:
-        agent.shutdown()
+        if not _ignore_rref_leak:
+            _rref.check_leaks()
     finally:
+        with contextlib.suppress(OSError):
+            agent.shutdown()
         _reset_current_rpc_agent()
         _rref.start()
         _all_gather_sequence_id.clear()

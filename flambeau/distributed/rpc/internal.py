@@ -9,9 +9,11 @@ import sys
 import threading
 import traceback
 from enum import Enum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from flambeau import Tensor
+from flambeau.jit import ScriptFunction
 
 __all__ = ["PythonUDF", "RPCExecMode", "RemoteException", "deserialize", "serialize"]
 
@@ -52,10 +54,29 @@ def _find_class(module: str, name: str) -> Any:
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
-        """Classes travel by a name that the other process finds."""
-        if isinstance(obj, type) and obj.__module__.partition(".")[0] == "torch":
-            return _find_class, (obj.__module__, obj.__qualname__)
+        """Classes and functions travel by a name that the other process finds."""
+        if isinstance(obj, type):
+            if obj.__module__.partition(".")[0] == "torch":
+                return _find_class, (obj.__module__, obj.__qualname__)
+        elif type(obj).__name__ == "function":              # Python's, or one of an op
+            return _name_of_function(obj)
+        elif isinstance(obj, ScriptFunction):
+            return _find_by_name, (obj.__module__, obj.__qualname__)
         return NotImplemented
+
+
+def _find_by_name(module: str, name: str) -> Any:
+    return attrgetter(name)(importlib.import_module(module))
+
+
+def _name_of_function(function: Any) -> Any:
+    """The name under which a module has an op whose own name is another (`linalg.multi_dot`)."""
+    module = sys.modules.get(function.__module__)
+    if module is None or hasattr(module, function.__name__) or "." in function.__qualname__:
+        return NotImplemented
+    name = next((name for name in dir(module) if function.__name__.endswith(f"_{name}")
+                 and getattr(module, name) is function), None)
+    return NotImplemented if name is None else (_find_by_name, (function.__module__, name))
 
 
 class _InternalRPCPickler:
@@ -83,7 +104,11 @@ class _InternalRPCPickler:
     @classmethod
     def _py_rref_receiver(cls, fork: tuple[Any, ...]) -> Any:
         from flambeau.distributed.rpc.rref import receive_fork
-        return receive_fork(fork)
+        found = receive_fork(fork)
+        unknown = getattr(_thread_local_tensor_tables, "unknown", None)
+        if unknown is not None and not found.confirmed_by_owner():
+            unknown.append(found._fork.confirmed)
+        return found
 
     def _py_rref_reducer(self, rref: Any) -> tuple[Any, ...]:
         return _InternalRPCPickler._py_rref_receiver, (rref._serialize(),)
@@ -149,6 +174,20 @@ def deserialize(binary_data: bytes, tensor_table: list[Tensor]) -> Any:
     return _internal_rpc_pickler.deserialize(binary_data, tensor_table)
 
 
+def deserialize_call(data: bytes, tensors: list[Tensor]) -> tuple[PythonUDF, list[Any]]:
+    """A call, and futures: when they are done its references are known to their owners."""
+    before = getattr(_thread_local_tensor_tables, "unknown", None)
+    unknown: list[Any] = []
+    _thread_local_tensor_tables.unknown = unknown
+    try:
+        call = deserialize(data, tensors)
+    finally:
+        _thread_local_tensor_tables.unknown = before
+    if isinstance(call, AttributeError):
+        raise RuntimeError(str(call)) from call
+    return call, unknown
+
+
 def _run_function(python_udf: Any) -> Any:
     """Call a function: what it returns, or a `RemoteException`."""
     try:
@@ -173,7 +212,7 @@ def _handle_exception(result: Any) -> None:
     if not isinstance(result, RemoteException):
         return
     try:
-        error = result.exception_type(result.msg)
+        error = result.exception_type(result.msg.replace("\\n", "\n"))
     except Exception as failure:
         raise RuntimeError(
             f"Failed to create original exception type. Error msg was {failure} Original "

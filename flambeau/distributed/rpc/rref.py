@@ -40,7 +40,16 @@ class _Fork:
     def __init__(self, owner: WorkerInfo, rref_id: GloballyUniqueId, fork_id: GloballyUniqueId):
         self.owner, self.rref_id, self.fork_id = owner, rref_id, fork_id
         self.confirmed: Future[Any] = Future()          # the owner knows of it
-        weakref.finalize(self, _dropped.put, (owner, rref_id, fork_id)).atexit = False
+        self.kind: Future[Any] | None = None            # the type of the value, once asked for
+        self.drop = weakref.finalize(self, _dropped.put, (owner, rref_id, fork_id))
+        self.drop.atexit = False
+        _context.users.add(self)
+
+    def check(self, action: str) -> None:
+        """Raise if RPC has ended since."""
+        if not self.drop.alive:
+            raise RuntimeError(f"UserRRef(RRefId = {self.rref_id}, ForkId = {self.fork_id}) has "
+                               f"been deleted. Cannot call {action} after deletion.")
 
 
 class _Context:
@@ -53,6 +62,7 @@ class _Context:
         self.forks: dict[GloballyUniqueId, set[GloballyUniqueId]] = {}
         self.dropped_early: set[GloballyUniqueId] = set()   # before it was known that there are any
         self.announced: dict[GloballyUniqueId, Future[_Owned]] = {}     # to be owned soon
+        self.users: weakref.WeakSet[_Fork] = weakref.WeakSet()
         self.pending_users: set[_Fork] = set()
         self.pending_children: dict[GloballyUniqueId, _Fork] = {}
 
@@ -91,10 +101,23 @@ def _tell_owners() -> None:
             continue
 
 
-def flush() -> None:
-    """Tell owners of what was dropped just now."""
+def delete_users() -> None:
+    """Drop all references of this process to values of others, as RPC ends."""
+    for fork in list(_context.users):
+        fork.drop()
     while not _dropped.empty():
         threading.Event().wait(0.001)
+
+
+def check_leaks() -> None:
+    """Raise if another process may still refer to a value of this one."""
+    leaks = [(rref_id, fork_id) for rref_id, forks in _context.forks.items() for fork_id in forks]
+    if leaks:
+        raise RuntimeError(
+            "Leaking RRefs: " + ", ".join(f"{rref_id} with fork Id {fork_id}"
+                                          for rref_id, fork_id in leaks) +
+            ". Please make sure that all other processes have dropped theirs before this one "
+            "shuts down.")
 
 
 # What owners are told -----------------------------------------------------------------------
@@ -222,6 +245,7 @@ class PyRRef:
         """A copy of the value; at the owner the value."""
         if self.is_owner():
             return self._owned.value.wait()
+        self._fork.check("to_here() on it")
         self._raise_failure()
         value = current_agent().call(self._fork.owner, _fetch, (self._rref_id,),
                                      timeout=timeout).wait()
@@ -230,6 +254,10 @@ class PyRRef:
 
     def _raise_failure(self) -> None:
         if self._made is not None and self._made.done():
+            if str(self._made._error).startswith("RPCErr:1:"):
+                raise RuntimeError(
+                    "RRef creation via rpc.remote() timed out, and it is possible that the RRef "
+                    "on the owner node does not exist.") from self._made._error
             self._made.value()
 
     def local_value(self) -> Any:
@@ -263,8 +291,10 @@ class PyRRef:
         if self.is_owner():
             found = when_done(self._owned.value, type)
         else:
-            found = current_agent().call(self._fork.owner, _fetch_type, (self._rref_id,),
-                                         timeout=timeout)
+            if self._fork.kind is None:
+                self._fork.kind = current_agent().call(
+                    self._fork.owner, _fetch_type, (self._rref_id,), timeout=timeout)
+            found = self._fork.kind
         return found.wait() if blocking else found
 
     def _get_future(self) -> Future[Any]:
@@ -288,6 +318,8 @@ class PyRRef:
 
     def _serialize(self) -> tuple[Any, ...]:
         """A new fork, for the process that this goes to."""
+        if self._fork is not None:
+            self._fork.check("fork an UserRRef")
         fork_id, here = _context.new_id(), current_agent().get_worker_info().id
         if self._owned is not None:
             with _context.lock:

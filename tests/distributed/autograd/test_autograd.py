@@ -1,6 +1,8 @@
 """Gradients through several processes; values and words from PyTorch."""
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import flambeau as torch
@@ -74,6 +76,46 @@ def check_gradients(rank, port):
     rpc.shutdown()
     assert autograd._get_debug_info() == {"num_autograd_contexts": 0,
                                           "num_current_backward_passes": 0}
+
+
+def count_up(reference):
+    reference.local_value().append(1)
+
+
+def watched(x, calls):
+    """2x, and a hook that counts how often its gradient comes."""
+    x = x * 1
+    x.register_hook(lambda gradient: count_up(calls) and None)
+    return x * 2
+
+
+def check_nodes_run_once(rank, port):
+    start(rank, port, 2)
+    if rank == 0:
+        x = torch.ones(2, requires_grad=True)
+        calls = rpc.remote("w1", list)
+        with autograd.context() as context_id:
+            a = rpc.rpc_sync("w1", watched, args=(x, calls))
+            rpc.rpc_sync("w1", torch.mul, args=(x, x))          # not used: nothing waits for it
+            b = rpc.rpc_sync("w1", torch.mul, args=(a, 3))
+            c = rpc.rpc_sync("w1", torch.exp, args=(a,))
+            autograd.backward(context_id, [(b + c).sum()])
+            found = autograd.get_gradients(context_id)[x]
+        assert found.tolist() == pytest.approx([2 * (3 + math.exp(2))] * 2)
+        assert len(calls.to_here()) == 1
+        with autograd.context() as context_id:
+            left = autograd._current_context()
+            y = rpc.rpc_sync("w1", torch.add, args=(x, x * 2))
+            send, = left._send_functions().values()
+            assert send.name() == "torch::distributed::autograd::SendRpcBackward"
+            assert [node.name() for node, _ in send.next_functions] == [
+                "torch::autograd::AccumulateGrad", "MulBackward0"]
+            assert y.grad_fn.name() == "torch::distributed::autograd::RecvRpcBackward"
+    rpc.shutdown()
+
+
+def test_nodes_run_once(processes):
+    processes(check_nodes_run_once, get_free_port(), group=False)
 
 
 def parameter():

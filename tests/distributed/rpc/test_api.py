@@ -138,6 +138,53 @@ def check_errors(rank, port):
     rpc.shutdown()
 
 
+def is_confirmed(reference):
+    return reference.confirmed_by_owner()
+
+
+def check_what_travels(rank, port):
+    start(rank, port, 3)
+    if rank == 0:
+        x = torch.arange(6.).reshape(2, 3)
+        for view in (x.t(), x[:, 1:]):
+            back = rpc.rpc_sync("w1", torch.nn.Identity(), args=(view,))
+            assert back.equal(view) and back.stride() == view.stride()
+        ones = (torch.ones(2, 2),) * 3
+        assert rpc.rpc_sync("w1", torch.linalg.multi_dot, args=(ones,)).tolist() == [[4, 4]] * 2
+        reference = rpc.remote("w2", add, args=(1, 2))
+        assert rpc.rpc_sync("w1", is_confirmed, args=(reference,))
+        assert reference._get_type(blocking=False) is reference._get_type(blocking=False)
+        assert "Can not pickle torch.futures.Future" in raised(
+            lambda: rpc.rpc_sync("w1", add, args=(torch.futures.Future(), 1)), RuntimeError)
+        late = rpc.remote("w1", sleep, args=(0.2,), timeout=0.01)
+        raised(late._get_future().wait, RuntimeError)
+        assert "RRef creation via rpc.remote() timed out" in raised(late.to_here, RuntimeError)
+    rpc.shutdown()
+    if rank == 0:
+        assert "Cannot call to_here() on it after deletion." in raised(
+            reference.to_here, RuntimeError)
+
+
+def check_names(rank, port):
+    assert "RPC worker name same is not unique" in raised(lambda: rpc.init_rpc(
+        "same", rank=rank, world_size=2, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
+            init_method=f"tcp://localhost:{port}")), RuntimeError)
+    for name in ("", "a*", "a" * 128):
+        assert "must match ^[A-Za-z0-9-_:]*$, and must be non-empty and shorter than 128" in \
+            raised(lambda name=name: rpc.WorkerInfo(name, 0), RuntimeError)
+
+
+def check_first_failure(rank, port):
+    start(rank, port)
+    if rank == 0:
+        begun = time.monotonic()
+        assert "bad" in raised(lambda: torch.futures.wait_all(
+            [rpc.rpc_async("w1", sleep, args=(1,)), rpc.rpc_async("w1", fail, args=(0,))]),
+            ValueError)
+        assert time.monotonic() - begun < 0.9
+    rpc.shutdown()
+
+
 def check_gathering(rank, port):
     start(rank, port, 3)
     assert api._all_gather(rank) == {"w0": 0, "w1": 1, "w2": 2}
@@ -155,6 +202,18 @@ def test_calls(processes, port):
 
 def test_errors(processes, port):
     processes(check_errors, port, group=False)
+
+
+def test_what_travels(processes, port):
+    processes(check_what_travels, port, size=3, group=False)
+
+
+def test_names_are_unique(processes, port):
+    processes(check_names, port, group=False)
+
+
+def test_the_first_failure_of_several_ends_the_wait(processes, port):
+    processes(check_first_failure, port, group=False)
 
 
 def test_gathering(processes, port):
