@@ -152,10 +152,10 @@ class Registry:
     def _has_attribute(self, name):
         """`hasattr`, without the cost of an error where the answer is no."""
         cls, state = type(self), self.__dict__
-        if name.startswith("_") or cls.__getattr__ is not Registry.__getattr__:
-            return hasattr(self, name)
-        return (name in state or hasattr(cls, name)
-                or any(name in state[registry] for registry in REGISTRIES))
+        if hasattr(cls, name) or name.startswith("_") or (
+                cls.__getattr__ is not Registry.__getattr__):
+            return hasattr(self, name)      # a property may have nothing to give yet
+        return name in state or any(name in state[registry] for registry in REGISTRIES)
 
     def register_buffer(self, name, tensor, persistent=True):
         """Add a tensor that is state but not a parameter, such as a running mean.
