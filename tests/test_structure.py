@@ -111,6 +111,17 @@ def test_what_computes_knows_nothing_of_networks():
             assert used == set(), f"{name} imports {sorted(used)}"
 
 
+def test_imports_point_down():
+    """Core knows nothing of what is built on it (`late_bound` names what it calls there), and
+    kernels know nothing of tensors."""
+    for below, above in (("core", LAYERS[2:]), ("schema", LAYERS[3:]), ("kernels", LAYERS[1:])):
+        for name in MODULES:
+            if name.split(".")[1:2] == [below]:
+                used = {one for one in imports_of(name, everywhere=True)
+                        if one.split(".")[1] in above}
+                assert used <= {"flambeau.core.dtypes"}, f"{name} imports {sorted(used)}"
+
+
 def test_rooms_of_ops_are_small():
     for room in (ROOT / "ops").iterdir():
         if room.is_dir() and room.name != "__pycache__":

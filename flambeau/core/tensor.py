@@ -25,7 +25,7 @@ from flambeau._support.scopes import within
 from flambeau.core import devices, dtypes, late_bound
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_mode, is_inference_mode_enabled
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import Size, as_size
 from flambeau.kernels.moving.views import array_offset as array_offset
 from flambeau.kernels.moving.views import array_root as array_root
@@ -297,10 +297,8 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
     if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
-        from flambeau.ops.random.fills import C_NAMES
-        found = C_NAMES.get(grad.dtype.name, type_name(grad.dtype).lower())
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{found}' to a "
+            f"attempting to assign a gradient with dtype '{c_name(grad.dtype)}' to a "
             f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must "
             "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
             "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype.")

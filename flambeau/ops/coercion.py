@@ -14,7 +14,7 @@ from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import c_name, convert
 from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
@@ -87,9 +87,6 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 # ---- numbers that are stored among elements ------------------------------------------------------
 
-_STORED = {"int32": "int", "float32": "float", "float64": "double", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16"}
-
 
 def stored(value: Any, target: np.dtype) -> Any:
     """A Python number as one that an element of that type can hold; raises where it cannot.
@@ -122,8 +119,7 @@ def beyond_c(value: int) -> OverflowError:
 
 
 def too_large(target: np.dtype) -> RuntimeError:
-    name = _STORED.get(target.name, f"c10::{target.name.capitalize()}"
-                       if target.name.startswith("float8") else f"{target.name}_t")
+    name = f"{target.name}_t" if target.kind in "iu" and target.name != "int32" else c_name(target)
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 

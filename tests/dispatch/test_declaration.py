@@ -23,7 +23,7 @@ X = torch.tensor([[1.0, 3.0, 2.0], [4.0, 0.0, 5.0]])
 
 
 @pytest.fixture
-def last_max():
+def late_max():
     """An op like `cummax`, with two results and two overloads; taken out again afterwards."""
     def kernel(x, dim, keepdim):
         if dim is None:
@@ -32,88 +32,88 @@ def last_max():
         found = np.take_along_axis(x, where, dim)
         return (found, where) if keepdim else (np.squeeze(found, dim), np.squeeze(where, dim))
 
-    yield op("last_max(Tensor self) -> (Tensor values, Tensor indices)",
-             "last_max.dim(Tensor self, int dim, bool keepdim=False) -> "
+    yield op("late_max(Tensor self) -> (Tensor values, Tensor indices)",
+             "late_max.dim(Tensor self, int dim, bool keepdim=False) -> "
              "(Tensor values, Tensor indices)",
-             kernel=kernel, dims="dim", refuses=("last_max_cpu", "c"),
+             kernel=kernel, dims="dim", refuses=("late_max_cpu", "c"),
              d_self=lambda grad, indices, self_shape, dim: put_along(
                  grad if indices.ndim == len(self_shape) else grad.unsqueeze(dim),
                  indices if indices.ndim == len(self_shape) else indices.unsqueeze(dim),
                  self_shape, dim),
              doc="The greatest element, and where it comes last.")
-    _forget("last_max", "last_max.dim")
+    _forget("late_max", "late_max.dim")
 
 
-def test_function_and_method(last_max):
-    values, indices = last_max(X, 1)
+def test_function_and_method(late_max):
+    values, indices = late_max(X, 1)
     assert values.tolist() == [3.0, 5.0] and indices.tolist() == [1, 2]
-    assert X.last_max().values.item() == 5.0
-    assert X.last_max(dim=-1, keepdim=True).indices.tolist() == [[1], [2]]
-    assert X.last_max(axis=0).values.tolist() == [4.0, 3.0, 5.0]
-    assert last_max(X, torch.tensor(1)).indices.tolist() == [1, 2]      # a tensor for a number
-    assert last_max(X, np.int64(1)).indices.tolist() == [1, 2]
+    assert X.late_max().values.item() == 5.0
+    assert X.late_max(dim=-1, keepdim=True).indices.tolist() == [[1], [2]]
+    assert X.late_max(axis=0).values.tolist() == [4.0, 3.0, 5.0]
+    assert late_max(X, torch.tensor(1)).indices.tolist() == [1, 2]      # a tensor for a number
+    assert late_max(X, np.int64(1)).indices.tolist() == [1, 2]
 
 
-def test_derivatives(last_max):
+def test_derivatives(late_max):
     x = X.clone().requires_grad_()
-    values, indices = x.last_max(1)
-    assert values.grad_fn.name() == "LastMaxBackward1" and indices.grad_fn is None
+    values, indices = x.late_max(1)
+    assert values.grad_fn.name() == "LateMaxBackward1" and indices.grad_fn is None
     assert values.grad_fn._saved_indices.tolist() == [1, 2]
     values.sum().backward()
     assert x.grad.tolist() == [[0, 1, 0], [0, 0, 1]]
-    assert torch.autograd.gradcheck(lambda t: t.last_max(1)[0], (X.double().requires_grad_(),))
-    assert jvp(lambda t: t.last_max(1)[0], (X,), (X,))[1].tolist() == [3.0, 5.0]
-    assert vmap(lambda row: row.last_max(0)[0])(X).tolist() == [3.0, 5.0]
+    assert torch.autograd.gradcheck(lambda t: t.late_max(1)[0], (X.double().requires_grad_(),))
+    assert jvp(lambda t: t.late_max(1)[0], (X,), (X,))[1].tolist() == [3.0, 5.0]
+    assert vmap(lambda row: row.late_max(0)[0])(X).tolist() == [3.0, 5.0]
 
 
-def test_out(last_max):
+def test_out(late_max):
     out = torch.empty(2), torch.empty(2, dtype=torch.int64)
-    assert last_max(X, 1, out=out)[0] is out[0] and out[1].tolist() == [1, 2]
+    assert late_max(X, 1, out=out)[0] is out[0] and out[1].tolist() == [1, 2]
 
 
-def test_refusal(last_max):
-    with pytest.raises(NotImplementedError, match="\"last_max_cpu\" not implemented for "
+def test_refusal(late_max):
+    with pytest.raises(NotImplementedError, match="\"late_max_cpu\" not implemented for "
                                                   "'ComplexFloat'"):
-        X.to(torch.complex64).last_max(0)
+        X.to(torch.complex64).late_max(0)
 
 
 @pytest.mark.parametrize("call, said", [
-    (lambda f: f("a"), "last_max(): argument 'input' (position 1) must be Tensor, not str"),
-    (lambda f: f("a", 1, out=(X, X)), "last_max(): argument 'input' (position 1) must be Tensor, "
+    (lambda f: f("a"), "late_max(): argument 'input' (position 1) must be Tensor, not str"),
+    (lambda f: f("a", 1, out=(X, X)), "late_max(): argument 'input' (position 1) must be Tensor, "
                                       "not str"),
-    (lambda f: X.last_max(1.0), "last_max(): argument 'dim' (position 1) must be int, not float"),
-    (lambda f: f(X, 0, False, 1), "last_max() takes from 2 to 3 positional arguments but 4 were "
+    (lambda f: X.late_max(1.0), "late_max(): argument 'dim' (position 1) must be int, not float"),
+    (lambda f: f(X, 0, False, 1), "late_max() takes from 2 to 3 positional arguments but 4 were "
                                   "given"),
-    (lambda f: f(X, dim=0, other=1), "last_max() got an unexpected keyword argument 'other'"),
-    (lambda f: torch.Tensor.last_max(1), "descriptor 'last_max' for 'torch._C.TensorBase' objects "
+    (lambda f: f(X, dim=0, other=1), "late_max() got an unexpected keyword argument 'other'"),
+    (lambda f: torch.Tensor.late_max(1), "descriptor 'late_max' for 'torch._C.TensorBase' objects "
                                          "doesn't apply to a 'int' object"),
 ])
-def test_wrong_calls(last_max, call, said):
+def test_wrong_calls(late_max, call, said):
     with pytest.raises(TypeError) as caught:
-        call(last_max)
+        call(late_max)
     assert str(caught.value) == said
 
 
-def test_dimension_out_of_range(last_max):
+def test_dimension_out_of_range(late_max):
     with pytest.raises(IndexError, match=r"expected to be in range of \[-2, 1\], but got 2"):
-        X.last_max(2)
+        X.late_max(2)
 
 
-def test_what_modes_and_types_see(last_max):
+def test_what_modes_and_types_see(late_max):
     class Seen(torch.Tensor):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
             return function.__name__, len(args), kwargs
 
-    assert last_max(X.as_subclass(Seen), dim=1) == ("last_max", 1, {"dim": 1})
-    assert inspect.signature(last_max).parameters["dim"].default is None
-    assert table["last_max.dim"].schema.full_name == "last_max.dim"
+    assert late_max(X.as_subclass(Seen), dim=1) == ("late_max", 1, {"dim": 1})
+    assert inspect.signature(late_max).parameters["dim"].default is None
+    assert table["late_max.dim"].schema.full_name == "late_max.dim"
 
 
-def test_twin_gives_the_same(last_max):
-    twin = last_max.twin
+def test_twin_gives_the_same(late_max):
+    twin = late_max.twin
     for args, kwargs in [((X,), {}), ((X, 0), {}), ((X,), {"dim": 1, "keepdim": True})]:
-        for ours, expected in zip(last_max(*args, **kwargs), twin(*args, **kwargs)):
+        for ours, expected in zip(late_max(*args, **kwargs), twin(*args, **kwargs)):
             assert torch.equal(ours, expected)
 
 
@@ -259,15 +259,15 @@ def test_lists_of_numbers_and_of_bools():
 
 # ---- writes ----
 
-def test_results_go_into_several_tensors(last_max):
+def test_results_go_into_several_tensors(late_max):
     values, places = torch.empty(2), torch.empty(2, dtype=torch.int64)
-    found = torch.last_max(X, 1, out=(values, places))
+    found = torch.late_max(X, 1, out=(values, places))
     assert found.values is values
     assert found.indices is places
     assert (values.tolist(), places.tolist()) == ([3.0, 5.0], [1, 2])
     assert (values._version, places._version) == (1, 1)
     with pytest.raises(RuntimeError, match=r"doesn't match|dtype|cast"):
-        torch.last_max(X, 1, out=(values, torch.empty(2, dtype=torch.bool)))
+        torch.late_max(X, 1, out=(values, torch.empty(2, dtype=torch.bool)))
 
 
 def _leaf(*values):

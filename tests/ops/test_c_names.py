@@ -19,3 +19,14 @@ def test_c_names_in_messages(dtype):
         F.conv1d(torch.ones(1, 1, 3), torch.ones(1, 1, 1), torch.ones(1).to(dtype))
     with pytest.raises(RuntimeError, match=f"tensor of type {name} to a tensor of type float"):
         torch.ones(2).set_(torch.ones(2).to(dtype))
+
+
+def test_numbers_that_an_element_cannot_hold():
+    names = {torch.int8: "int8_t", torch.int32: "int", torch.float16: "c10::Half",
+             torch.float8_e5m2: "c10::Float8_e5m2", torch.bfloat16: "c10::BFloat16"}
+    for dtype, name in names.items():
+        with pytest.raises(RuntimeError, match=f"to type {name} without overflow"):
+            torch.zeros(2).to(dtype).fill_(1e300)
+    x = torch.zeros(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a gradient with dtype 'c10::Float8_e5m2'"):
+        x.grad = torch.zeros(2).to(torch.float8_e5m2)

@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -23,7 +23,6 @@ from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.node_names import one_node
 from flambeau.ops.random.fills import (
-    C_NAMES,
     Fill,
     bernoulli_fill,
     check_probabilities,
@@ -141,7 +140,7 @@ def cauchy_(self: Tensor, median: float, sigma: float, generator: Any) -> Tensor
     target, stream = self._array.dtype, stream_of(generator, "cauchy_")
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    _check_continuous("Cauchy", C_NAMES.get(target.name, target.name), target)
+    _check_continuous("Cauchy", c_name(target), target)
     return overwrite(self, lambda array: kernels.cauchy(stream, array, float(median), float(sigma)))
 
 

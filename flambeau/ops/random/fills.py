@@ -23,7 +23,7 @@ from flambeau.core import devices, dtypes, modes, overrides, type_info, views
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, as_leaf
 from flambeau.dispatch.factory import finish
@@ -139,12 +139,6 @@ def as_pairs(array: np.ndarray) -> np.ndarray:
 
 # ---- what each distribution checks, and how it fills --------------------------------------------
 
-C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
-           "int32": "int", "int64": "long int", "uint16": "short unsigned int",
-            "uint32": "unsigned int", "uint64": "long unsigned int", "float16": "c10::Half",
-            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
-
 
 def refused(kernel: str, array_type: np.dtype) -> Fill:
     """The fill of a type that PyTorch's kernel lacks: it is asked only where there are elements."""
@@ -181,7 +175,7 @@ def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> F
         top = _largest(array_type)
         for value, name in ((low, "from"), (high, "to")):
             if not -top <= value <= top:
-                raise RuntimeError(f"{name} is out of bounds for {C_NAMES[array_type.name]}")
+                raise RuntimeError(f"{name} is out of bounds for {c_name(array_type)}")
         if low > high:
             raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from="
                                f"{low:g} > to={high:g}")
@@ -235,7 +229,7 @@ def _limits(array_type: np.dtype) -> tuple[int, int]:
 def _check_bounds(array_type: np.dtype, low: int, high: int, limits: tuple[Any, Any]) -> None:
     for value, name in ((low, "from"), (high - 1, "to - 1")):
         if not limits[0] <= value <= limits[1]:
-            raise RuntimeError(f"{name} is out of bounds for {C_NAMES[array_type.name]}")
+            raise RuntimeError(f"{name} is out of bounds for {c_name(array_type)}")
 
 
 def _rounded_bounds(array_type: np.dtype, low: int, high: int) -> tuple[int, int]:
@@ -247,7 +241,7 @@ def _rounded_bounds(array_type: np.dtype, low: int, high: int) -> tuple[int, int
         if not -(1 << digits) <= value <= 1 << digits:
             warnings.warn(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
-                f"limitations {C_NAMES[array_type.name]} can support discrete uniform "
+                f"limitations {c_name(array_type)} can support discrete uniform "
                 "distribution only within this range. This warning will become an error in "
                 "version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)
     above, below = _held(array_type, low + 1), _held(array_type, high - 1)
