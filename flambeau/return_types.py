@@ -54,6 +54,12 @@ def declare(name: str, fields: str) -> type:
     return made
 
 
+def with_out(results: type) -> type:
+    """The class of the same results when they were stored into `out=`."""
+    fields: tuple[str, ...] = results._fields            # type: ignore[attr-defined]
+    return declare(f"{results.__name__}_out", " ".join(fields))
+
+
 watchers: list[Callable[[type], None]] = []         # what is told of each class that is made
 
 

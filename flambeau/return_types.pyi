@@ -10,6 +10,7 @@ from typing import Any
 from flambeau.core.tensor import Tensor
 
 def declare(name: str, fields: str) -> type: ...
+def with_out(results: type) -> type: ...
 watchers: list[Any]
 
 class ReturnType(tuple[Any, ...]):

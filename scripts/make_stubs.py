@@ -386,7 +386,8 @@ def methods_text() -> str:
 
 
 def return_types_text() -> str:
-    text = "def declare(name: str, fields: str) -> type: ...\n"
+    text = ("def declare(name: str, fields: str) -> type: ...\n"
+            "def with_out(results: type) -> type: ...\n")
     text += "watchers: list[Any]\n\n"
     text += "class ReturnType(tuple[Any, ...]):\n    n_unnamed_fields: _int\n"
     text += "    def __new__(cls, *values: Any) -> Any: ...\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._support.scopes import Scope, inside
+from flambeau._support.scopes import Scope
 from flambeau.kernels import cited_as
 
 _TORCH_TYPES = (
@@ -75,14 +75,6 @@ class device(Scope):
 
     def _changes(self) -> Any:
         return (_default, checked(self)),
-
-    def __call__(self, function: Any) -> Any:
-        from functools import wraps
-
-        @wraps(function)
-        def under_device(*args: Any, **kwargs: Any) -> Any:
-            return inside(self, function, *args, **kwargs)
-        return under_device
 
 
 def _device(type: str, index: int | None) -> device:

@@ -98,6 +98,14 @@ def scalar_type(value: Any) -> dtype:
     return dtypes._Defaults.float.to_complex()
 
 
+def number_of(value: np.generic) -> Any:
+    """The Python number for one of NumPy: a float for those that are no kind of Python's, which
+    `np.bool_` and `np.complex64` are not."""
+    if isinstance(value, (np.bool_, np.complex64)):
+        return float(value.real)
+    return value.item()
+
+
 def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
     """The type of an expression over arrays (with and without dimensions) and Python numbers."""
     tiers: list[dtype | None] = [None, None, None]

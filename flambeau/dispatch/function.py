@@ -16,13 +16,15 @@ from keyword import iskeyword
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, late_bound, overrides
 from flambeau.core.call import into
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.core.tensor import Tensor, tensor_types, wrap
 from flambeau.core.type_info import (
     channels_last,
     channels_last_3d,
@@ -204,6 +206,9 @@ class Function:
             try:
                 return self.call(args, kwargs)
             except TypeError:
+                array = args[1] if self.name == "__eq__" and len(args) == 2 else None
+                if isinstance(array, np.ndarray) and array.dtype.kind in "biufc":
+                    return self.call((args[0], wrap(array)), {})    # no other operator does this
                 return NotImplemented
         return self.call(args, kwargs)
 

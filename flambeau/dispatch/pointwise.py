@@ -27,6 +27,7 @@ from flambeau.core.op import Op, class_name
 from flambeau.core.promotion import (
     SCALARS,
     convert,
+    number_of,
     promote,
     result_type,
     scalar_cache,
@@ -245,7 +246,7 @@ def _plain(value: Any) -> Any:
     if type(value) in SCALARS:
         return value
     if isinstance(value, np.generic):
-        return value.item()
+        return number_of(value)
     kind: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
     return kind(value)
 

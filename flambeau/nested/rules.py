@@ -21,7 +21,7 @@ _BY_PART = frozenset("""linear layer_norm rms_norm matmul mm bmm softmax log_sof
     cumsum cumprod normalize scaled_dot_product_attention""".split())
 _REDUCTIONS = frozenset("sum mean amax amin prod any all max min".split())
 _FACTS = frozenset("""is_floating_point is_complex is_signed element_size get_device
-    storage_offset""".split())
+    storage_offset is_inference is_conj is_neg is_distributed""".split())
 
 
 # Rules of programs, by the name of the op; `_internal.ops.register_func` fills it.

@@ -21,6 +21,7 @@ from flambeau.core.views import check_inplace, check_places
 from flambeau.ops.inplace import any_requires_grad, type_of_result
 from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, is_dense, written_anywhere
+from flambeau.return_types import with_out
 
 
 def values_below(tensor: Tensor) -> np.ndarray:
@@ -139,7 +140,7 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
                             f"{type(out).__name__}")
         for one, value in zip(out, result):
             store_one(one, op, value, read)
-        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+        return with_out(type(result))(*out) if hasattr(result, "_fields") else tuple(out)
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     return store_one(out, op, result, read)

@@ -54,6 +54,8 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
         if type(operand) not in plain or (operand is written and not by_index):
             continue
         source = operand._array
+        if not source.ndim and "fill" in said:              # read as a number
+            continue
         if source is not target and not share_memory(target, source):
             continue
         same = (target.__array_interface__["data"][0] == source.__array_interface__["data"][0]

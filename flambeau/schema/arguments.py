@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import devices, dtypes, type_info
+from flambeau.core.promotion import number_of
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.schema import errors
 from flambeau.schema.parser import Parameter, parse
@@ -182,7 +183,11 @@ def as_declared(parameter: Parameter, value: Any) -> Any:
 
 
 def _plain(value: Any, kind: str = "") -> Any:
-    found = value.item() if isinstance(value, (Tensor, np.generic)) else value
+    found = value
+    if isinstance(value, Tensor):
+        found = value.item()
+    elif isinstance(value, np.generic):
+        found = bool(value) if kind == "bool" else number_of(value)
     if kind and type(found) is int and not -2 ** 63 <= found < 2 ** 63:
         raise (ValueError("Overflow when unpacking long long") if kind == "int" else
                OverflowError("int too big to convert"))

@@ -94,3 +94,25 @@ def test_types_as_cpp_calls_them(name, said):
     """Recorded from torch.mm of two types, and torch.baddbmm."""
     with pytest.raises(RuntimeError, match=re.escape(f"dtype, but got: {said} != float")):
         flambeau.ones(2, 2).to(getattr(flambeau, name)) @ flambeau.ones(2, 2)
+
+
+@pytest.mark.parametrize("number, result", [
+    (np.bool_(True), dtypes.float32), (np.int8(1), dtypes.int64), (np.float32(1), dtypes.float32),
+    (np.float64(1), dtypes.float32), (np.complex64(1), dtypes.float32),
+    (np.complex128(1), dtypes.complex64)])
+def test_numpy_numbers_count_as_pythons_kinds_of_them(number, result):
+    """Recorded from PyTorch: `np.bool_` and `np.complex64` are no kinds of bool and complex."""
+    x = flambeau.tensor([1, 2])
+    for found in (x * number, number * x, flambeau.mul(x, number), flambeau.add(x, number)):
+        assert found.dtype is result
+    assert flambeau.result_type(x, number) is result
+
+
+@given(st.sampled_from("float64 float32 int64 uint8 bool complex64".split()))
+def test_arrays_are_compared_as_tensors(name):
+    array = np.array([0, 1, 2]).astype(name)
+    x = flambeau.tensor([0.0, 1.0, 1.0])
+    for found in (x == array, array == x):
+        assert found.equal(x == flambeau.from_numpy(array))
+    assert (x == array.astype(str)) is False
+    assert (array[1:] / x[1:]).equal(flambeau.from_numpy(np.asarray(array[1:] / x[1:].numpy())))

@@ -142,3 +142,8 @@ def test_gradients_of_masked_tensors():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_plain_facts():
+    x = masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    assert not x.is_conj() and not x.is_neg() and not x.is_inference()

@@ -154,3 +154,9 @@ def test_parts_of_ordinary_tensors():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_plain_facts():
+    for layout in (torch.strided, torch.jagged):
+        x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)
+        assert not x.is_conj() and not x.is_neg() and not x.is_inference()

@@ -157,3 +157,21 @@ def test_moduli_may_be_stored_as_complex_numbers():
         torch.abs(torch.ones(1), out=torch.empty(1, dtype=torch.float64))
     with pytest.raises(RuntimeError, match="expects exponent to have int dtype but got long int"):
         torch.frexp(torch.ones(1), out=(torch.empty(1), torch.empty(1, dtype=torch.int64)))
+
+
+def test_several_results_in_out_are_of_a_class_of_their_own():
+    x = torch.tensor([2.0, 1.0])
+    for name in ("sort", "cummax"):
+        values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+        found = getattr(torch, name)(x, 0, out=(values, places))
+        assert type(found) is getattr(torch.return_types, f"{name}_out")
+        assert found.values is values and f"torch.return_types.{name}_out(" in repr(found)
+
+
+def test_clamped_by_numbers_the_type_of_out_is_that_of_the_result():
+    x, out = torch.ones(2, dtype=torch.float64), torch.empty(2)
+    for call in (lambda: torch.clamp(x, 0, out=out), lambda: torch.clip(x, max=0, out=out),
+                 lambda: torch.clamp_min(x, 0, out=out)):
+        with pytest.raises(RuntimeError, match="Found dtype Float but expected Double"):
+            call()
+    assert torch.clamp(x, torch.zeros(()), out=out) is out

@@ -80,3 +80,22 @@ def test_out_writes_into_views(part):
         expected = flambeau.zeros(16)
         expected[part] = function(x, flambeau.empty(0))
         assert base.equal(expected)
+
+
+def test_indexing_refuses_its_own_memory():
+    x, places = flambeau.tensor([1.0, -1.0, 3.0]), flambeau.tensor([0, 1, 0])
+    for written, index, values in ((x, places, x), (x, places, x[0]), (x, [0, 1], x[1:]),
+                                   (x, x > 0, x), (places, places, places),
+                                   (places, places[:2], places[1:])):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor"):
+            written[index] = values
+    x[places] = x.flip(0)                               # memory of its own
+    assert x.tolist() == [1.0, -1.0, 3.0]
+
+
+def test_a_value_to_fill_with_is_a_number():
+    x = flambeau.tensor([1.0, -1.0, 3.0])
+    assert x.masked_fill_(x > 0, x[1]).tolist() == [-1.0, -1.0, -1.0]
+    assert x.index_fill_(0, flambeau.tensor([1]), x[0]).tolist() == [-1.0, -1.0, -1.0]
+    x[x < 0] = x[0]
+    assert x.tolist() == [-1.0, -1.0, -1.0]

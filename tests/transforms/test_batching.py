@@ -114,3 +114,12 @@ def test_a_level_costs_other_threads_nothing(unasked):
     finally:
         done.set()
         thread.join()
+
+
+def test_a_weight_of_one_row_an_example():
+    x, w = torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3).flip(0)
+    found = vmap(torch.nn.functional.linear)(x, w)
+    assert found.equal((x * w).sum(1))
+    deep = vmap(torch.nn.functional.linear)(x.expand(4, 2, 3), torch.ones(4, 3))
+    assert deep.equal(x.sum(1).expand(4, 2))
+    assert vmap(torch.nn.functional.linear, (None, 0))(x[0], w).equal((x[0] * w).sum(1))

@@ -224,7 +224,7 @@ def _full(x: Tensor, dims: Any, norm: str | None, forward: bool) -> Tensor:
     scale = _scale_of(norm, forward)
     if x._array.dtype.kind not in "cW" and dims:
         found = r2c(x, dims, scale, False)
-        return found if forward else conj(found)
+        return found if forward else found.conj()
     return c2c(_complex(x), dims, scale, forward)
 
 
@@ -304,7 +304,7 @@ def ihfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `hfft`."""
     x = _real(input, "ihfft")
     d, n = _one_dim(x, n, dim)
-    return conj(r2c(resized(x, d, n), (d,), _scale_of(norm, False), True))
+    return r2c(resized(x, d, n), (d,), _scale_of(norm, False), True).conj()
 
 
 # ---- several dimensions -------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from flambeau.ops.indexing.basic import (
 from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
-from flambeau.ops.overlap import warn_of_expanded
+from flambeau.ops.overlap import check_overlap, share_memory, warn_of_expanded
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim, unsqueeze
 
@@ -394,6 +394,9 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool) -> 
     return put_at(input, named, tuple(where), values, accumulate)
 
 
+_index_put = index_put.op
+
+
 def _normal_tensor(item: Any) -> Tensor:
     found = _normal(item)
     return Tensor_of(np.array(found)) if isinstance(found, int) else found
@@ -426,6 +429,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = _filling(view, value, indices, where,
                          index if isinstance(index, tuple) else (index,))
     else:
+        memory = view._array
+        if any(t._array is memory or share_memory(memory, t._array) for t in (value, *indices)):
+            check_overlap(_index_put, view, (value, *indices))
         _check_values(view, value, indices, where)
     if not recorded and not interceptors and all(type(t) in plain
                                                  for t in (view, value, *indices)):

@@ -311,14 +311,15 @@ def _fill_with_each(size: int, dims: Any, self: Tensor, index: Tensor, value: Te
 index_fill = op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     kernel=_fill_kernel, kind="general", dims="dim", canonical=_filling, kernel_checks=True,
-    inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere",
+    inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
     batch=_fill_batched, d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
     doc="`input` with the slices that `index` names filled with `value`.")
 op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
    joins=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim, value),
    kind="linear", dims="dim", canonical=_filling_with_tensor, kernel_checks=True, inplace=True,
-   out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere", batch=_fill_with_each,
+   out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
+   batch=_fill_with_each,
    node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
    d_value=lambda grad, index, value_dtype, dim: cast(
        _where_filled(grad, index, dim).sum(), value_dtype))

@@ -200,7 +200,7 @@ def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: boo
     check_same_type(LU, B, name, "LU", "B")
     if pivots._array.dtype != np.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
-    check_square(LU, name, "LU")
+    check_square(LU, f"torch.{name}")
     check_matrix(B, name, "B")
     check_fit(LU, B, left, name)
     if pivots._array.shape != LU._array.shape[:-1]:

@@ -394,6 +394,11 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
     if dims[1] is None and (bias is None or dims[2] is None):
         return linear(x, weight, bias), 0
     w = weight if dims[1] is None else movedim(weight, dims[1], 0)
+    if w._array.ndim == 1 + (dims[1] is not None):          # a vector, with a number as bias
+        b = None if bias is None else unsqueeze(
+            bias if dims[2] is None else movedim(bias, dims[2], 0), -1)
+        at = [dims[0], None if dims[1] is None else 0, None if dims[2:] in ([None], (None,)) else 0]
+        return _linear_batched(size, at, input, unsqueeze(w, -2), b)[0].squeeze(-1), 0
     one = input._array.ndim - (dims[0] is not None) == 1
     if one:
         x = unsqueeze(x, -2)

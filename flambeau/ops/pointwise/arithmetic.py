@@ -16,6 +16,7 @@ from flambeau.core.promotion import (
     c_name,
     convert,
     is_half,
+    number_of,
     result_type,
     scalar_operand,
     type_label,
@@ -172,7 +173,7 @@ def reversed_operator(name: str, function: Any) -> None:
 
 
 def _rdiv(self: Tensor, other: Any) -> Tensor:
-    return mul(reciprocal(self), other)
+    return reciprocal(self) * other
 
 
 _rdiv.__name__ = "__rdiv__"
@@ -323,7 +324,7 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
         return value
     if isinstance(value, (np.generic, int, float, complex)):
         kinds: tuple[Any, ...] = (int, float, complex)
-        return value.item() if isinstance(value, np.generic) else \
+        return number_of(value) if isinstance(value, np.generic) else \
             next(kind(value) for kind in kinds if isinstance(value, kind))
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor or "
                     f"Number, not {type(value).__name__}")

@@ -175,7 +175,7 @@ def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
         return (input,)                     # a stand-in, whose own strides say nothing
     if x.size and x.strides[-1] != x.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if x.size and any(s % (2 * x.itemsize) for s in x.strides[:-1]):
+    if any(n != 1 and s % (2 * x.itemsize) for n, s in zip(x.shape[:-1], x.strides)):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if input.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")

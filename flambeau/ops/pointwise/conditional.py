@@ -20,6 +20,7 @@ from flambeau.kernels.moving import views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored, too_large
 from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
 from flambeau.ops.pointwise.comparison import isfinite
 from flambeau.ops.view.conversion import cast
@@ -104,7 +105,7 @@ masked_fill = pointwise(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
     kernel=_filled, canonical=_one_value, apart="mask", check_apart=_check_mask, fixed=True,
-    out=False, nondiff="mask", overlap="anywhere",
+    out=False, nondiff="mask", overlap="anywhere fill",
     refuses=("masked_fill", "U8"), vjp=_mask_vjp,
     doc="""`value`, a number or a 0-d tensor, where the mask is True; else the input.
 
@@ -178,10 +179,14 @@ def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
         raise too_large(dtypes.float64.numpy)
 
 
+def _bounded_type(read: Any, out: Any, found: Any) -> str:
+    return "" if any(isinstance(bound, Tensor) for bound in read[1:]) else FOUND_TYPE
+
+
 clamp = pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clip, raw=True,
-    vjp=_clamp_vjp, check=_check_bounds,
+    vjp=_clamp_vjp, check=_check_bounds, out_type=_bounded_type,
     aliases=("clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
              "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
     doc="""min(max(input, min), max): each bound a number, a tensor, or absent.
@@ -194,12 +199,12 @@ clamp = pointwise(
     """)
 clamp_min = pointwise(
     "clamp_min(Tensor self, Scalar min)", "clamp_min.Tensor(Tensor self, Tensor min)",
-    kernel=_clip, raw=True,
+    kernel=_clip, raw=True, out_type=_bounded_type,
     vjp=lambda grad, self, min, needs: _clamp_vjp(grad, self, min, None, (*needs, False))[:2],
     doc="max(input, min).")
 clamp_max = pointwise(
     "clamp_max(Tensor self, Scalar max)", "clamp_max.Tensor(Tensor self, Tensor max)",
-    kernel=lambda self, max: _clip(self, None, max), raw=True,
+    kernel=lambda self, max: _clip(self, None, max), raw=True, out_type=_bounded_type,
     vjp=lambda grad, self, max, needs: _clamp_vjp(
         grad, self, None, max, (needs[0], False, needs[1]))[::2],
     doc="min(input, max).")

@@ -287,9 +287,6 @@ class Copying(Chapter):
         return result
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user can be pickled: this "
-                               "one was computed by a recorded op; detach() it first")
         state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED and k != "_grad"}
         if self._device.type == "meta":
             return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)

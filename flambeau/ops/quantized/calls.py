@@ -44,6 +44,8 @@ _RANGES = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (1 / 12
 # Computed in vector units.
 _FUSED = frozenset("""hardtanh threshold leaky_relu elu celu hardswish sigmoid hardsigmoid
     tanh""".split())
+_FACTS = frozenset("""is_inference is_conj is_neg is_distributed is_same_size is_floating_point
+    is_complex get_device""".split())
 COMPARE = frozenset("eq ne lt le gt ge".split())
 
 
@@ -187,6 +189,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         name += "_"
     if name in _OTHERS:
         return _OTHERS[name](*args, **kwargs)
+    if name in _FACTS:
+        return op.call(*args)
     if name in COMPARE:
         return function(*_plainly(args, dequantize), **kwargs)
     if name in MOVE:

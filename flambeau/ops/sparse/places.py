@@ -199,10 +199,9 @@ def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
     shape.insert(dim, 1)
     if dim > sparse:
         values = stored_values(source).unsqueeze(dim - sparse + 1)
-        return with_values(values, make(COO, source._where, values._array, shape,
-                                        source._coalesced))
+        return with_values(values, make(COO, source._where, values._array, shape))
     return moved("UnsqueezeBackward0", source, np.insert(source._where[0], dim, 0, axis=0), shape,
-                 None, source._coalesced)
+                 None)
 
 
 @rule("select")
@@ -324,9 +323,8 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         offset += source._array.shape[dim]
         parts.append(indices)
     values = flambeau.cat([stored_values(s) for s in sources])
-    ordered = dim == 0 and all(s._coalesced for s in sources)
     indices = np.concatenate(parts, 1)
-    return with_values(values, make(COO, (indices,), values._array, shape, ordered))
+    return with_values(values, make(COO, (indices,), values._array, shape))
 
 
 def _cat_dense(sources: list[Any], dim: int) -> Tensor:

@@ -157,3 +157,11 @@ for _name in ("fftfreq", "rfftfreq"):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_inverses_of_real_signals_are_conjugate_views():
+    """As in PyTorch: `numpy()` wants them resolved."""
+    x = flambeau.arange(5.0)
+    for found, forward in ((fft.ifft(x), fft.fft(x)), (fft.ihfft(x), fft.rfft(x))):
+        assert found.is_conj() and flambeau.allclose(found, forward.conj() / 5)
+    assert not fft.ifft(x.to(flambeau.complex64)).is_conj() and not fft.ifftn(x).is_conj()

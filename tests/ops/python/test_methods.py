@@ -53,3 +53,11 @@ def test_a_tensor_without_dimensions_is_no_sequence():
         len(torch.tensor(1))
     with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
         iter(torch.tensor(1))
+
+
+def test_pickles_and_shallow_copies_of_results_are_leaves():
+    x = torch.ones(2, requires_grad=True) * 2
+    for found in (copy.copy(x), pickle.loads(pickle.dumps(x))):
+        assert found.equal(x) and found.is_leaf and found.requires_grad
+    with pytest.raises(RuntimeError, match="graph leaves"):
+        copy.deepcopy(x)

@@ -212,3 +212,8 @@ def test_data_is_replaced_by_that_of_another_quantised_tensor():
     assert x.dtype is torch.qint8 and x.shape == (2,) and x.q_scale() == 0.2
     with pytest.raises(RuntimeError, match="incompatible tensor type"):
         x.data = torch.ones(2)
+
+
+def test_plain_facts():
+    x = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+    assert not x.is_conj() and not x.is_neg() and not x.is_inference() and x.is_same_size(x)

@@ -67,3 +67,10 @@ def test_compressed_tensors_take_other_sizes():
     assert c.clone().resize_(1, 3).crow_indices().tolist() == [0, 2]
     with pytest.raises(RuntimeError, match="columns of sparse CSR tensors to a smaller value"):
         c.resize_(2, 1)
+
+
+def test_what_is_joined_or_unsqueezed_does_not_claim_to_be_coalesced():
+    x = torch.eye(2).to_sparse()
+    for found in (torch.cat([x, x]), torch.stack([x, x]), x.unsqueeze(0)):
+        assert not found.is_coalesced()
+    assert torch.cat([x, x]).to_dense().equal(torch.eye(2).repeat(2, 1))
