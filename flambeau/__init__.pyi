@@ -292,11 +292,7 @@ from flambeau.ops.python.internal import sym_sqrt as sym_sqrt
 from flambeau.ops.python.probes import _test_autograd_multiple_dispatch as _test_autograd_multiple_dispatch
 from flambeau.ops.python.probes import _test_check_tensor as _test_check_tensor
 from flambeau.ops.python.probes import _test_functorch_fallback as _test_functorch_fallback
-from flambeau.ops.python.probes import _test_optional_filled_intlist as _test_optional_filled_intlist
-from flambeau.ops.python.probes import _test_optional_floatlist as _test_optional_floatlist
-from flambeau.ops.python.probes import _test_optional_intlist as _test_optional_intlist
 from flambeau.ops.python.probes import _test_serialization_subcmul as _test_serialization_subcmul
-from flambeau.ops.python.probes import _test_warn_in_autograd as _test_warn_in_autograd
 from flambeau.random import Generator as Generator
 from flambeau.random import default_generator as default_generator
 from flambeau.random import get_rng_state as get_rng_state

@@ -31,6 +31,7 @@ from flambeau.core import devices, modes
 from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import LEAF, alias
 from flambeau.dispatch.aten.subclass import take_over
+from flambeau.ops.sparse.tensors import is_sparse, on_meta
 from flambeau.overrides import TorchFunctionMode
 from flambeau.transforms.meta import MetaTensor, hollow, laid_out_as
 from flambeau.utils import _pytree
@@ -195,7 +196,11 @@ take_over(FakeTensor)
 def _wrapped(mode: FakeTensorMode, meta: Tensor, device: Any, constant: Tensor | None = None
              ) -> FakeTensor:
     """A fake tensor with the geometry of one on `meta`."""
-    made: Any = alias(meta._array, FakeTensor)
+    if is_sparse(meta):
+        from flambeau._subclasses.fake_sparse import of_form
+        made: Any = of_form(meta)
+    else:
+        made = alias(meta._array, FakeTensor)
     made._device = made.fake_device = _normalized(device)
     made.fake_mode, made.constant = mode, constant
     return made
@@ -276,15 +281,18 @@ class FakeTensorConverter:
         known = self._known(t)
         if known is not None:
             return known
-        if t.layout is not flambeau.strided or t.is_quantized or t.is_nested:
+        if t.is_quantized or t.is_nested:
             raise UnsupportedFakeTensorException(
-                "meta converter nyi: only dense tensors have a fake form")
+                "meta converter nyi: quantized and nested tensors have no fake form")
         if is_traceable_wrapper_subclass(t):
             from flambeau.utils._python_dispatch import transform_subclass
             return transform_subclass(t, lambda _, inner: fake_mode.from_tensor(inner))
-        if t._is_view() and not isinstance(t, FakeTensor) and t._base is not None:
+        if is_sparse(t):
+            from flambeau._subclasses.fake_sparse import form_of
+            found: Any = _wrapped(fake_mode, form_of(t), t.device)
+        elif t._is_view() and not isinstance(t, FakeTensor) and t._base is not None:
             base = self.from_real_tensor(fake_mode, t._base)
-            found: Any = _wrapped(fake_mode, _window(base, t), t.device)
+            found = _wrapped(fake_mode, _window(base, t), t.device)
             if not t.requires_grad:
                 found._base = base
         else:
@@ -381,6 +389,10 @@ class FakeTensorMode(TorchDispatchMode):
                 self, tensor, shape_env=self.shape_env, source=source,
                 symbolic_context=symbolic_context, trace=trace)
 
+    def from_meta(self, tensor: Tensor, device: Any) -> FakeTensor:
+        """A fake tensor with the geometry of one on `meta`, which stands for one on `device`."""
+        return _wrapped(self, tensor, device)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatch(func, types, args, kwargs or {})
 
@@ -389,7 +401,8 @@ class FakeTensorMode(TorchDispatchMode):
         if not isinstance(func, OpOverload):
             return func(*args, **kwargs)
         leaves = _pytree.arg_tree_leaves(*args, **kwargs)
-        others = {type(t) for t in leaves if isinstance(t, Tensor)} - _KNOWN
+        others = {type(t) for t in leaves
+                  if isinstance(t, Tensor) and not isinstance(t, FakeTensor)} - _KNOWN
         if any(getattr(cls, "__torch_dispatch__", None) is not None for cls in others):
             return NotImplemented               # a wrapper around fake tensors unwraps first
         if func._opname in ("lift_fresh", "lift_fresh_copy", "lift") and leaves \
@@ -474,15 +487,16 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an op on `meta`, and let its results be fake tensors on their device."""
-        if func._opname in ("detach", "alias") and len(args) == 1:      # the memory stays the same
+        if func._opname in ("detach", "alias") and len(args) == 1 and \
+                type(args[0]) is FakeTensor:                # the memory stays the same
             return _wrapped(self, alias(args[0]._array, MetaTensor), args[0].fake_device)
         device = _device_of(func, args, kwargs)
         stand_ins: dict[int, tuple[Tensor, FakeTensor]] = {}
         by_meta: dict[int, FakeTensor] = {}
 
-        def meta(t: FakeTensor) -> Tensor:
+        def meta(t: Any) -> Tensor:
             if id(t) not in stand_ins:
-                made = alias(t._array, MetaTensor)
+                made = alias(t._array, MetaTensor) if type(t) is FakeTensor else t.form
                 stand_ins[id(t)] = made, t
                 by_meta[id(made)] = t
             return stand_ins[id(t)][0]
@@ -503,7 +517,7 @@ class FakeTensorMode(TorchDispatchMode):
         def wrap(t: Tensor) -> Any:
             if id(t) in by_meta:
                 return by_meta[id(t)]
-            return _wrapped(self, t if t.is_meta else t.to("meta"), device)
+            return _wrapped(self, t if t.is_meta else on_meta(t), device)
         return _pytree.tree_map_only(Tensor, wrap, found)
 
     # ---- kept for programs that ask -------------------------------------------------------------
@@ -523,7 +537,7 @@ class FakeTensorMode(TorchDispatchMode):
 
 
 _SMALL = 1                       # elements of constants whose values are kept
-_KNOWN = {Tensor, nn.Parameter, MetaTensor, FakeTensor, nn.Buffer}
+_KNOWN = {Tensor, nn.Parameter, MetaTensor, nn.Buffer}
 
 
 def _shown(value: Any) -> str:

@@ -52,8 +52,7 @@ _NAMES = {
         "bits2x4 bits4x2 bits8 bits16 quint8 qint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 bit"),
     "ops.python.probes": (
         "_test_autograd_multiple_dispatch _test_check_tensor _test_functorch_fallback "
-        "_test_optional_filled_intlist _test_optional_floatlist _test_optional_intlist "
-        "_test_serialization_subcmul _test_warn_in_autograd"),
+        "_test_serialization_subcmul"),
     "ops.python.internal": (
         "_efficientzerotensor _embedding_bag_forward_only _grid_sampler_2d_cpu_fallback "
         "_nnpack_available _nnpack_spatial_convolution "

@@ -126,7 +126,7 @@ class _Outside:
         self.in_graph = self.records and (
             _depth.get() > 0 or any(_in_graph(x) for x in tree_flatten(arguments)[0]))
         self.differentiates = self.in_graph or (self.records and bool(around)) or any(
-            type(level) is not BatchLevel for level in around)
+            not isinstance(level, BatchLevel) for level in around)
 
     def records_passes(self, outputs: list[Any]) -> bool:
         """Does anything there go through the graph of a backward pass from these outputs? Levels do

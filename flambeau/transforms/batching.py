@@ -19,6 +19,7 @@ looped over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flambeau._support.scopes import within
@@ -124,6 +125,8 @@ class BatchLevel(Level):
 
     def wrap(self, value: Tensor, bdim: int | None) -> BatchedTensor:
         """One slice of `value` along `bdim`."""
+        if type(value) in overrides.own_rules:
+            self.__class__ = _LevelOfRules
         shape = value._array.shape
         if bdim is not None:
             shape = shape[:bdim] + shape[bdim + 1:]
@@ -152,6 +155,11 @@ class BatchLevel(Level):
         mine = [type(t) is BatchedTensor and t._level is self for t in inputs]
         if not any(mine):
             return op.call(*canonical)
+        if any(type(v) in overrides.own_rules for v, _ in pairs):
+            own = overrides.rules_for([v for v, _ in pairs])
+            from flambeau.dispatch.aten import subclass
+            if own is subclass.run:             # shows its type what is done to the whole
+                return own(partial(self, op), (canonical,), {})
         for t in inputs:
             if type(t) is BatchedTensor and t._level is self and t._made_from is not None:
                 self._renew_history(t)
@@ -303,6 +311,10 @@ class BatchLevel(Level):
         values["grad"] = value
         rule = op.rules["self"]
         return rule(*[values[n] for n in parameters(rule)])
+
+
+class _LevelOfRules(BatchLevel):
+    """One that has slices of tensors that no kernel may see: the short way in C is not for it."""
 
 
 def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],

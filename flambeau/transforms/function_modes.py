@@ -55,7 +55,9 @@ _KEEPS_TYPE: set[Any] = set()
 def as_subclass(result: Any, cls: type) -> Any:
     """Tensors in `result`, also inside tuples and lists, as instances of `cls`."""
     if type(result) in tensor_types:
-        return result if isinstance(result, cls) else result.as_subclass(cls)
+        if isinstance(result, cls) or hasattr(result, "_level"):    # one slice stays what it is
+            return result
+        return result.as_subclass(cls)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*[as_subclass(r, cls) for r in result])
     if type(result) in (tuple, list):

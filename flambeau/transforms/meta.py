@@ -80,6 +80,9 @@ def to_meta(tensor: Tensor) -> Tensor:
 
 def emptied(tensor: Tensor) -> Tensor:
     """A result of an op, now on meta: what it computed is let go, unless it is a view."""
+    if type(tensor) in overrides.sparse_types:      # which have no elements here to let go
+        tensor._device = devices.meta
+        return tensor
     array = tensor._array
     if array.flags.writeable:
         tensor._array = laid_out_as(array)

@@ -233,3 +233,22 @@ def test_a_subclass_is_made_of_a_tensor_of_any_type():
     flambeau.Tensor(x).sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
     assert flambeau.Tensor(flambeau.ones(2, device="meta")).is_meta
+
+
+def test_types_that_answer_below_do_not_override_functions():
+    class Below(flambeau.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    class Both(Below):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs)
+
+    class Above(flambeau.Tensor):
+        pass
+
+    disabled = flambeau._C._disabled_torch_function_impl
+    assert Below.__torch_function__ is disabled
+    assert Both.__torch_function__ is not disabled and Above.__torch_function__ is not disabled

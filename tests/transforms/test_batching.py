@@ -6,6 +6,7 @@ import pytest
 import flambeau as torch
 from flambeau.func import grad, vmap
 from flambeau.transforms.batching import BatchLevel
+from flambeau.utils._pytree import tree_map_only
 
 
 def test_slices_along_any_dimension():
@@ -123,3 +124,39 @@ def test_a_weight_of_one_row_an_example():
     deep = vmap(torch.nn.functional.linear)(x.expand(4, 2, 3), torch.ones(4, 3))
     assert deep.equal(x.sum(1).expand(4, 2))
     assert vmap(torch.nn.functional.linear, (None, 0))(x[0], w).equal((x[0] * w).sum(1))
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without memory, whose ops run on the one that it holds."""
+
+    @staticmethod
+    def __new__(cls, elem):
+        made = torch.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype,
+                                                   strides=elem.stride())
+        made.elem = elem
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        args, kwargs = tree_map_only(cls, lambda w: w.elem, (args, kwargs or {}))
+        return tree_map_only(torch.Tensor, cls, func(*args, **kwargs))
+
+
+@pytest.mark.parametrize("function", [
+    lambda s: s.sin() + s, lambda s: s.sum(), lambda s: s.view(3, 1), lambda s: s.expand(2, 3),
+    lambda s: s.softmax(0), lambda s: s @ s, lambda s: s[1:].clone()])
+def test_slices_of_wrappers_go_to_their_type(function):
+    x = torch.rand(4, 3)
+    found = vmap(function)(Wrapper(x))
+    assert type(found) is Wrapper
+    assert torch.allclose(found.elem, vmap(function)(x))
+
+
+def test_wrappers_meet_slices_of_plain_tensors():
+    x, y = torch.rand(3), torch.rand(4, 3)
+    found = vmap(lambda s: (s * Wrapper(x)).exp().sum())(y)
+    assert torch.allclose(found.elem, (y * x).exp().sum(1))
+    held = Wrapper(x).requires_grad_()
+    first, = torch.autograd.grad((held ** 3).sum(), held, create_graph=True)
+    rows = vmap(lambda v: torch.autograd.grad(first, held, v, retain_graph=True)[0])(torch.eye(3))
+    assert torch.allclose(rows.elem, torch.diag(6 * x))

@@ -57,6 +57,30 @@ def add_rows_(x, axis, rows, values, skipped=-1):
     return reduce_rows_(x, axis, rows, values, skipped, "sum")
 
 
+def add_each_(x, axis, rows, values, skipped=-1, alpha=1):
+    """x[rows] += alpha * values along `axis`, where each sum of narrow floats is rounded."""
+    x_rows, values = np.moveaxis(x, axis, 0), np.moveaxis(values, axis, 0)
+    if skipped >= 0:
+        rows, values = rows[rows != skipped], values[rows != skipped]
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(rows) else ordered
+    starts = np.flatnonzero(first)
+    turn = np.arange(len(rows)) - np.repeat(starts, np.diff([*starts, len(rows)]))
+    by_turn = np.split(np.argsort(turn, kind="stable"), np.cumsum(np.bincount(turn))[:-1])
+    for places in by_turn if len(rows) else ():     # no row is named twice in a turn
+        at = ordered[places]
+        step = alpha * values[order[places]].astype(np.float32)
+        x_rows[at] = (x_rows[at].astype(np.float32) + step).astype(x.dtype)
+    return x
+
+
+def add_in_turn_(x, axis, rows, values, skipped=-1):
+    """x[rows] += values along `axis`, one after the other where rows are equal."""
+    add = add_each_ if is_narrow(x.dtype) else add_rows_
+    return add(x, axis, rows, values, skipped)
+
+
 def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by_freq=False):
     """Gradient of `embedding` in the weight; on demand a row's is divided by its uses."""
     width = g.shape[-1]
@@ -65,7 +89,8 @@ def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by
         g = (g / counts[indices][..., None].astype(np.float32)).astype(g.dtype)
     indices, g = indices.reshape(-1), g.reshape(-1, width)
     _check(indices, num_embeddings, IndexError, "index out of range in self")
-    return add_rows_(np.zeros((num_embeddings, width), g.dtype), 0, indices, g, padding_idx)
+    table = np.zeros((num_embeddings, width), g.dtype)
+    return add_in_turn_(table, 0, indices, g, padding_idx)
 
 
 @mover
@@ -165,12 +190,19 @@ def index_select(x, axis, indices):
     return np.take(x, at, axis=axis)
 
 
+def adds_slices(rank, axis, alpha):
+    """Whether torch's `index_add` sums what meets in one place before it rounds."""
+    return rank > 1 and axis % rank in (0, rank - 1) and alpha == 1
+
+
 def index_add_(x, axis, indices, src, alpha=1):
     """Add alpha * slices of `src` to the slices of x along `axis` that `indices` name."""
     if x.ndim <= 1:
         _check(indices, x.size, IndexError, "index out of range in self")
     else:
         _check_axis(indices, x.shape[axis], axis)
+    if is_narrow(x.dtype) and x.ndim and src.ndim and not adds_slices(x.ndim, axis, alpha):
+        return add_each_(x, axis, indices.reshape(-1), src, alpha=alpha)
     values = src
     if not isinstance(alpha, (int, float)) or alpha != 1:
         with np.errstate(all="ignore"):

@@ -157,8 +157,8 @@ def _add_kernel_name(self: np.ndarray, index: Any = None, source: Any = None, di
                      alpha: Any = 1) -> str:
     if self.ndim < 2:
         return "index_add_"
-    whole = alpha == 1 and dim in (0, self.ndim - 1)
-    return "scatter_gather_tensor_cpu" if whole else "add_stub"
+    slices = indexing.adds_slices(self.ndim, dim, alpha)
+    return "scatter_gather_tensor_cpu" if slices else "add_stub"
 
 
 index_add = op(

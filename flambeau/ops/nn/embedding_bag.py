@@ -312,6 +312,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                          "not "
                          "None, then it must have the same shape as the input "
                          f"({input.shape})")
+    if weight._array.ndim != 2:
+        raise ValueError("weight has to be a 2D Tensor, but got Tensor of dimension "
+                         f"{weight._array.ndim}")
     input, offsets, per_sample_weights = _bag_arguments(input, offsets, per_sample_weights)
     if mode not in _MODES:
         raise ValueError("mode has to be one of sum, mean or max")

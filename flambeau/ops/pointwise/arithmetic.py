@@ -290,14 +290,18 @@ def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
     return times(pow(self, exponent - 1), exponent)
 
 
+def _is_complex(tensor: Tensor) -> bool:
+    return tensor._array.dtype.kind in "cW"
+
+
 def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """result · log(self), but zero, not 0 · -inf, where base = 0 and exponent ≥ 0; no complex
     exponent with an imaginary part is."""
     if not isinstance(self, Tensor):
         self = wrap(convert(np.asarray(self), result._array.dtype))
-    elif self._array.dtype not in FLOATING:
+    elif self._array.dtype not in FLOATING or _is_complex(result) != _is_complex(self):
         self = cast(self, result._array.dtype)
-    if exponent._array.dtype.kind in "cW":
+    if _is_complex(exponent):
         flat = (exponent.imag == 0) & (exponent.real >= 0)
     else:
         flat = exponent >= 0

@@ -18,6 +18,7 @@ from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
     Tensor,
+    _disabled_torch_function,
     alias,
     array_offset,
     array_root,
@@ -339,6 +340,9 @@ def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:
     if hasattr(cls, "__torch_dispatch__"):
         from flambeau.dispatch.aten.subclass import take_over
         take_over(cls)
+        own = getattr(cls.__torch_function__, "__func__", None)
+        if own is vars(Tensor)["__torch_function__"].__func__:      # one of the two is enough
+            cls.__torch_function__ = _disabled_torch_function       # type: ignore[assignment]
     if cls.__module__.partition(".")[0] not in ("flambeau", "torch"):
         watch_class(cls)
 

@@ -23,9 +23,9 @@ def _warn(grad: Tensor) -> Tensor:
 
 
 _test_warn_in_autograd = op(
-    "_test_warn_in_autograd(Tensor self) -> Tensor", method=False, kernel=lambda x: x.copy(),
-    core="()->()",
-    d_self=_warn, doc="A copy, whose backward pass warns.")
+    "_test_warn_in_autograd(Tensor self) -> Tensor", method=False, namespace="_nn",
+    kernel=lambda x: x.copy(), core="()->()", d_self=_warn,
+    doc="A copy, whose backward pass warns.")
 
 _test_autograd_multiple_dispatch = op(
     "_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor", method=False,
@@ -52,5 +52,5 @@ def _added(values: Tensor, addends: Any) -> Tensor:
 
 _test_optional_intlist, _test_optional_filled_intlist, _test_optional_floatlist = (
     op(f"_test_optional_{kind}list(Tensor values, {element}? addends) -> Tensor", method=False,
-       body=_added, doc="The values plus those of a list, which may be missing.")
+       namespace="_nn", body=_added, doc="The values plus those of a list, which may be missing.")
     for kind, element in (("int", "int[]"), ("filled_int", "int[2]"), ("float", "float[]")))

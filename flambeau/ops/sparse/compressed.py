@@ -14,6 +14,7 @@ import numpy as np
 from flambeau.core import type_info
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.promotion import type_name
+from flambeau.kernels.moving.indexing import add_in_turn_
 
 COO, CSR, CSC = type_info.sparse_coo, type_info.sparse_csr, type_info.sparse_csc
 BSR, BSC = type_info.sparse_bsr, type_info.sparse_bsc
@@ -39,12 +40,12 @@ def coalesced(indices: np.ndarray, data: np.ndarray,
     flat = flat_index(indices, shape)
     order = np.argsort(flat, kind="stable")
     flat = flat[order]
-    starts = np.flatnonzero(np.concatenate(([True], flat[1:] != flat[:-1])))
-    if data.size:
-        data = np.add.reduceat(data[order], starts, axis=0, dtype=data.dtype)
-    else:
-        data = data[order][starts]
-    return indices[:, order[starts]], data
+    first = np.concatenate(([True], flat[1:] != flat[:-1]))
+    starts, again = np.flatnonzero(first), np.flatnonzero(~first)
+    sums = data[order[starts]]
+    if again.size and sums.size:
+        add_in_turn_(sums, 0, np.cumsum(first)[again] - 1, data[order[again]])
+    return indices[:, order[starts]], sums
 
 
 def merged(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray,

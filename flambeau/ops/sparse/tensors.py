@@ -79,12 +79,14 @@ class SparseTensor(Tensor):
 
     def stride(self, dim: int | None = None) -> Any:
         if self._layout is not COO:
-            raise RuntimeError("Sparse CSR tensors do not have strides")
+            raise RuntimeError(f"Sparse {TITLES[self._layout][6:].upper()} tensors do not have "
+                               "strides")
         return (0,) * self._array.ndim if dim is None else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         if self._layout is not COO:
-            raise RuntimeError("Tensors of type SparseCsrTensorImpl do not have is_contiguous")
+            raise RuntimeError(f"Sparse {TITLES[self._layout][6:].upper()} tensors do not have "
+                               "is_contiguous")
         return False
 
     def storage_offset(self) -> int:

@@ -197,3 +197,30 @@ def test_elements_of_masks_of_every_density(share, dtype):
     assert (tensor[torch.from_numpy(rows)].numpy() == x[rows]).all()
     assert (chosen.nonzero().numpy() == np.argwhere(mask)).all()
     assert (chosen[0].nonzero().numpy() == np.argwhere(mask[0])).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("shape, dim, alpha, stepwise", [
+    ((5,), 0, 1, True), ((5, 3), 0, 1, False), ((5, 3), 0, 2, True), ((3, 5, 4), 1, 1, True),
+    ((3, 4, 5), 2, 1, False)])
+def test_half_sums_round_where_torch_rounds(shape, dim, alpha, stepwise, dtype):
+    at, x = torch.randint(5, (60,)), torch.randn(shape).to(dtype)
+    more = torch.randn(*shape[:dim], 60, *shape[dim + 1:]).to(dtype)
+    wanted = x.clone().movedim(dim, 0) if stepwise else x.double().movedim(dim, 0)
+    for i, part in zip(at.tolist(), more.to(wanted.dtype).movedim(dim, 0)):
+        wanted[i] = wanted[i] + alpha * part
+    assert x.index_add(dim, at, more, alpha=alpha).equal(wanted.to(dtype).movedim(0, dim))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_gradients_of_tables_are_the_same_dense_and_sparse(dtype):
+    at, g = torch.randint(7, (200,)), torch.randn(200, 3).to(dtype)
+    found = []
+    for sparse in (False, True):
+        table = torch.zeros(7, 3, dtype=dtype, requires_grad=True)
+        torch.nn.functional.embedding(at, table, sparse=sparse).backward(g)
+        found.append(table.grad.to_dense())
+    wanted = torch.zeros(7, 3, dtype=dtype)
+    for i, row in zip(at.tolist(), g):
+        wanted[i] += row
+    assert found[0].equal(wanted) and found[1].equal(wanted)

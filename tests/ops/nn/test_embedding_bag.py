@@ -34,6 +34,19 @@ def test_places_out_of_range(mode, wrong):
                             flambeau.tensor([0]), mode=mode, padding_idx=padding_idx)
 
 
+def test_order_of_checks():
+    at, table, starts = flambeau.zeros(2, dtype=flambeau.int64), flambeau.ones(2, 2, 2), \
+        flambeau.zeros(2, dtype=flambeau.int64)
+    said = "weight has to be a 2D Tensor, but got Tensor of dimension 3"
+    for options in ({}, {"max_norm": 1.0}, {"mode": "max", "sparse": True}, {"mode": "none"}):
+        with pytest.raises(ValueError, match=said):
+            F.embedding_bag(at, table, starts, **options)
+    with pytest.raises(RuntimeError, match=said):
+        flambeau._embedding_bag(table, at, starts)
+    with pytest.raises(ValueError, match="must have the same shape as the input"):
+        F.embedding_bag(at, table, starts, per_sample_weights=flambeau.ones(3))
+
+
 # ---- layers -------------------------------------------------------------------------------------
 
 cases = Cases()

@@ -3,6 +3,8 @@ import numpy as np
 from sample_tests import SampleTests
 from samples import CORNERS, Samples, call, inf, nan
 
+import flambeau
+
 family = Samples()
 
 family.unary("abs", "neg", "sgn", "square", more=CORNERS)
@@ -121,3 +123,10 @@ family.pointwise |= {"pow": 2, "add": 2, "sub": 2, "div": 2}
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_gradients_of_complex_exponents_of_negative_numbers():
+    exponent = flambeau.tensor([0.5 - 1j, -1.5 + 2j], dtype=flambeau.complex128, requires_grad=True)
+    base = -flambeau.ones(2, dtype=flambeau.float64)
+    assert flambeau.autograd.gradcheck(lambda e: flambeau.pow(base, e), (exponent,))
+    assert flambeau.autograd.gradcheck(lambda e: flambeau.pow(-1, e), (exponent,))
