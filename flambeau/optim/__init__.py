@@ -5,7 +5,10 @@ what all share, `rule` applies a rule to the parameters, and `lr_scheduler` and 
 learning rates and average models as training goes on.
 """
 
+from __future__ import annotations
+
 import importlib
+from typing import Any
 
 from flambeau.optim import lr_scheduler, swa_utils
 from flambeau.optim._swap import swap_in_optimizer_params_and_state
@@ -32,7 +35,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Modules that only code written for PyTorch looks for are imported when first used."""
     if name in ("_adafactor", "_functional", "_multi_tensor", "_muon", "_stateless", "adamw"):
         return importlib.import_module(f"flambeau.optim.{name}")

@@ -1,13 +1,20 @@
 """Stepping other tensors than the ones that an optimiser was made for."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from flambeau.optim.optimizer import Optimizer
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 
 
 @contextlib.contextmanager
-def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_optim_state):
+def swap_in_optimizer_params_and_state(optimizer: Optimizer, swapin_parameters: Any,
+                                       swapin_optim_state: dict[Any, Any]) -> Iterator[None]:
     """Let an optimiser work on other parameters and state for a while.
 
     Inside the context, the optimiser, its hooks included, sees the given tensors; afterwards it
@@ -45,7 +52,7 @@ def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_opti
         groups = [dict(group) for group in swapin_optim_state["param_groups"]]
         for group in groups:
             group["params"] = [tensors[i] for i in group["params"]]
-        state = defaultdict(dict)
+        state: dict[Any, Any] = defaultdict(dict)
         for key, value in swapin_optim_state["state"].items():
             state[tensors[key] if isinstance(key, int) else key] = dict(value)
         optimizer.param_groups, optimizer.state = groups, state

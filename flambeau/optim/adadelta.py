@@ -1,5 +1,10 @@
 """Adadelta."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
@@ -62,12 +67,12 @@ class Adadelta(RuleOptimizer):
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["square_avg"] = zeros(p)
         state["acc_delta"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
         state["step"].add_(1)
         square, moved = state["square_avg"], state["acc_delta"]
@@ -76,15 +81,19 @@ class Adadelta(RuleOptimizer):
         moved.mul_(rho).add_((1 - rho) * (delta * delta))
         p.sub_(group["lr"] * delta)
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["square_avg", "acc_delta"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         return group["rho"], 1 - group["rho"], group["eps"], group["lr"]
 
 
-def adadelta(params, grads, square_avgs, acc_deltas, state_steps, capturable=False, foreach=None,
-             differentiable=False, has_complex=False, *, lr, rho, eps, weight_decay, maximize):
+def adadelta(params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor],
+             acc_deltas: list[Tensor], state_steps: list[Tensor], capturable: bool = False,
+             foreach: bool | None = None, differentiable: bool = False, has_complex: bool = False,
+             *, lr: float | Tensor, rho: float, eps: float, weight_decay: float,
+             maximize: bool) -> None:
     """One step of :class:`Adadelta` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(Adadelta, params, grads, {

@@ -1,5 +1,9 @@
 """Adafactor."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
@@ -60,8 +64,9 @@ class Adafactor(RuleOptimizer):
     decoupled_weight_decay = True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
-                 eps=(None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
-                 foreach: bool | None = None, maximize: bool = False) -> None:
+                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0,
+                 weight_decay: float = 0.0, *, foreach: bool | None = None,
+                 maximize: bool = False) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         check_least("Learning rate should be >= 0 but is: ", lr)
@@ -77,7 +82,7 @@ class Adafactor(RuleOptimizer):
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         state["step"] = new_step()
@@ -87,10 +92,10 @@ class Adafactor(RuleOptimizer):
         else:
             state["variance"] = zeros(p)
 
-    def _decay(self, p, grad, group):
+    def _decay(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
         return grad   # must follow the scale of the parameter, which `update` measures first
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         t = advance(state)
         weight = t ** group["beta2_decay"]
         eps1, eps2 = group["eps"]
@@ -110,9 +115,13 @@ class Adafactor(RuleOptimizer):
         p.sub_(size / max(1.0, _rms(update) / group["d"]) * update)
 
 
-def adafactor(params, grads, row_vars, col_vars, variances, state_steps, foreach=None,
-              grad_scale=None, found_inf=None, has_complex=False, *, d, lr, beta2_decay,
-              weight_decay, eps1, eps2, maximize):
+def adafactor(params: list[Tensor], grads: list[Tensor], row_vars: list[Tensor | None],
+              col_vars: list[Tensor | None], variances: list[Tensor | None],
+              state_steps: list[Tensor], foreach: bool | None = None,
+              grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
+              has_complex: bool = False, *, d: float | Tensor, lr: float | Tensor,
+              beta2_decay: float, weight_decay: float, eps1: float | None, eps2: float,
+              maximize: bool) -> None:
     """One step of :class:`Adafactor` on lists of parameters, gradients and what is kept for them
     (None where a parameter has no such value), in place."""
     apply_rule(Adafactor, params, grads, {
@@ -121,5 +130,5 @@ def adafactor(params, grads, row_vars, col_vars, variances, state_steps, foreach
         weight_decay=weight_decay, eps=(eps1, eps2), maximize=maximize)
 
 
-def _rms(x):
+def _rms(x: Tensor) -> float:
     return x.norm(2).item() / x.numel() ** 0.5

@@ -1,5 +1,10 @@
 """Adagrad."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
@@ -67,19 +72,19 @@ class Adagrad(RuleOptimizer):
             for p in group["params"]:
                 self.init_state(p, group, self.state[p])
 
-    def share_memory(self):
+    def share_memory(self) -> None:
         """Move the state to shared memory, for training from several processes."""
         for state in self.state.values():
             state["step"].share_memory_()
             state["sum"].share_memory_()
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         start = group["initial_accumulator_value"]
         state["step"] = new_step()
         state["sum"] = flambeau.full_like(p, complex(start, start) if p.is_complex() else start,
                                           memory_format=flambeau.preserve_format)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         t = advance(state)
         lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
         total = state["sum"]
@@ -94,16 +99,20 @@ class Adagrad(RuleOptimizer):
             total.add_(grad * grad)
             p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["sum"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         return group["lr"] / (1 + (t - 1) * group["lr_decay"]), group["eps"]
 
 
-def adagrad(params, grads, state_sums, state_steps, fused=None, grad_scale=None, found_inf=None,
-            has_sparse_grad=False, foreach=None, differentiable=False, has_complex=False, *, lr,
-            weight_decay, lr_decay, eps, maximize):
+def adagrad(params: list[Tensor], grads: list[Tensor], state_sums: list[Tensor],
+            state_steps: list[Tensor], fused: bool | None = None, grad_scale: Tensor | None = None,
+            found_inf: Tensor | None = None, has_sparse_grad: bool = False,
+            foreach: bool | None = None, differentiable: bool = False, has_complex: bool = False, *,
+            lr: float | Tensor, weight_decay: float, lr_decay: float, eps: float,
+            maximize: bool) -> None:
     """One step of :class:`Adagrad` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(Adagrad, params, grads, {"sum": state_sums, "step": state_steps}, fused=fused,

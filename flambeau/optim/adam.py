@@ -1,5 +1,11 @@
 """Adam and AdamW."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 import flambeau
 from flambeau import Tensor
 from flambeau._support.source_locations import mark_written
@@ -86,14 +92,14 @@ class Adam(RuleOptimizer):
             "capturable": capturable, "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["exp_avg"] = zeros(p)
         state["exp_avg_sq"] = zeros(p)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         t = advance(state)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
@@ -105,20 +111,22 @@ class Adam(RuleOptimizer):
         root = square.sqrt() / (1 - beta2**t) ** 0.5
         p.sub_(group["lr"] / (1 - beta1**t) * (mean / (root + group["eps"])))
 
-    def step_by_kernel(self, params, grads, group, states):
+    def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
+                       group: dict[str, Any], states: list[dict[str, Any]]) -> bool:
         names = ["exp_avg", "exp_avg_sq", "step"] + ["max_exp_avg_sq"] * group["amsgrad"]
         kept = {name: [state[name] for state in states] for name in names}
         arrays = {name: arrays_of(tensors) for name, tensors in kept.items()}
+        beta1, beta2 = group["betas"]
         kernels.adam_step(
             params, grads, arrays["exp_avg"], arrays["exp_avg_sq"],
-            arrays.get("max_exp_avg_sq", []), arrays["step"], group["lr"], *group["betas"],
+            arrays.get("max_exp_avg_sq", []), arrays["step"], group["lr"], beta1, beta2,
             group["eps"], group["weight_decay"], group["decoupled_weight_decay"],
             group["maximize"])
         for tensors in kept.values():
             mark_written(tensors)
         return True
 
-    def _rule_name(self):
+    def _rule_name(self) -> str:
         return "Adam"
 
 
@@ -153,16 +161,20 @@ class AdamW(Adam):
             capturable=capturable, differentiable=differentiable, fused=fused,
             decoupled_weight_decay=True)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
 
 
-def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None,
-         capturable=False, differentiable=False, fused=None, grad_scale=None, found_inf=None,
-         has_complex=False, decoupled_weight_decay=False, *, amsgrad, beta1, beta2, lr,
-         weight_decay, eps, maximize):
+def adam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
+         exp_avg_sqs: list[Tensor], max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor],
+         foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+         fused: bool | None = None, grad_scale: Tensor | None = None,
+         found_inf: Tensor | None = None, has_complex: bool = False,
+         decoupled_weight_decay: bool = False, *, amsgrad: bool, beta1: float | Tensor,
+         beta2: float | Tensor, lr: float | Tensor, weight_decay: float, eps: float,
+         maximize: bool) -> None:
     """One step of :class:`Adam` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(Adam, params, grads, {
@@ -173,9 +185,13 @@ def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, for
         decoupled_weight_decay=decoupled_weight_decay)
 
 
-def adamw(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None,
-          capturable=False, differentiable=False, fused=None, grad_scale=None, found_inf=None,
-          has_complex=False, *, amsgrad, beta1, beta2, lr, weight_decay, eps, maximize):
+def adamw(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
+          exp_avg_sqs: list[Tensor], max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor],
+          foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+          fused: bool | None = None, grad_scale: Tensor | None = None,
+          found_inf: Tensor | None = None, has_complex: bool = False, *, amsgrad: bool,
+          beta1: float | Tensor, beta2: float | Tensor, lr: float | Tensor, weight_decay: float,
+          eps: float, maximize: bool) -> None:
     """One step of :class:`AdamW`, as :func:`adam` takes one of :class:`Adam`."""
     adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable,
          differentiable, fused, grad_scale, found_inf, has_complex, True, amsgrad=amsgrad,

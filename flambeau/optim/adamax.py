@@ -1,5 +1,10 @@
 """Adamax."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
@@ -55,12 +60,12 @@ class Adamax(RuleOptimizer):
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
             "capturable": capturable})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["exp_avg"] = zeros(p)
         state["exp_inf"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         t = advance(state)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
@@ -68,17 +73,20 @@ class Adamax(RuleOptimizer):
         highest.copy_(flambeau.maximum(beta2 * highest, grad.abs() + group["eps"]))
         p.sub_(group["lr"] / (1 - beta1**t) * (mean / highest))
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["exp_avg", "exp_inf"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         beta1, beta2 = group["betas"]
         return 1 - beta1, beta2, group["eps"], group["lr"] / (1 - beta1**t)
 
 
-def adamax(params, grads, exp_avgs, exp_infs, state_steps, foreach=None, maximize=False,
-           differentiable=False, capturable=False, has_complex=False, *, eps, beta1, beta2, lr,
-           weight_decay):
+def adamax(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
+           exp_infs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+           maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+           has_complex: bool = False, *, eps: float, beta1: float | Tensor, beta2: float | Tensor,
+           lr: float | Tensor, weight_decay: float) -> None:
     """One step of :class:`Adamax` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(Adamax, params, grads, {

@@ -1,5 +1,12 @@
 """Averaged stochastic gradient descent."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
@@ -65,13 +72,13 @@ class ASGD(RuleOptimizer):
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
             "capturable": capturable})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["eta"] = new_step(float(group["lr"]))
         state["mu"] = new_step(1.0)
         state["ax"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         lambd = group["lambd"]
         advance(state)
         eta, mu, mean = state["eta"].item(), state["mu"].item(), state["ax"]
@@ -82,20 +89,22 @@ class ASGD(RuleOptimizer):
             mean.add_((p - mean) * mu)
         self._prepare_next(group, state)
 
-    def _prepare_next(self, group, state):
+    def _prepare_next(self, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The rate of the next step, and the share of its parameters in the mean."""
         lr, t = group["lr"], state["step"].item()
         state["eta"].fill_(float(lr / (1 + group["lambd"] * lr * t) ** group["alpha"]))
         state["mu"].fill_(1 / max(1, t - group["t0"]))
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["ax"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         eta = state["eta"].item()
         return 1 - group["lambd"] * eta, eta, state["mu"].item()
 
-    def step_by_kernel(self, params, grads, group, states):
+    def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
+                       group: dict[str, Any], states: list[dict[str, Any]]) -> bool:
         if not super().step_by_kernel(params, grads, group, states):
             return False
         for state in states:
@@ -103,9 +112,11 @@ class ASGD(RuleOptimizer):
         return True
 
 
-def asgd(params, grads, axs, mus, etas, state_steps, foreach=None, maximize=False,
-         differentiable=False, capturable=False, has_complex=False, *, lambd, lr, t0, alpha,
-         weight_decay):
+def asgd(params: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor],
+         etas: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+         has_complex: bool = False, *, lambd: float, lr: float | Tensor, t0: float, alpha: float,
+         weight_decay: float) -> None:
     """One step of :class:`ASGD` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(ASGD, params, grads, {"ax": axs, "mu": mus, "eta": etas, "step": state_steps},

@@ -1,6 +1,9 @@
 """Limited-memory BFGS."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import flambeau
 from flambeau import Tensor
@@ -52,7 +55,7 @@ class LBFGS(Optimizer):
     def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20,
                  max_eval: int | None = None, tolerance_grad: float = 1e-7,
                  tolerance_change: float = 1e-9, history_size: int = 100,
-                 line_search_fn=None) -> None:
+                 line_search_fn: str | None = None) -> None:
         check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
@@ -64,12 +67,12 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._params = self.param_groups[0]["params"]
 
     @flambeau.no_grad()
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Minimise for up to `max_iter` iterations.
 
         Args:
@@ -132,7 +135,7 @@ class LBFGS(Optimizer):
                 "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")})
         return first_loss
 
-    def _direction(self, grad, state, history_size):
+    def _direction(self, grad: Tensor, state: dict[str, Any], history_size: int) -> Tensor:
         """`-H @ grad`, after taking the last step into the history."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -159,12 +162,12 @@ class LBFGS(Optimizer):
             direction = direction + (share - y.dot(direction) * weight) * s
         return direction
 
-    def _flat_grad(self):
+    def _flat_grad(self) -> Tensor:
         """All gradients as one vector, complex ones as pairs of reals."""
         return flambeau.cat([_flat(flambeau.zeros_like(p) if p.grad is None else p.grad)
                              for p in self._params])
 
-    def _move(self, direction, length):
+    def _move(self, direction: Tensor, length: float | Tensor) -> None:
         """Add `length * direction` to the parameters."""
         start = 0
         for p in self._params:
@@ -174,7 +177,7 @@ class LBFGS(Optimizer):
             start = end
 
 
-def _flat(grad):
+def _flat(grad: Tensor) -> Tensor:
     if grad.is_sparse:
         grad = grad.to_dense()
     if grad.is_complex():
@@ -182,11 +185,11 @@ def _flat(grad):
     return grad.reshape(-1)
 
 
-def _number(x):
+def _number(x: float | Tensor) -> float:
     return x.item() if isinstance(x, Tensor) else x
 
 
-def _largest(x):
+def _largest(x: Tensor) -> float:
     return x.abs().max().item()
 
 
@@ -202,11 +205,11 @@ class _Point(NamedTuple):
 class _Line:
     """The loss as a function of how far the parameters move along a direction."""
 
-    def __init__(self, optimizer, closure, direction):
+    def __init__(self, optimizer: LBFGS, closure: Callable[[], Any], direction: Tensor) -> None:
         self.optimizer, self.closure, self.direction = optimizer, closure, direction
         self.start = [p.clone() for p in optimizer._params]
 
-    def __call__(self, at):
+    def __call__(self, at: float) -> _Point:
         self.optimizer._move(self.direction, at)
         loss = float(_number(self.closure()))
         grad = self.optimizer._flat_grad()
@@ -215,17 +218,19 @@ class _Line:
         return _Point(at, loss, grad, grad.dot(self.direction).item())
 
 
-def _search(line, origin, at, scale, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
+def _search(line: Callable[[float], _Point], origin: _Point, at: float, scale: float,
+            c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9,
+            most: int = 25) -> tuple[_Point, int]:
     """A point of the line that meets the strong Wolfe conditions, and the evaluations it took.
 
     The first loop extends an interval until it must hold such a point, the second one shrinks it.
     `scale` is the largest entry of the direction.
     """
 
-    def too_high(point):
+    def too_high(point: _Point) -> bool:
         return point.loss > origin.loss + c1 * point.at * origin.slope
 
-    def flat(point):
+    def flat(point: _Point) -> bool:
         return abs(point.slope) <= -c2 * origin.slope
 
     previous, point = origin, line(at)
@@ -250,7 +255,7 @@ def _search(line, origin, at, scale, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
         low, high = sorted(p.at for p in bracket)
         if (high - low) * scale < tolerance:
             break
-        at = _cubic_minimum(*bracket, (low, high))
+        at = _cubic_minimum(bracket[0], bracket[1], (low, high))
         margin = 0.1 * (high - low)
         if min(high - at, at - low) < margin:   # too near an end: allowed once, then moved inside
             if stuck or at >= high or at <= low:
@@ -275,7 +280,7 @@ def _search(line, origin, at, scale, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
     return min(bracket, key=lambda p: p.loss), evals
 
 
-def _cubic_minimum(a, b, bounds):
+def _cubic_minimum(a: _Point, b: _Point, bounds: Sequence[float]) -> float:
     """Where the cubic through two points with their slopes is least, within the bounds."""
     low, high = bounds
     if a.at > b.at:
@@ -294,14 +299,17 @@ def _cubic_minimum(a, b, bounds):
     return min(max(b.at - width * (b.slope + d2 - d1) / denominator, low), high)
 
 
-def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+def _strong_wolfe(obj_func: Callable[..., tuple[float, Tensor]], x: Any, t: float, d: Tensor,
+                  f: float, g: Tensor, gtd: float | Tensor, c1: float = 1e-4, c2: float = 0.9,
+                  tolerance_change: float = 1e-9,
+                  max_ls: int = 25) -> tuple[float, Tensor, float, int]:
     """Search along a direction `d` from `x`, where the loss is `f`, its gradient `g` and its slope
     `gtd`; `t` is the first step, and `obj_func(x, t, d)` gives loss and gradient after a step.
 
     Returns:
         Loss, gradient and step where the strong Wolfe conditions hold, and the number of calls.
     """
-    def line(at):
+    def line(at: float) -> _Point:
         loss, grad = obj_func(x, at, d)
         return _Point(at, loss, grad, float(grad.dot(d)))
 
@@ -310,8 +318,9 @@ def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_chang
     return point.loss, point.grad, point.at, evals
 
 
-def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+def _cubic_interpolate(x1: float, f1: float, g1: float, x2: float, f2: float, g2: float,
+                       bounds: tuple[float, float] | None = None) -> float:
     """Where the cubic with these values and slopes at two points is least, within the bounds."""
-    a, b = (_Point(*map(float, (at, loss)), None, float(slope))
+    a, b = (_Point(float(at), float(loss), None, float(slope))
             for at, loss, slope in ((x1, f1, g1), (x2, f2, g2)))
     return _cubic_minimum(a, b, bounds or tuple(sorted((a.at, b.at))))

@@ -1,6 +1,9 @@
 """Muon."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -46,8 +49,8 @@ class Muon(RuleOptimizer):
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, weight_decay: float = 0.1,
                  momentum: float = 0.95, nesterov: bool = True,
-                 ns_coefficients=(3.4445, -4.7750, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
-                 adjust_lr_fn=None) -> None:
+                 ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+                 eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         check_least("Learning rate should be >= 0 but is: ", lr)
@@ -65,12 +68,12 @@ class Muon(RuleOptimizer):
                     raise ValueError("Muon only supports 2D parameters whereas we found a "
                                      f"parameter with size: {p.size()}")
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         state["momentum_buffer"] = flambeau.zeros_like(p.grad)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         momentum = group["momentum"]
         buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
         direction = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
@@ -79,8 +82,10 @@ class Muon(RuleOptimizer):
         p.add_(direction, alpha=-group["lr"] * _rate(group["adjust_lr_fn"], *p.shape))
 
 
-def muon(params, grads, muon_momentum_bufs, *, foreach=None, lr, weight_decay, momentum, nesterov,
-         ns_coefficients, ns_steps, eps, adjust_lr_fn, has_complex):
+def muon(params: list[Tensor], grads: list[Tensor], muon_momentum_bufs: list[Tensor], *,
+         foreach: bool | None = None, lr: float | Tensor, weight_decay: float, momentum: float,
+         nesterov: bool, ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float,
+         adjust_lr_fn: str | None, has_complex: bool) -> None:
     """One step of :class:`Muon` on lists of parameters, gradients and momentum buffers, in
     place."""
     if foreach:
@@ -91,13 +96,14 @@ def muon(params, grads, muon_momentum_bufs, *, foreach=None, lr, weight_decay, m
                adjust_lr_fn=adjust_lr_fn)
 
 
-def _rate(how, rows, columns):
+def _rate(how: str | None, rows: int, columns: int) -> float:
     if how == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(max(1, rows / columns))
 
 
-def _orthogonal(matrix, coefficients, steps, eps):
+def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int,
+                eps: float) -> Tensor:
     """The nearest orthogonal matrix, roughly: singular values go to about 1."""
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")

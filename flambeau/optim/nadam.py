@@ -1,5 +1,12 @@
 """NAdam."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
@@ -67,19 +74,19 @@ class NAdam(RuleOptimizer):
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "differentiable": differentiable})
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for kept in self.state.values():
             if "mu_product" in kept and not isinstance(kept["mu_product"], flambeau.Tensor):
                 kept["mu_product"] = new_step(kept["mu_product"])
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["mu_product"] = new_step(1.0)
         state["exp_avg"] = zeros(p)
         state["exp_avg_sq"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         lr = group["lr"]
         t = advance(state)
@@ -94,17 +101,19 @@ class NAdam(RuleOptimizer):
         p.sub_(lr * (1 - mu) / (1 - product) * (grad / denominator))
         p.sub_(lr * mu_next / (1 - product * mu_next) * (mean / denominator))
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["exp_avg", "exp_avg_sq"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         beta1, beta2 = group["betas"]
         mu, mu_next = _momenta(group, t)
         lr, product = group["lr"], (state["mu_product"] * mu).item()
         return (1 - beta1, beta2, 1 - beta2, group["eps"], 1 - beta2**t,
                 lr * (1 - mu) / (1 - product), lr * mu_next / (1 - product * mu_next))
 
-    def step_by_kernel(self, params, grads, group, states):
+    def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
+                       group: dict[str, Any], states: list[dict[str, Any]]) -> bool:
         if not super().step_by_kernel(params, grads, group, states):
             return False
         for state in states:
@@ -112,16 +121,18 @@ class NAdam(RuleOptimizer):
         return True
 
 
-def _momenta(group, t):
+def _momenta(group: dict[str, Any], t: float) -> list[float]:
     """The momentum of step number `t`, and of the next."""
     beta1, decay = group["betas"][0], group["momentum_decay"]
     return [beta1 * (1 - 0.5 * 0.96 ** (step * decay)) for step in (t, t + 1)]
 
 
-def nadam(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps,
-          decoupled_weight_decay=False, foreach=None, capturable=False, differentiable=False,
-          has_complex=False, maximize=False, *, beta1, beta2, lr, weight_decay, momentum_decay,
-          eps):
+def nadam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
+          exp_avg_sqs: list[Tensor], mu_products: list[Tensor], state_steps: list[Tensor],
+          decoupled_weight_decay: bool = False, foreach: bool | None = None,
+          capturable: bool = False, differentiable: bool = False, has_complex: bool = False,
+          maximize: bool = False, *, beta1: float | Tensor, beta2: float | Tensor,
+          lr: float | Tensor, weight_decay: float, momentum_decay: float, eps: float) -> None:
     """One step of :class:`NAdam` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(NAdam, params, grads, {

@@ -1,9 +1,11 @@
 """What all optimisers share: parameter groups, state, hooks, and saving and loading them."""
 
+from __future__ import annotations
+
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -12,6 +14,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.ops.python.list_updates import clear_grads
 from flambeau.optim._support import *  # noqa: F403
+from flambeau.optim._support import ParamsT
 from flambeau.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -23,7 +26,7 @@ __all__ = [
 class _RequiredParameter:
     """Type of `required`, the default of an option that every parameter group must give."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
@@ -33,7 +36,8 @@ _global_optimizer_pre_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Any] = OrderedDict()
 
 
-def _register(hooks, hook, prepend=False):
+def _register(hooks: OrderedDict[int, Any], hook: Callable[..., Any],
+              prepend: bool = False) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -41,12 +45,12 @@ def _register(hooks, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before each `step` of every optimiser."""
     return _register(_global_optimizer_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after each `step` of every optimiser."""
     return _register(_global_optimizer_post_hooks, hook)
 
@@ -79,13 +83,23 @@ class Optimizer:
         tensor([0.5000, 0.5000], requires_grad=True)
     """
 
+    defaults: dict[str, Any]
+    state: dict[Any, Any]
+    param_groups: list[dict[str, Any]]
+    _optimizer_step_pre_hooks: OrderedDict[int, Any]
+    _optimizer_step_post_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
+
     _HOOKS = (
         "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
         "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
         "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
     )
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hooks()
         self._patch_step_function()
@@ -95,7 +109,7 @@ class Optimizer:
                 f"dicts, but got {flambeau.typename(params)}")
         self.state = defaultdict(dict)
         self.param_groups = []
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
@@ -103,27 +117,27 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def _make_hooks(self):
+    def _make_hooks(self) -> None:
         for name in self._HOOKS:
             if name not in self.__dict__:
                 setattr(self, name, OrderedDict())
 
-    def _patch_step_function(self):
+    def _patch_step_function(self) -> None:
         """Let the class's `step` call the step hooks. An optimiser that never comes here, because
         it wraps another and does not call this class's `__init__`, has none."""
         if not getattr(type(self).step, "hooked", False):
             type(self).step = self.profile_hook_step(type(self).step)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_hooks()
         self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         groups = ["\n".join([f"Parameter Group {i}"] + [f"    {key}: {group[key]}"
                                                        for key in sorted(group) if key != "params"])
                   for i, group in enumerate(self.param_groups)]
@@ -131,16 +145,16 @@ class Optimizer:
 
     # ---- steps -----------------------------------------------------------------------------
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step. `closure`, if given, computes the loss anew and returns it."""
         raise NotImplementedError
 
     @staticmethod
-    def profile_hook_step(func):
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a `step` so that it calls the step hooks."""
 
         @functools.wraps(func)
-        def step(*args, **kwargs):
+        def step(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
             if _global_optimizer_pre_hooks or self._optimizer_step_pre_hooks:
                 hooks = chain(_global_optimizer_pre_hooks.values(),
@@ -160,15 +174,15 @@ class Optimizer:
                     hook(self, args, kwargs)
             return result
 
-        step.hooked = True
+        step.hooked = True                                          # type: ignore[attr-defined]
         return step
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:
             clear_grads(group["params"], set_to_none)
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Optimise more parameters, with options of their own: a dict with the key `params`.
 
         Useful to fine-tune: layers that were frozen at first can be added later.
@@ -198,7 +212,7 @@ class Optimizer:
         self._check_group(param_group)
         self.param_groups.append(param_group)
 
-    def _check_group(self, new):
+    def _check_group(self, new: dict[str, Any]) -> None:
         known = set()
         for group in self.param_groups:
             known.update(group["params"])
@@ -211,7 +225,7 @@ class Optimizer:
 
     # ---- saving and loading ----------------------------------------------------------------
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """State and groups, with each parameter replaced by its number.
 
         The result has two entries: `state` maps the number of a parameter to its state, and
@@ -219,7 +233,7 @@ class Optimizer:
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        numbers = {}
+        numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
             for p in group["params"]:
@@ -236,7 +250,7 @@ class Optimizer:
                 result = changed
         return result
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` of an optimiser over like parameters gave.
 
         Floating-point state is cast to its parameter's dtype and device; `step` is not.
@@ -257,7 +271,7 @@ class Optimizer:
         params = chain.from_iterable(group["params"] for group in groups)
         param_of = dict(zip(numbers, params, strict=True))
 
-        state = defaultdict(dict)
+        state: dict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in param_of:
                 param = param_of[key]
@@ -274,32 +288,36 @@ class Optimizer:
 
     # ---- hooks -----------------------------------------------------------------------------
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may return new ones."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any],
+                                     prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any],
+                                      prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any],
+                                          prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before loading; it may return another dict."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any],
+                                           prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-def _params_and_names(params):
+def _params_and_names(params: Any) -> tuple[list[Any], list[str] | None]:
     """The parameters of a group as a list, and their names, or None if they have none."""
     if isinstance(params, Tensor):
         return [params], None
@@ -317,7 +335,8 @@ def _params_and_names(params):
     return [p for _, p in params], [name for name, _ in params]
 
 
-def _cast_state(param, value, number, groups, key=None):
+def _cast_state(param: Tensor, value: Any, number: int, groups: list[dict[str, Any]],
+                key: Any = None) -> Any:
     """Loaded state, with the tensors in it moved to the dtype and device of the parameter."""
     if isinstance(value, Tensor):
         if key == "step":
@@ -332,5 +351,6 @@ def _cast_state(param, value, number, groups, key=None):
         return {k: _cast_state(param, v, number, groups, k if isinstance(k, Hashable) else None)
                 for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return type(value)(_cast_state(param, v, number, groups) for v in value)
+        kind: Any = type(value)
+        return kind(_cast_state(param, v, number, groups) for v in value)
     return value

@@ -1,5 +1,10 @@
 """RAdam."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
@@ -64,12 +69,12 @@ class RAdam(RuleOptimizer):
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["exp_avg"] = zeros(p)
         state["exp_avg_sq"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         t = advance(state)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
@@ -80,16 +85,17 @@ class RAdam(RuleOptimizer):
             step = step * (scale / (square.sqrt() + group["eps"]))
         p.sub_(group["lr"] * step)
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["exp_avg", "exp_avg_sq"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         beta1, beta2 = group["betas"]
         return (1 - beta1, beta2, 1 - beta2, group["eps"], 1 - beta1**t,
                 _rectification(beta2, t), group["lr"])
 
 
-def _rectification(beta2, t):
+def _rectification(beta2: float, t: float) -> float:
     """The factor of the adaptive step, with the bias correction; 0 while the variance is unknown.
     """
     correction = 1 - beta2**t
@@ -101,9 +107,12 @@ def _rectification(beta2, t):
     return rectify * correction**0.5
 
 
-def radam(params, grads, exp_avgs, exp_avg_sqs, state_steps, decoupled_weight_decay=False,
-          foreach=None, differentiable=False, capturable=False, has_complex=False, maximize=False,
-          *, beta1, beta2, lr, weight_decay, eps):
+def radam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
+          exp_avg_sqs: list[Tensor], state_steps: list[Tensor],
+          decoupled_weight_decay: bool = False, foreach: bool | None = None,
+          differentiable: bool = False, capturable: bool = False, has_complex: bool = False,
+          maximize: bool = False, *, beta1: float | Tensor, beta2: float | Tensor,
+          lr: float | Tensor, weight_decay: float, eps: float) -> None:
     """One step of :class:`RAdam` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(RAdam, params, grads, {

@@ -1,5 +1,10 @@
 """RMSprop."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
@@ -63,7 +68,7 @@ class RMSprop(RuleOptimizer):
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         state["square_avg"] = zeros(p)
         if group["momentum"] > 0:
@@ -71,7 +76,7 @@ class RMSprop(RuleOptimizer):
         if group["centered"]:
             state["grad_avg"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         alpha = group["alpha"]
         state["step"].add_(1)
         square = state["square_avg"].mul_(alpha).add_((1 - alpha) * (grad * grad))
@@ -83,19 +88,23 @@ class RMSprop(RuleOptimizer):
             step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
         p.sub_(group["lr"] * step)
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["square_avg", *["grad_avg"] * group["centered"],
                 *["momentum_buffer"] * (group["momentum"] > 0)]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         alpha = group["alpha"]
         return (alpha, 1 - alpha, group["eps"], group["momentum"], group["lr"],
                 float(group["centered"]))
 
 
-def rmsprop(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, foreach=None,
-            maximize=False, differentiable=False, capturable=False, has_complex=False, *, lr,
-            alpha, eps, weight_decay, momentum, centered):
+def rmsprop(params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor],
+            grad_avgs: list[Tensor | None], momentum_buffer_list: list[Tensor | None],
+            state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False,
+            differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *,
+            lr: float | Tensor, alpha: float, eps: float, weight_decay: float, momentum: float,
+            centered: bool) -> None:
     """One step of :class:`RMSprop` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(RMSprop, params, grads, {

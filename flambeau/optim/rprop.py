@@ -1,5 +1,10 @@
 """Rprop."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
@@ -57,14 +62,14 @@ class Rprop(RuleOptimizer):
             "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         lr = float(group["lr"])
         state["step"] = new_step()
         state["prev"] = zeros(p)
         state["step_size"] = flambeau.full_like(p, complex(lr, lr) if p.is_complex() else lr,
                                                 memory_format=flambeau.preserve_format)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         shrink, grow = group["etas"]
         state["step"].add_(1)
         agree = grad * state["prev"]
@@ -75,16 +80,18 @@ class Rprop(RuleOptimizer):
         p.sub_(grad.sign() * size)
         state["prev"].copy_(grad)
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["prev", "step_size"]
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         return (*group["etas"], *group["step_sizes"])
 
 
-def rprop(params, grads, prevs, step_sizes, state_steps, foreach=None, capturable=False,
-          maximize=False, differentiable=False, has_complex=False, *, step_size_min,
-          step_size_max, etaminus, etaplus):
+def rprop(params: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor],
+          state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False,
+          maximize: bool = False, differentiable: bool = False, has_complex: bool = False, *,
+          step_size_min: float, step_size_max: float, etaminus: float, etaplus: float) -> None:
     """One step of :class:`Rprop` on lists of parameters, gradients and what is kept for them, in
     place."""
     apply_rule(Rprop, params, grads, {

@@ -6,7 +6,13 @@ closures, `maximize`, weight decay, complex parameters, learning rates in tensor
 be differentiated, and one kernel call for all parameters where a kernel for the rule exists.
 """
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 import flambeau
 from flambeau import Tensor
@@ -18,6 +24,7 @@ from flambeau.core.modes import grad_mode, takes_ops
 from flambeau.core.tensor import arrays_of, plain
 from flambeau.kernels.network import optimizers as kernels
 from flambeau.optim._support import (
+    ParamsT,
     _device_dtype_check_for_fused,
     _get_capturable_supported_devices,
 )
@@ -49,7 +56,7 @@ class RuleOptimizer(Optimizer):
     captured_on_xla = True
     sparse_hint = ""
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
         if defaults.get("fused"):
             if defaults["differentiable"]:
@@ -57,7 +64,7 @@ class RuleOptimizer(Optimizer):
             if defaults["foreach"]:
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         known = inspect.signature(type(self)).parameters
         for group in self.param_groups:
@@ -68,27 +75,29 @@ class RuleOptimizer(Optimizer):
             if self.counts_in_tensors and isinstance(kept.get("step"), (int, float)):
                 kept["step"] = new_step(float(kept["step"]))
 
-    def keeps_state(self, group):
+    def keeps_state(self, group: dict[str, Any]) -> bool:
         """Does the rule, with these options, keep anything for a parameter?"""
         return True
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Put into `state` what the rule keeps for parameter `p`, before its first step."""
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The rule: change `p` and `state` in place, given the gradient."""
         raise NotImplementedError
 
-    def kernel_state(self, group):
+    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         """The names of the tensors that the kernel's rule keeps for a parameter, in its order."""
         return ()
 
-    def kernel_numbers(self, group, t, state):
+    def kernel_numbers(self, group: dict[str, Any], t: float,
+                       state: dict[str, Any] | None) -> Sequence[float]:
         """The numbers of the kernel's rule in step number `t`, as `update` computes them; `state`
         is the parameter's where they depend on it, else None."""
         return ()
 
-    def step_by_kernel(self, params, grads, group, states):
+    def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
+                       group: dict[str, Any], states: list[dict[str, Any]]) -> bool:
         """Update all the parameters in one kernel call, as `update` would one by one.
 
         `params` and `grads` are lists of arrays. Returns whether it did.
@@ -114,7 +123,7 @@ class RuleOptimizer(Optimizer):
         mark_written([state["step"] for state in states])
         return True
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step with the gradients that the parameters hold.
 
         Args:
@@ -126,7 +135,7 @@ class RuleOptimizer(Optimizer):
         differentiable = self.defaults.get("differentiable", False)
         return within(grad_mode, differentiable, self._take_step, closure, differentiable)
 
-    def _take_step(self, closure, differentiable):
+    def _take_step(self, closure: Callable[[], Any] | None, differentiable: bool) -> Any:
         loss = None if closure is None else within(grad_mode, True, closure)
         for group in self.param_groups:
             params, grads = _with_grads(group["params"])
@@ -143,7 +152,7 @@ class RuleOptimizer(Optimizer):
                     self._update_one(p, p.grad, options, differentiable)
         return loss
 
-    def _state_of(self, p, group):
+    def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if not self.keeps_state(group):
             return {}
         state = self.state[p]
@@ -151,13 +160,15 @@ class RuleOptimizer(Optimizer):
             self.init_state(p, group, state)
         return state
 
-    def _update_one(self, p, grad, group, differentiable):
+    def _update_one(self, p: Tensor, grad: Tensor, group: dict[str, Any],
+                    differentiable: bool) -> None:
         if grad.is_sparse and not self.takes_sparse:
             raise RuntimeError(
                 f"{self._rule_name()} does not support sparse gradients{self.sparse_hint}")
         self._apply_rule(p, grad, group, self._state_of(p, group), differentiable)
 
-    def _apply_rule(self, p, grad, group, state, differentiable):
+    def _apply_rule(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any],
+                    differentiable: bool) -> None:
         if group.get("capturable"):
             devices = _get_capturable_supported_devices(self.captured_on_xla)
             if p.device.type not in devices:
@@ -176,7 +187,7 @@ class RuleOptimizer(Optimizer):
                      for name, value in state.items()}
         self.update(p, grad, group, state)
 
-    def _decay(self, p, grad, group):
+    def _decay(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
         """Weight decay: on the parameter itself if decoupled, else on the gradient."""
         weight_decay = group.get("weight_decay", 0)
         if isinstance(weight_decay, Tensor) or weight_decay != 0:
@@ -189,20 +200,22 @@ class RuleOptimizer(Optimizer):
                 grad = grad + weight_decay * p
         return grad
 
-    def _update_by_kernel(self, params, grads, group):
+    def _update_by_kernel(self, params: list[Tensor], grads: list[Tensor],
+                          group: dict[str, Any]) -> list[Tensor]:
         """Update what a kernel can take; returns the parameters that are left."""
         if group.get("capturable") or not params or takes_ops():   # which see ops, not kernels
             return params
-        left = []
+        left: list[Tensor] = []
         for dtype in {p.dtype for p in params}:
             pairs = [(p, g) for p, g in zip(params, grads, strict=True) if p.dtype is dtype]
             if (dtype not in self.kernel_dtypes or any(g.dtype is not dtype for _, g in pairs)
                     or any(type(p) not in plain or type(g) not in plain for p, g in pairs)
-                    or not self._kernel_call(*zip(*pairs, strict=True), group)):
+                    or not self._kernel_call([p for p, _ in pairs], [g for _, g in pairs], group)):
                 left += [p for p, _ in pairs]
         return left
 
-    def _kernel_call(self, params, grads, group):
+    def _kernel_call(self, params: list[Tensor], grads: list[Tensor],
+                     group: dict[str, Any]) -> bool:
         states = [self._state_of(p, group) for p in params]
         for p in params:
             if not p._array.flags.writeable:
@@ -212,7 +225,7 @@ class RuleOptimizer(Optimizer):
         mark_written(params)
         return True
 
-    def _update_pieces(self, params, group):
+    def _update_pieces(self, params: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
         """Update what is made of other tensors, such as distributed ones, by these; returns the
         parameters that are left."""
         left, found = [], []
@@ -229,7 +242,7 @@ class RuleOptimizer(Optimizer):
             parts.keep()
         return left
 
-    def _kernel_takes(self, found, group):
+    def _kernel_takes(self, found: list[_Pieces], group: dict[str, Any]) -> bool:
         dtype = found[0].local.dtype
         if group.get("capturable") or takes_ops() or dtype not in self.kernel_dtypes or any(
                 t.dtype is not dtype for parts in found for t in (parts.local, parts.grad)):
@@ -241,21 +254,22 @@ class RuleOptimizer(Optimizer):
         mark_written(params)
         return True
 
-    def _rule_name(self):
+    def _rule_name(self) -> str:
         return type(self).__name__
 
 
 class _Pieces:
     """What of a parameter, its gradient and its state is in this process."""
 
-    def __init__(self, p, own, state, parts):
+    def __init__(self, p: Any, own: dict[str, Any], state: dict[str, Any],
+                 parts: Sequence[Any]) -> None:
         self.p, self.whole = p, state
         self.local, self.grad, *values = parts
         self.parts = dict(zip(own, values))
         self.state = {**state, **self.parts}
 
     @classmethod
-    def of(cls, p, state):
+    def of(cls, p: Tensor, state: dict[str, Any]) -> _Pieces | None:
         """None where it does not lie alike, or where the parameter is made of nothing else."""
         parts_of = getattr(type(p), "_elementwise_parts", None)
         if parts_of is None or p.grad.is_sparse:
@@ -264,7 +278,7 @@ class _Pieces:
         parts = parts_of(p, p.grad, *own.values())
         return None if parts is None else cls(p, own, state, parts)
 
-    def keep(self):
+    def keep(self) -> None:
         """Keep what the rule has put into the state."""
         for name, value in self.state.items():
             if value is self.parts.get(name, value) and name in self.whole:
@@ -274,8 +288,10 @@ class _Pieces:
             self.whole[name] = value
 
 
-def apply_rule(rule, params, grads, kept, *, fused=None, grad_scale=None, found_inf=None,
-               differentiable=False, **options):
+def apply_rule(rule: type[RuleOptimizer], params: list[Tensor], grads: list[Tensor],
+               kept: dict[str, list[Any]], *, fused: bool | None = None,
+               grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
+               differentiable: bool = False, **options: Any) -> None:
     """Take one step of the optimiser `rule` for parameters whose state the caller keeps.
 
     Args:
@@ -318,7 +334,7 @@ def apply_rule(rule, params, grads, kept, *, fused=None, grad_scale=None, found_
             values[:] = [optimizer.state[p].get(name) for p in params]
 
 
-def _with_grads(params):
+def _with_grads(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """The parameters that have a gradient, and their gradients."""
     grads = [p.grad for p in params]
     if any(g is None for g in grads):
@@ -327,18 +343,18 @@ def _with_grads(params):
     return params, grads
 
 
-def _is_complex(value):
+def _is_complex(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_complex()
 
 
-def _has_plain_numbers(group):
+def _has_plain_numbers(group: dict[str, Any]) -> bool:
     """Are the options numbers, none of them a tensor?"""
     if isinstance(group["lr"], Tensor) or isinstance(group.get("weight_decay"), Tensor):
         return False
     return not any(isinstance(beta, Tensor) for beta in group.get("betas", ()))
 
 
-def _with_plain_numbers(group):
+def _with_plain_numbers(group: dict[str, Any]) -> dict[str, Any]:
     """The group with every option that is a tensor replaced by its number."""
     if _has_plain_numbers(group):
         return group
@@ -349,42 +365,42 @@ def _with_plain_numbers(group):
     return options
 
 
-def new_step(value=0.0):
+def new_step(value: float = 0.0) -> Tensor:
     """A step counter: a 0-d tensor in single precision, or in double if that is the default."""
     double = flambeau.get_default_dtype() is flambeau.float64
     return flambeau.tensor(value, dtype=flambeau.float64 if double else flambeau.float32)
 
 
-def advance(state):
+def advance(state: dict[str, Any]) -> float:
     """Count a step; returns the number of steps so far."""
     state["step"].add_(1)
     return state["step"].item()
 
 
-def zeros(p):
+def zeros(p: Tensor) -> Tensor:
     """Zeros like the parameter, in its memory format."""
     return flambeau.zeros_like(p, memory_format=flambeau.preserve_format)
 
 
-def check_lr(lr):
+def check_lr(lr: float | Tensor) -> None:
     """Is the learning rate one number, and not negative?"""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     check("learning rate", lr)
 
 
-def check(name, value):
+def check(name: str, value: float | Tensor) -> None:
     """Raise ValueError unless `value` is at least 0."""
     check_least(f"Invalid {name}: ", value)
 
 
-def check_least(said, value, least=0.0):
+def check_least(said: str, value: float | Tensor, least: float = 0.0) -> None:
     """Raise ValueError, with what is `said` and the value, unless that is at least `least`."""
     if not least <= value:          # in PyTorch's order, which Python's errors show
         raise ValueError(f"{said}{value}")
 
 
-def check_betas(betas):
+def check_betas(betas: Sequence[float | Tensor]) -> None:
     """Raise ValueError unless both decay rates lie in [0, 1)."""
     for i in (0, 1):
         if not 0.0 <= betas[i] < 1.0:

@@ -1,5 +1,11 @@
 """Stochastic gradient descent."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 import flambeau
 from flambeau import Tensor
 from flambeau._support.source_locations import mark_written
@@ -69,10 +75,10 @@ class SGD(RuleOptimizer):
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
             "differentiable": differentiable, "fused": fused})
 
-    def keeps_state(self, group):
+    def keeps_state(self, group: dict[str, Any]) -> bool:
         return group["momentum"] != 0
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         momentum = group["momentum"]
         if momentum != 0:
             buffer = state.get("momentum_buffer")
@@ -83,7 +89,8 @@ class SGD(RuleOptimizer):
             grad = grad + momentum * buffer if group["nesterov"] else buffer
         p.add_(-group["lr"] * grad)
 
-    def step_by_kernel(self, params, grads, group, states):
+    def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
+                       group: dict[str, Any], states: list[dict[str, Any]]) -> bool:
         momentum = group["momentum"]
         buffers = []
         if momentum != 0:
@@ -97,9 +104,11 @@ class SGD(RuleOptimizer):
         return True
 
 
-def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=None, fused=None,
-        grad_scale=None, found_inf=None, *, weight_decay, momentum, lr, dampening, nesterov,
-        maximize):
+def sgd(params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list[Tensor | None],
+        has_sparse_grad: bool = False, foreach: bool | None = None, fused: bool | None = None,
+        grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *, weight_decay: float,
+        momentum: float, lr: float | Tensor, dampening: float, nesterov: bool,
+        maximize: bool) -> None:
     """One step of :class:`SGD` on lists of parameters, gradients and momentum buffers (None where
     there is none yet), in place."""
     apply_rule(SGD, params, d_p_list, {"momentum_buffer": momentum_buffer_list}, fused=fused,

@@ -1,5 +1,9 @@
 """Adam for sparse gradients."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule, check_betas, zeros
@@ -54,12 +58,12 @@ class SparseAdam(RuleOptimizer):
             raise ValueError(f"Complex params at indices {complex_}: SparseAdam does not support "
                              "complex parameters")
 
-    def init_state(self, p, group, state):
+    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = 0
         state["exp_avg"] = zeros(p)
         state["exp_avg_sq"] = zeros(p)
 
-    def update(self, p, grad, group, state):
+    def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         if not grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead")
@@ -77,8 +81,10 @@ class SparseAdam(RuleOptimizer):
         p[rows] = p[rows] - size * (m / (v.sqrt() + group["eps"]))
 
 
-def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1, beta2, lr,
-                maximize):
+def sparse_adam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
+                exp_avg_sqs: list[Tensor], state_steps: list[Tensor], *, eps: float,
+                beta1: float | Tensor, beta2: float | Tensor, lr: float | Tensor,
+                maximize: bool) -> None:
     """One step of :class:`SparseAdam` on lists of parameters, sparse gradients and what is kept for
     them, in place. `state_steps` holds numbers, which count this step already."""
     apply_rule(SparseAdam, params, grads, {

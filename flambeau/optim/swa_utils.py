@@ -1,7 +1,11 @@
 """Averages of a model's weights over training: stochastic weight averaging, moving averages."""
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -9,6 +13,7 @@ from flambeau.nn import Module
 from flambeau.nn.modules.batchnorm import _BatchNorm
 from flambeau.optim.lr_scheduler.base import LRScheduler, per_group
 from flambeau.optim.lr_scheduler.cycles import check_anneal_strategy
+from flambeau.optim.optimizer import Optimizer
 from flambeau.utils._foreach_utils import (  # noqa: F401
     _get_foreach_kernels_supported_devices,
     _group_tensors_by_device_and_dtype,
@@ -22,48 +27,50 @@ __all__ = [
 PARAM_LIST = tuple[Tensor, ...] | list[Tensor]
 
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Tensor, Tensor, Any], Tensor]:
     """The exponential moving average `decay * average + (1 - decay) * current`."""
     _check_decay(decay)
 
     @flambeau.no_grad()
-    def ema_update(ema_param, current_param, num_averaged):
+    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Callable[[Tensor, Tensor, Any], Tensor]:
     """The mean of all models so far: `average + (current - average) / (count + 1)`."""
 
     @flambeau.no_grad()
-    def swa_update(averaged_param, current_param, num_averaged):
+    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return swa_update
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[list[Tensor], list[Tensor], Any], None]:
     """:func:`get_ema_avg_fn` for lists of tensors, in place."""
     _check_decay(decay)
     return _multi(get_ema_avg_fn(decay), lambda count: 1 - decay)
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Callable[[list[Tensor], list[Tensor], Any], None]:
     """:func:`get_swa_avg_fn` for lists of tensors, in place."""
     return _multi(get_swa_avg_fn(), lambda count: 1 / (float(count) + 1))
 
 
-def _check_decay(decay):
+def _check_decay(decay: float) -> None:
     if decay < 0.0 or decay > 1.0:
         raise ValueError(
             f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _multi(average, weight):
+def _multi(average: Callable[[Tensor, Tensor, Any], Tensor],
+           weight: Callable[[Any], float]) -> Callable[[list[Tensor], list[Tensor], Any], None]:
     """An average of lists, by `average` one by one, or with the `weight` of the present values."""
     @flambeau.no_grad()
-    def update(averaged_params, current_params, num_averaged):
+    def update(averaged_params: list[Tensor], current_params: list[Tensor],
+               num_averaged: Any) -> None:
         if averaged_params and all(p.is_floating_point() or p.is_complex()
                                    for p in averaged_params):
             flambeau._foreach_lerp_(averaged_params, current_params, weight(num_averaged))
@@ -102,7 +109,9 @@ class AveragedModel(Module):
         3.0
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None,
+    def __init__(self, model: Module, device: flambeau.device | int | str | None = None,
+                 avg_fn: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
+                 multi_avg_fn: Callable[[list[Tensor], list[Tensor], Tensor], None] | None = None,
                  use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
@@ -116,10 +125,10 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
-    def update_parameters(self, model):
+    def update_parameters(self, model: Module) -> None:
         """Take the present weights of the model into the average."""
         averages = [p.detach() for p in self._averaged(self.module)]
         current = [p.detach().to(average.device)
@@ -138,14 +147,15 @@ class AveragedModel(Module):
                 average.detach().copy_(value.detach())
         self.n_averaged += 1
 
-    def _averaged(self, model):
+    def _averaged(self, model: Module) -> Iterable[Tensor]:
         if self.use_buffers:
             return itertools.chain(model.parameters(), model.buffers())
         return model.parameters()
 
 
 @flambeau.no_grad()
-def update_bn(loader, model, device=None):
+def update_bn(loader: Iterable[Any], model: Module,
+              device: flambeau.device | int | str | None = None) -> None:
     """Compute the batch norms' running statistics of a model anew, in one pass over data.
 
     An averaged model needs it, since nothing ever ran through it. An item of the loader is an
@@ -191,8 +201,8 @@ class SWALR(LRScheduler):
         [0.75]
     """
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos",
-                 last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
+                 anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
         for lr, group in zip(per_group("swa_lr", swa_lr, optimizer), optimizer.param_groups,
                              strict=True):
             group["swa_lr"] = lr
@@ -204,7 +214,7 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
@@ -219,7 +229,7 @@ class SWALR(LRScheduler):
             lrs.append(target * now + start * (1 - now))
         return lrs
 
-    def _share(self, step):
+    def _share(self, step: float) -> float:
         """How much of the way to `swa_lr` is gone after a number of steps."""
         share = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return check_anneal_strategy(self._anneal_strategy)(0.0, 1.0, share)

@@ -4,6 +4,10 @@
 `plateau` the one that watches a measure, and `compose` those that are made of others.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from flambeau.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -39,7 +43,7 @@ from flambeau.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from flambeau.optim.optimizer import Optimizer
 
 
-def _format_param(name, optimizer, param):
+def _format_param(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
     """One value for each group of an optimiser."""
     return per_group(name, param, optimizer)
 

@@ -1,8 +1,12 @@
 """What all schedulers share: counting steps, setting learning rates, saving and loading."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from typing import Any
 from weakref import ref
 
 from flambeau import Tensor
@@ -34,7 +38,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
-    def __init__(self, optimizer, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -52,29 +56,29 @@ class LRScheduler:
         _note_steps(optimizer)
         self._initial_step()
 
-    def _initial_step(self):
+    def _initial_step(self) -> None:
         """Set the first learning rates."""
         self._step_count = 0
         with initial_mode(self):
             self.step()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser, as a dict."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[Any]:
         """The learning rates that this scheduler set last, one a group."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The learning rates for step `last_epoch`; called by `step`."""
         raise NotImplementedError
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Go on to the next step, and set its learning rates.
 
         Call it after `optimizer.step()`. Giving `epoch` is deprecated.
@@ -86,7 +90,7 @@ class LRScheduler:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
-    def _update_lr(self, epoch=None):
+    def _update_lr(self, epoch: int | None = None) -> None:
         self._get_lr_called_within_step = True      # as in `allow_get_lr`, at less cost
         try:
             if epoch is None:
@@ -100,18 +104,18 @@ class LRScheduler:
             self._get_lr_called_within_step = False
         self._set_lrs(values)
 
-    def _set_lrs(self, values):
+    def _set_lrs(self, values: Iterable[Any]) -> None:
         last = []
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
             set_option(group, "lr", value)
             last.append(copy_of(group["lr"]))
         self._last_lr = last
 
-    def _lrs(self):
+    def _lrs(self) -> list[Any]:
         """The learning rates that the groups have now."""
         return values_of(self.optimizer, "lr")
 
-    def _check_within_step(self):
+    def _check_within_step(self) -> None:
         warn_outside_of_step(self)
 
 
@@ -119,18 +123,18 @@ class _LRScheduler(LRScheduler):
     """An older name of :class:`LRScheduler`."""
 
 
-def check_optimizer(optimizer):
+def check_optimizer(optimizer: Optimizer) -> None:
     """Raise TypeError unless it is an optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def copy_of(value):
+def copy_of(value: Any) -> Any:
     """The value itself, or a copy if it is a tensor, since those are changed in place."""
     return value.clone() if type(value) is not float and isinstance(value, Tensor) else value
 
 
-def set_option(group, name, value):
+def set_option(group: dict[str, Any], name: str, value: Any) -> None:
     """Set a group's option; one that is a tensor is filled."""
     if type(group[name]) is not float and isinstance(group[name], Tensor):
         group[name].fill_(value.item() if isinstance(value, Tensor) else value)
@@ -138,12 +142,12 @@ def set_option(group, name, value):
         group[name] = value
 
 
-def values_of(optimizer, key):
+def values_of(optimizer: Optimizer, key: Any) -> list[Any]:
     """An option's value in each group."""
     return [copy_of(group[key]) for group in optimizer.param_groups]
 
 
-def per_group(name, value, optimizer):
+def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
     """One value for each group: a list as it is, after a check of its length, or a copy each."""
     groups = len(optimizer.param_groups)
     if isinstance(value, (list, tuple)):
@@ -154,7 +158,7 @@ def per_group(name, value, optimizer):
     return [value] * groups
 
 
-def warn_outside_of_step(scheduler):
+def warn_outside_of_step(scheduler: LRScheduler) -> None:
     """Warn a user who calls `get_lr`, which is for `step` to call."""
     if not scheduler._get_lr_called_within_step:
         warnings.warn("To get the last learning rate computed by the scheduler, please use "
@@ -162,7 +166,7 @@ def warn_outside_of_step(scheduler):
 
 
 @contextmanager
-def initial_mode(scheduler):
+def initial_mode(scheduler: LRScheduler) -> Iterator[None]:
     """Inside, the scheduler's step is the first one, taken when it is made."""
     scheduler._is_initial = True
     try:
@@ -172,7 +176,7 @@ def initial_mode(scheduler):
 
 
 @contextmanager
-def allow_get_lr(scheduler):
+def allow_get_lr(scheduler: LRScheduler) -> Iterator[None]:
     """Let `get_lr` run without the warning that it gives to users who call it."""
     scheduler._get_lr_called_within_step = True
     try:
@@ -181,30 +185,30 @@ def allow_get_lr(scheduler):
         scheduler._get_lr_called_within_step = False
 
 
-def callable_state(function):
+def callable_state(function: Any) -> dict[str, Any] | None:
     """What to save of a callable: the attributes of an object, nothing of a function."""
     is_object = function is not None and not hasattr(function, "__code__")
     return function.__dict__.copy() if is_object and hasattr(function, "__dict__") else None
 
 
-def _note_steps(optimizer):
+def _note_steps(optimizer: Optimizer) -> None:
     """Have the optimiser remember that its `step` was called."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
-    step = optimizer.step
+    step: Any = optimizer.step
     function, owner = step.__func__, ref(optimizer)
 
     @wraps(function)
-    def noting(*args, **kwargs):
-        optimizer = owner()
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        optimizer: Any = owner()
         optimizer._opt_called = True
         return function(optimizer, *args, **kwargs)
 
-    noting._wrapped_by_lr_sched = True
+    noting._wrapped_by_lr_sched = True                              # type: ignore[attr-defined]
     optimizer.step = noting
 
 
-def _check_order(optimizer):
+def _check_order(optimizer: Optimizer) -> None:
     if not hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         warnings.warn(
             "Seems like `optimizer.step()` has been overridden after learning rate scheduler "

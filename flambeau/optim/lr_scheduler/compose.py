@@ -1,20 +1,26 @@
 """Schedulers made of schedulers."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
+from typing import Any
 
 from flambeau.optim.lr_scheduler.base import LRScheduler, set_option
 from flambeau.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from flambeau.optim.optimizer import Optimizer
 
 
 class _Composed(LRScheduler):
-    def state_dict(self):
+    _schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser, with the state of each scheduler."""
         state = {name: value for name, value in self.__dict__.items()
                  if name not in ("optimizer", "_schedulers")}
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         self.__dict__.update(
             {name: value for name, value in state_dict.items() if name != "_schedulers"})
@@ -22,7 +28,7 @@ class _Composed(LRScheduler):
             scheduler.load_state_dict(saved)
 
 
-def _check_members(name, schedulers, optimizer):
+def _check_members(name: str, schedulers: list[LRScheduler], optimizer: Optimizer) -> None:
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
@@ -63,7 +69,8 @@ class SequentialLR(_Composed):
         [0.5, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
+                 last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         _check_members("SequentialLR", schedulers, optimizer)
@@ -83,7 +90,7 @@ class SequentialLR(_Composed):
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def recursive_undo(self, sched=None):
+    def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Take back the first step of all schedulers, or of one, however nested."""
         sched = self if sched is None else sched
         if hasattr(sched, "_schedulers"):
@@ -92,7 +99,7 @@ class SequentialLR(_Composed):
         elif hasattr(sched, "last_epoch"):
             sched.last_epoch -= 1
 
-    def step(self):
+    def step(self) -> None:
         """Step the scheduler whose turn it is."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
@@ -123,7 +130,7 @@ class ChainedScheduler(_Composed):
         [0.25]
     """
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: list[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 "ChainedScheduler expects at least one scheduler to be chained, but got no "
@@ -134,7 +141,7 @@ class ChainedScheduler(_Composed):
         self.optimizer = optimizer
         self._last_lr = self._lrs()
 
-    def step(self):
+    def step(self) -> None:
         """Step all the schedulers."""
         for scheduler in self._schedulers:
             scheduler.step()

@@ -1,6 +1,10 @@
 """Schedulers that let the learning rate rise and fall."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 from flambeau.optim.lr_scheduler.base import (
     LRScheduler,
@@ -10,18 +14,19 @@ from flambeau.optim.lr_scheduler.base import (
     per_group,
     set_option,
 )
+from flambeau.optim.optimizer import Optimizer
 
 
-def _cosine(start, end, share):
+def _cosine(start: Any, end: float, share: float) -> Any:
     """From start to end along half a period of the cosine."""
     return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
 
-def _line(start, end, share):
+def _line(start: float, end: float, share: float) -> Any:
     return (end - start) * share + start
 
 
-def check_anneal_strategy(name):
+def check_anneal_strategy(name: str) -> Callable[[Any, Any, float], Any]:
     """The function that goes from a start to an end, by its name."""
     if name not in ("cos", "linear"):
         raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {name}")
@@ -31,13 +36,13 @@ def check_anneal_strategy(name):
 class _Momentum(LRScheduler):
     """A scheduler that can move the momentum against the learning rate."""
 
-    def _find_momentum(self, optimizer):
+    def _find_momentum(self, optimizer: Optimizer) -> None:
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError(
                 "optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in optimizer.defaults
 
-    def _set_momentum(self, group, momentum):
+    def _set_momentum(self, group: dict[str, Any], momentum: float) -> None:
         if self.use_beta1:
             group["betas"] = (momentum, *group["betas"][1:])
         else:
@@ -75,10 +80,12 @@ class CyclicLR(_Momentum):
         [0.5]
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up: float = 2000, step_size_down=None,
-                 mode: str = "triangular", gamma: float = 1.0, scale_fn=None,
-                 scale_mode: str = "cycle", cycle_momentum: bool = True, base_momentum: float = 0.8,
-                 max_momentum: float = 0.9, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, base_lr: float | list[float],
+                 max_lr: float | list[float], step_size_up: float = 2000,
+                 step_size_down: float | None = None, mode: str = "triangular", gamma: float = 1.0,
+                 scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
+                 cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9,
+                 last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = per_group("base_lr", base_lr, optimizer)
@@ -111,7 +118,7 @@ class CyclicLR(_Momentum):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x):
+    def scale_fn(self, x: float) -> float:
         """The height of the cycle: of cycle `x`, or at step `x`."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
@@ -119,7 +126,7 @@ class CyclicLR(_Momentum):
             return 1 / (2.0 ** (x - 1))
         return self.gamma**x if self.mode == "exp_range" else 1.0
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -133,14 +140,14 @@ class CyclicLR(_Momentum):
         return [low + (high - low) * share * scale
                 for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser; of `scale_fn` only what an object holds."""
         state = super().state_dict()
         del state["_scale_fn_custom"]
         state["_scale_fn_custom"] = callable_state(self._scale_fn_custom)
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         rest = dict(state_dict)
         saved = rest.pop("_scale_fn_custom", None)
@@ -180,8 +187,10 @@ class OneCycleLR(_Momentum):
         [1.0]
     """
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None,
-                 pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True,
+    def __init__(self, optimizer: Optimizer, max_lr: float | list[float],
+                 total_steps: int | None = None, epochs: int | None = None,
+                 steps_per_epoch: int | None = None, pct_start: float = 0.3,
+                 anneal_strategy: str = "cos", cycle_momentum: bool = True,
                  base_momentum: float = 0.85, max_momentum: float = 0.95, div_factor: float = 25.0,
                  final_div_factor: float = 1e4, three_phase: bool = False,
                  last_epoch: int = -1) -> None:
@@ -198,7 +207,8 @@ class OneCycleLR(_Momentum):
         else:
             phases += [(self.total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
         names = "end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"
-        self._schedule_phases = [dict(zip(names, phase, strict=True)) for phase in phases]
+        self._schedule_phases: list[dict[str, Any]] = [
+            dict(zip(names, phase, strict=True)) for phase in phases]
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         check_anneal_strategy(anneal_strategy)
@@ -217,7 +227,8 @@ class OneCycleLR(_Momentum):
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
 
-    def _set_bounds(self, max_lrs, div_factor, final_div_factor, last_epoch):
+    def _set_bounds(self, max_lrs: list[float], div_factor: float, final_div_factor: float,
+                    last_epoch: int) -> None:
         if last_epoch != -1:
             return
         for group, max_lr in zip(self.optimizer.param_groups, max_lrs, strict=True):
@@ -225,7 +236,7 @@ class OneCycleLR(_Momentum):
             group["max_lr"] = max_lr
             group["min_lr"] = group["initial_lr"] / final_div_factor
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         step = self.last_epoch
         if step > self.total_steps:
@@ -248,8 +259,8 @@ class OneCycleLR(_Momentum):
         return lrs
 
 
-def _total_steps(total_steps, epochs, steps_per_epoch):
-    def positive(name, value):
+def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+    def positive(name: str, value: int) -> int:
         if value <= 0 or not isinstance(value, int):
             raise ValueError(f"Expected positive integer {name}, but got {value}")
         return value
@@ -283,7 +294,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         [1.0]
     """
 
-    def __init__(self, optimizer, T_0, T_mult: int = 1, eta_min: float = 0.0,
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
                  last_epoch: int = -1) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
@@ -296,15 +307,15 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_i = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur = last_epoch
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: float | None = None) -> None:
         """Go on to the next step, or to the given one, which may be fractional.
 
         A fraction is useful to step after each batch: `step(epoch + batch / batches)`.
@@ -326,7 +337,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             values = self.get_lr()
         self._set_lrs(values)
 
-    def _enter_period(self, epoch):
+    def _enter_period(self, epoch: float) -> None:
         """Find the period that holds `epoch`, and how far into it that is."""
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch

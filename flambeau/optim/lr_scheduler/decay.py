@@ -1,21 +1,26 @@
 """Schedulers that let the learning rate fall, or rise, once."""
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from flambeau._support.own_methods import each_its_own
 from flambeau.optim.lr_scheduler.base import LRScheduler, callable_state
+from flambeau.optim.optimizer import Optimizer
 
 
 class _Factors(LRScheduler):
     """A scheduler that multiplies the learning rates by a factor that depends on the step."""
 
-    def _factor(self):
+    def _factor(self) -> float:
         """The learning rate of step `last_epoch`, relative to that of the step before."""
         raise NotImplementedError
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         factor = self._factor()
         return [lr * factor for lr in self._lrs()]
@@ -24,11 +29,11 @@ class _Factors(LRScheduler):
 class _ClosedForm(_Factors):
     """One whose learning rates are known multiples of the first ones at each step, too."""
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         """The learning rate of step `last_epoch`, relative to the first one."""
         raise NotImplementedError
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         factor = self._closed_factor()
         return [base * factor for base in self.base_lrs]
 
@@ -39,7 +44,9 @@ class _Lambdas(LRScheduler):
 
     _checks_functions = False
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer,
+                 lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+                 last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
         if isinstance(lr_lambda, (list, tuple)):
@@ -53,14 +60,14 @@ class _Lambdas(LRScheduler):
             raise TypeError(f"lr_lambda should be a function, but got {type(wrong[0]).__name__}")
         super().__init__(optimizer, last_epoch)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimiser; of the functions only those that are objects."""
         state = super().state_dict()
         del state["lr_lambdas"]
         state["lr_lambdas"] = [callable_state(function) for function in self.lr_lambdas]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         rest = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
         super().load_state_dict(rest)
@@ -86,7 +93,7 @@ class LambdaLR(_Lambdas):
         [0.5]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         return [base * function(self.last_epoch)
                 for base, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
@@ -113,7 +120,7 @@ class MultiplicativeLR(_Lambdas):
 
     _checks_functions = True
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         if self._is_initial:
             return self._lrs()
@@ -135,17 +142,18 @@ class StepLR(_ClosedForm):
         [0.25]
     """
 
-    def __init__(self, optimizer, step_size, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1,
+                 last_epoch: int = -1) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self):
+    def _factor(self) -> float:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return 1
         return self.gamma
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         return self.gamma ** (self.last_epoch // self.step_size)
 
 
@@ -163,17 +171,18 @@ class MultiStepLR(_ClosedForm):
         [0.5]
     """
 
-    def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1,
+                 last_epoch: int = -1) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self):
+    def _factor(self) -> float:
         if self.last_epoch not in self.milestones:
             return 1
         return self.gamma ** self.milestones[self.last_epoch]
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
 
 
@@ -189,7 +198,7 @@ class ConstantLR(_ClosedForm):
         [0.5]
     """
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters: int = 5,
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
                  last_epoch: int = -1) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
@@ -197,14 +206,14 @@ class ConstantLR(_ClosedForm):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self):
+    def _factor(self) -> float:
         if self.last_epoch == 0:
             return self.factor
         if self.last_epoch != self.total_iters:
             return 1
         return 1.0 / self.factor
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         return self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
 
 
@@ -229,7 +238,7 @@ class LinearLR(_ClosedForm):
         [0.75]
     """
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor: float = 1.0,
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and "
@@ -241,7 +250,7 @@ class LinearLR(_ClosedForm):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self):
+    def _factor(self) -> float:
         if self.last_epoch == 0:
             return self.start_factor
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -249,7 +258,7 @@ class LinearLR(_ClosedForm):
         rise = self.end_factor - self.start_factor
         return 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         rise = self.end_factor - self.start_factor
         return self.start_factor + rise * min(self.total_iters, self.last_epoch) / self.total_iters
 
@@ -266,14 +275,14 @@ class ExponentialLR(_ClosedForm):
         [0.5]
     """
 
-    def __init__(self, optimizer, gamma, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self):
+    def _factor(self) -> float:
         return 1 if self._is_initial else self.gamma
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         return self.gamma**self.last_epoch
 
 
@@ -292,19 +301,19 @@ class PolynomialLR(_ClosedForm):
         [0.5625]
     """
 
-    def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0,
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0,
                  last_epoch: int = -1) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self):
+    def _factor(self) -> float:
         t, total = self.last_epoch, self.total_iters
         if self._is_initial or t > total:
             return 1
         return ((1.0 - t / total) / (1.0 - (t - 1) / total)) ** self.power
 
-    def _closed_factor(self):
+    def _closed_factor(self) -> float:
         return (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
 
 
@@ -327,12 +336,13 @@ class CosineAnnealingLR(LRScheduler):
         [0.5]
     """
 
-    def __init__(self, optimizer, T_max, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0,
+                 last_epoch: int = -1) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._check_within_step()
         t, period, low = self.last_epoch, self.T_max, self.eta_min
         if self._is_initial:
@@ -346,6 +356,6 @@ class CosineAnnealingLR(LRScheduler):
         change = (1 + math.cos(math.pi * t / period)) / (1 + math.cos(math.pi * (t - 1) / period))
         return [change * (lr - low) + low for lr in self._lrs()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]

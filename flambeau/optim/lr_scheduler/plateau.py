@@ -1,7 +1,10 @@
 """A scheduler that waits for a measure to stop improving."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from typing import Any
 
 from flambeau import Tensor
 from flambeau.optim.lr_scheduler.base import (
@@ -10,6 +13,7 @@ from flambeau.optim.lr_scheduler.base import (
     check_optimizer,
     set_option,
 )
+from flambeau.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -38,9 +42,9 @@ class ReduceLROnPlateau(LRScheduler):
         [0.5]
     """
 
-    def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
-                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
-                 min_lr: float | list[float] = 0, eps: float = 1e-8) -> None:
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1,
+                 patience: int = 10, threshold: float = 1e-4, threshold_mode: str = "rel",
+                 cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
@@ -70,18 +74,18 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
         self._reset()
 
-    def _reset(self):
+    def _reset(self) -> None:
         """Forget what was measured."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> bool:
         """Is the scheduler resting after a reduction?"""
         return self.cooldown_counter > 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:
         """Take note of a measure, and reduce the learning rate if it is time."""
         current = float(metrics)
         if epoch is None:
@@ -103,7 +107,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         self._last_lr = self._lrs()
 
-    def _reduce_lr(self, epoch):
+    def _reduce_lr(self, epoch: int | None) -> None:
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
@@ -120,7 +124,7 @@ class ReduceLROnPlateau(LRScheduler):
             if old - new > self.eps:
                 set_option(group, "lr", new)
 
-    def _is_better(self, value, best):
+    def _is_better(self, value: float, best: float) -> bool:
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "abs":
             bound = best + sign * self.threshold
@@ -128,6 +132,6 @@ class ReduceLROnPlateau(LRScheduler):
             bound = best * (1.0 + sign * self.threshold)
         return value < bound if self.mode == "min" else value > bound
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
