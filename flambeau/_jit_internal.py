@@ -181,13 +181,16 @@ def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Call
     (3, (3, 1))
     """
     def fn(*args: Any, **kwargs: Any) -> Any:
-        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        if arg_name in kwargs:
+            flag = kwargs[arg_name]
+        else:
+            flag = args[arg_index] if arg_index < len(args) else default
         return (if_true if flag else if_false)(*args, **kwargs)
 
     docs = [f.__doc__ for f in (if_true, if_false) if f.__doc__ is not None]
     if len(docs) == 2:
         raise RuntimeError("only one function can have a docstring")
-    fn.__doc__ = docs[0] if docs else None
+    fn.__doc__, fn.__annotations__ = docs[0] if docs else None, {}
     if module_name is not None:
         fn.__module__ = module_name
     if func_name is not None:

@@ -30,6 +30,7 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
+from flambeau._jit_internal import boolean_dispatched  # noqa: E402
 from flambeau._support.lazy_names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 from flambeau.dispatch.function import Function  # noqa: E402
@@ -157,7 +158,8 @@ def signature(function: Any) -> inspect.Signature:
     """What a user may pass: an in-place form takes what its functional form does, but `out`."""
     functional = getattr(getattr(function, "op", None), "functional", None)
     if functional is None or functional.function is None:
-        return inspect.signature(function)
+        chosen = inspect.isfunction(function) and boolean_dispatched.get(function)
+        return inspect.signature(chosen["if_false"] if chosen else function)
     found = inspect.signature(functional.function)
     kept = [p for name, p in found.parameters.items() if name != "out"]
     return inspect.Signature(kept, return_annotation="Tensor")

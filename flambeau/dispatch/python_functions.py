@@ -8,6 +8,7 @@ added to the body is that modes, and types that override functions, are asked fi
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
@@ -26,13 +27,36 @@ class PythonFunction:
     def __init__(self, body: Callable[..., Any], op: Op):
         self.body, self.op = body, op
         update_wrapper(self, body)
+        code: Any = body.__code__
+        self.takes_rest = bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+        names, count = code.co_varnames, code.co_argcount
+        defaults: tuple[Any, ...] = body.__defaults__ or ()
+        self.names, self.needed = names[:count], names[:count - len(defaults)]
+        self.defaults = dict(zip(names[len(self.needed):count], defaults))
+        self.defaults.update(body.__kwdefaults__ or {})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if interceptors:
-            return intercept(self.op, args, kwargs)
+            return intercept(self.op, *self.as_shown(args, kwargs))
         if not is_passive(map(type, (*args, *kwargs.values()))) and overrides.wanted(args, kwargs):
-            return overrides.call(self.op, args, kwargs)
+            return overrides.call(self.op, *self.as_shown(args, kwargs))
         return self.body(*args, **kwargs)
+
+    def as_shown(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """A call as who watches is shown it: what has a default by keyword, all else by place.
+        A wrong call stays as it is."""
+        if self.takes_rest or len(args) > len(self.names):
+            return args, kwargs
+        given = dict(zip(self.names, args))
+        if not given.keys().isdisjoint(kwargs):
+            return args, kwargs
+        given.update(kwargs)
+        by_name = {**self.defaults, **given}
+        try:
+            by_place = tuple([by_name.pop(name) for name in self.needed])
+        except KeyError:
+            return args, kwargs
+        return (by_place, by_name) if len(by_name) == len(self.defaults) else (args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -79,4 +103,16 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
     return function
 
 
-__all__ = ["PythonFunction", "python_function"]
+def chosen_by(flag: str, place: int, without: Any, with_flag: Any, *, namespace: str, name: str
+              ) -> None:
+    """Declare a public function that is one of two, as its argument `flag` at that place says."""
+    from flambeau._jit_internal import boolean_dispatch
+    doc, with_flag.__doc__ = with_flag.__doc__, None            # it has the doc of one of them
+    function = boolean_dispatch(flag, place, False, with_flag, without, module_of(namespace), name)
+    with_flag.__doc__ = doc
+    without.__name__ = without.__qualname__ = without.op.body.__name__
+    without.op.published = function
+    public[namespace][name] = function
+
+
+__all__ = ["PythonFunction", "chosen_by", "python_function"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._jit_internal import boolean_dispatched
 from flambeau.nn import functional as F
 from flambeau.ops.nn.attention import _is_batched, _projected
 from flambeau.ops.nn.softmax import implicit_dim
@@ -15,10 +16,11 @@ from flambeau.ops.nn.softmax import implicit_dim
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
-_max_pool1d, _max_pool2d, _max_pool3d = F.max_pool1d, F.max_pool2d, F.max_pool3d
-_adaptive_max_pool1d, _adaptive_max_pool2d, _adaptive_max_pool3d = (
-    F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)
-_fractional_max_pool2d, _fractional_max_pool3d = F.fractional_max_pool2d, F.fractional_max_pool3d
+_max_pool1d, _max_pool2d, _max_pool3d, _adaptive_max_pool1d, _adaptive_max_pool2d, \
+    _adaptive_max_pool3d, _fractional_max_pool2d, _fractional_max_pool3d = (
+        boolean_dispatched[pool]["if_false"] for pool in (
+            F.max_pool1d, F.max_pool2d, F.max_pool3d, F.adaptive_max_pool1d, F.adaptive_max_pool2d,
+            F.adaptive_max_pool3d, F.fractional_max_pool2d, F.fractional_max_pool3d))
 _threshold = F.threshold
 _get_softmax_dim = implicit_dim
 

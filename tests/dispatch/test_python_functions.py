@@ -41,7 +41,8 @@ def test_who_is_asked_first(thrice):
         def __torch_function__(cls, function, types, args=(), kwargs=None):
             return function, args[1:], kwargs
 
-    assert thrice(torch.ones(2).as_subclass(Asked), 2, plus=1) == (thrice, (2,), {"plus": 1})
+    assert thrice(torch.ones(2).as_subclass(Asked), 2, plus=1) == \
+        (thrice, (), {"times": 2, "plus": 1})
 
     class Seen(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -52,7 +53,10 @@ def test_who_is_asked_first(thrice):
     x = torch.ones(2)
     with Seen():
         thrice(x)
-    assert functions == [thrice]
+        thrice(times=2, input=x)
+        with pytest.raises(TypeError, match="multiple values"):
+            thrice(x, 1, times=2)
+    assert functions[:2] == [thrice, thrice]
 
 
 def test_transforms_see_the_ops_of_the_body(thrice):

@@ -11,7 +11,15 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
-from flambeau.ops.spatial.pool import INNER, NETWORK, PART, add_at, flat_images, taking
+from flambeau.ops.spatial.pool import (
+    INNER,
+    NETWORK,
+    PART,
+    add_at,
+    flat_images,
+    taking,
+    with_or_without_indices,
+)
 from flambeau.ops.spatial.pooling_checks import (
     adaptive_sizes,
     check_not_empty,
@@ -142,15 +150,12 @@ def _adaptive_maxima(n: int) -> None:
         return _ADAPTIVE_MAX[n](input, output_size if n == 1 else sizes_or_own(output_size, input))
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        found = with_indices(input, output_size)
-        return found if return_indices else found[0]
+        return with_indices(input, output_size)[0]
 
     adaptive_max_pool.__doc__ = (f"Maxima over windows that part the last {n} dimensions into "
                                  "`output_size` nearly equal parts.")
     with_indices.__doc__ = f"The maxima of `adaptive_max_pool{n}d` and where they are."
-    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d",
-                    private=f"_adaptive_max_pool{n}d")
-    python_function(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
+    with_or_without_indices(f"adaptive_max_pool{n}d", 2, adaptive_max_pool, with_indices)
 
 
 for _n in (1, 2, 3):

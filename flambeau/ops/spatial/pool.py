@@ -17,7 +17,7 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.dispatch.python_functions import python_function
+from flambeau.dispatch.python_functions import chosen_by, python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving.layouts import keeping_layout
 from flambeau.kernels.network import pooling as kernels
@@ -199,15 +199,22 @@ def _in_functional(n: int, largest: Any, with_indices: Any) -> None:
 
     def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
-        return (with_indices if return_indices else largest)(
-            input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+        return largest(input, kernel_size, [] if stride is None else stride, padding, dilation,
+                       ceil_mode)
 
     max_pool.__doc__ = (f"The largest element of each window over the last {n} dimensions; with "
                         "`return_indices`, also where they are. See `torch.max_pool1d`.")
     max_pool_with_indices.__doc__ = f"The maxima of `max_pool{n}d` and where they are."
-    python_function(max_pool, namespace=NETWORK, name=f"max_pool{n}d",
-                    private=f"_max_pool{n}d")
-    python_function(max_pool_with_indices, namespace=NETWORK, name=f"max_pool{n}d_with_indices")
+    with_or_without_indices(f"max_pool{n}d", 6, max_pool, max_pool_with_indices)
+
+
+def with_or_without_indices(name: str, place: int, largest: Any, with_indices: Any) -> None:
+    """The functions `name` and `name`_with_indices of `nn.functional`: the former is the latter if
+    its argument `return_indices`, at that place, is true."""
+    chosen_by("return_indices", place, python_function(
+        largest, namespace=NETWORK, name=name, private=f"_{name}"), python_function(
+        with_indices, namespace=NETWORK, name=f"{name}_with_indices"),
+        namespace=NETWORK, name=name)
 
 
 _declare_max_pools()
@@ -343,15 +350,14 @@ def _fractional_maxima(n: int) -> None:
     def fractional_max_pool(input: Tensor, kernel_size: Any, output_size: Any = None,
                             output_ratio: Any = None, return_indices: bool = False,
                             _random_samples: Any = None) -> Any:
-        found = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
-        return found if return_indices else found[0]
+        return with_indices(input, kernel_size, output_size, output_ratio, True,
+                            _random_samples)[0]
 
     fractional_max_pool.__doc__ = (
         f"Maxima over windows at random steps in the last {n} dimensions, as many as `output_size` "
         "or `output_ratio` say. Graham, Fractional max-pooling, 2014.")
     with_indices.__doc__ = f"The maxima of `{name}` and where they are."
-    python_function(fractional_max_pool, namespace=NETWORK, name=name, private=f"_{name}")
-    python_function(with_indices, namespace=NETWORK, name=f"{name}_with_indices")
+    with_or_without_indices(name, 4, fractional_max_pool, with_indices)
 
 
 # ---- unpooling -----------------------------------------------------------------------------------
