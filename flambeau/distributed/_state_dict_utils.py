@@ -318,16 +318,8 @@ def _traverse_state_dict(state_dict: dict[str, Any],
 
 def _flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """A flat state with dotted names, and the place of each value in the nested one."""
-    flattened: dict[str, Any] = {}
-    mappings: FLATTEN_MAPPING = {}
-
-    def visit(path: OBJ_PATH, value: Any) -> None:
-        name = ".".join(map(str, path))
-        if name in flattened:
-            raise ValueError(f"duplicated flatten key {name}")
-        flattened[name], mappings[name] = value, path
-    _traverse_state_dict(state_dict, visit)
-    return flattened, mappings
+    from flambeau.distributed.checkpoint._nested_dict import flatten_state_dict
+    return flatten_state_dict(state_dict, _traverse_state_dict)
 
 
 def _set_element(root_dict: dict[str, Any], path: OBJ_PATH, value: Any) -> None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from flambeau.schema.parser import MISSING, split_arguments, split_at_commas
 from flambeau.schema.types import Type, parse_type, real_name
-
-MISSING: Any = object()
 
 
 @dataclass(frozen=True)
@@ -90,21 +89,10 @@ def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
     if match is None:
         raise RuntimeError(_trouble(schema.strip()))
     name, inside, result = match.groups()
-    arguments, keyword_only = [], False
-    for part in _parts(inside):
-        if part == "*":
-            keyword_only = True
-            continue
-        declared, equals, default = part.partition("=")
-        kind, _, argument = declared.strip().rpartition(" ")
-        arguments.append(Argument(argument, kind, _default(kind, default) if equals else MISSING,
-                                  keyword_only))
+    arguments = [Argument(argument, kind, MISSING if default is None else _default(kind, default),
+                          keyword_only)
+                 for kind, argument, default, keyword_only in split_arguments(inside)]
     return name, arguments, result
-
-
-def _parts(inside: str) -> list[str]:
-    """What stands between commas that no bracket holds."""
-    return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", inside) if part.strip()]
 
 
 def _written(part: str) -> str:
@@ -117,7 +105,8 @@ def _written_default(declared: str, default: str) -> str:
     if default[:1] == "'":
         return f'"{default[1:-1]}"'
     if default[:1] == "[":
-        return f"[{', '.join(_written_default(declared, d) for d in _parts(default[1:-1]))}]"
+        inside = split_at_commas(default[1:-1])
+        return f"[{', '.join(_written_default(declared, each) for each in inside)}]"
     is_float = declared.startswith("float") or (
         declared.startswith("Scalar") and re.search(r"[.e]", default))
     if is_float and re.fullmatch(r"[-+\d.e]+", default):
@@ -208,7 +197,8 @@ class FunctionSchema:
         name, bracket, rest = self._text.partition("(")
         inside, end, result = rest.rpartition("->")
         close = inside.rindex(")")
-        return f"{name}{bracket}{', '.join(map(_written, _parts(inside[:close])))}) {end}{result}"
+        written = ", ".join(map(_written, split_at_commas(inside[:close])))
+        return f"{name}{bracket}{written}) {end}{result}"
 
     __repr__ = __str__
 

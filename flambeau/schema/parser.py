@@ -14,6 +14,7 @@ name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -128,19 +129,26 @@ def parse(text: str) -> Schema:
         raise ValueError("expected a schema like 'name(Tensor x, int n=2) -> Tensor', got "
                          f"{text!r}")
     base, _, overload = name.strip().rpartition("::")[2].partition(".")
-    parameters, by_name = [], False
-    for part in _COMMA.split(inside[:-1].strip()):
-        if part.strip() == "*":
-            by_name = True
-        elif part.strip():
-            parameters.append(_parameter(part, by_name))
+    parameters = [_typed(*written) for written in split_arguments(inside[:-1])]
     return Schema(base, overload, tuple(parameters), _results(after.strip()))
 
 
-def _parameter(text: str, by_name: bool = False) -> Parameter:
-    declared, equals, default = text.strip().partition("=")
-    kind, _, name = declared.strip().rpartition(" ")
-    return _typed(kind.strip(), name, default.strip() if equals else None, by_name)
+def split_arguments(inside: str) -> Iterator[tuple[str, str, str | None, bool]]:
+    """Of each argument between the brackets of a schema its type, name and default as text (None
+    if it must be given), and whether it stands after the `*`."""
+    by_name = False
+    for part in split_at_commas(inside):
+        if part == "*":
+            by_name = True
+            continue
+        declared, equals, default = part.partition("=")
+        kind, _, name = declared.strip().rpartition(" ")
+        yield kind.strip(), name, default.strip() if equals else None, by_name
+
+
+def split_at_commas(text: str) -> list[str]:
+    """What stands between commas that no bracket holds."""
+    return [part.strip() for part in _COMMA.split(text) if part.strip()]
 
 
 def _results(text: str) -> tuple[Parameter, ...]:

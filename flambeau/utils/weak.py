@@ -12,6 +12,7 @@ tensors must be: `==` of two tensors is a tensor.
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 from weakref import ref
@@ -23,9 +24,11 @@ class WeakIdRef(ref):
     """A weak reference that is equal to another if both are to the same object, alive."""
 
     __slots__ = ("_id",)
+    _hash: Callable[[Any], int] = staticmethod(id)
+    _same: Callable[[Any, Any], bool] = staticmethod(operator.is_)
 
     def __init__(self, key: Any, callback: Callable[[Any], None] | None = None):
-        self._id = id(key)
+        self._id = self._hash(key)
         super().__init__(key, callback)                             # type: ignore[call-arg]
 
     def __hash__(self) -> int:
@@ -36,29 +39,15 @@ class WeakIdRef(ref):
         if mine is not None and isinstance(other, ref):
             theirs = other()
             if theirs is not None:
-                return mine is theirs
+                return self._same(mine, theirs)
         return self is other
 
 
-class _WeakHashRef(ref):
+class _WeakHashRef(WeakIdRef):
     """A weak reference that keeps the hash of what it refers to, and compares by its equality."""
 
-    __slots__ = ("_id",)
-
-    def __init__(self, key: Any, callback: Callable[[Any], None] | None = None):
-        self._id = hash(key)
-        super().__init__(key, callback)                             # type: ignore[call-arg]
-
-    def __hash__(self) -> int:
-        return self._id
-
-    def __eq__(self, other: object) -> bool:
-        mine = self()
-        if mine is not None and isinstance(other, ref):
-            theirs = other()
-            if theirs is not None:
-                return mine == theirs
-        return self is other
+    __slots__ = ()
+    _hash, _same = staticmethod(hash), staticmethod(operator.eq)
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):

@@ -1,6 +1,7 @@
 """Nested states as flat ones with dotted names, and back."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flambeau.distributed.checkpoint._traverse import OBJ_PATH, set_element, traverse_state_dict
@@ -8,7 +9,8 @@ from flambeau.distributed.checkpoint._traverse import OBJ_PATH, set_element, tra
 FLATTEN_MAPPING = dict[str, OBJ_PATH]
 
 
-def flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
+def flatten_state_dict(state_dict: dict[str, Any], traverse: Callable[..., None] =
+                       traverse_state_dict) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """A flat state, and the place of each of its values in the nested one.
 
     >>> flatten_state_dict({"a": {"b": 1}})
@@ -22,7 +24,7 @@ def flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLAT
         if name in flattened:
             raise ValueError(f"duplicated flatten key {name}")
         flattened[name], mappings[name] = value, path
-    traverse_state_dict(state_dict, visit)
+    traverse(state_dict, visit)
     return flattened, mappings
 
 

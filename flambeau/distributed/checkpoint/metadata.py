@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 import flambeau
-from flambeau import Tensor
+from flambeau.distributed._tensor_properties import Properties
 from flambeau.distributed.checkpoint.stateful import StatefulT
 
 __all__ = ["BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex",
@@ -31,39 +31,15 @@ class _MEM_FORMAT_ENCODING(Enum):
     TORCH_PRESERVE_FORMAT = 2
 
 
-_FORMATS = {_MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT: flambeau.contiguous_format,
-            _MEM_FORMAT_ENCODING.TORCH_CHANNELS_LAST: flambeau.channels_last,
-            _MEM_FORMAT_ENCODING.TORCH_PRESERVE_FORMAT: flambeau.preserve_format}
-
-
 @dataclass
-class TensorProperties:
+class TensorProperties(Properties):
     """The type of a tensor."""
     dtype: flambeau.dtype = field(default_factory=flambeau.get_default_dtype)
-    layout: flambeau.layout = field(default=flambeau.strided)
-    requires_grad: bool = False
-    memory_format: flambeau.memory_format = field(default=flambeau.contiguous_format)
-    pin_memory: bool = False
-
-    def __getstate__(self) -> tuple[Any, ...]:
-        for encoding, memory_format in _FORMATS.items():
-            if memory_format == self.memory_format:
-                return (self.dtype, self.layout, self.requires_grad, encoding, self.pin_memory)
-        raise RuntimeError(f"Invalid torch.memory_format: {self.memory_format}")
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.dtype, self.layout, self.requires_grad, encoding, self.pin_memory = state
-        if encoding not in _FORMATS:
-            raise ValueError(f"Invalid memory format encoding: {encoding}")
-        self.memory_format = _FORMATS[encoding]
+    _encoding = _MEM_FORMAT_ENCODING
 
     @staticmethod
-    def create_from_tensor(tensor: Tensor) -> TensorProperties:
-        """Those of a tensor."""
-        return TensorProperties(dtype=tensor.dtype, layout=tensor.layout,
-                                requires_grad=tensor.requires_grad,
-                                memory_format=flambeau.contiguous_format,
-                                pin_memory=tensor.is_pinned())
+    def _unknown(encoding: Any) -> Exception:
+        return ValueError(f"Invalid memory format encoding: {encoding}")
 
 
 @dataclass
