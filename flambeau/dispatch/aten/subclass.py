@@ -22,6 +22,7 @@ tensor([3., 3.])
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from math import prod
 from typing import Any
@@ -51,7 +52,12 @@ def take_over(cls: type) -> None:
 
 def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with an instance among its arguments."""
-    return inside(_SubclassLevel(), function, *args, **kwargs)
+    return within(public_arguments, (*args, *kwargs.values()), inside, _SubclassLevel(), function,
+                  *args, **kwargs)
+
+
+# What the user has given to the call that runs: other tensors in it were made on the way.
+public_arguments: ContextVar[tuple[Any, ...] | None] = ContextVar("public_arguments", default=None)
 
 
 class _SubclassLevel(DispatchLevel):

@@ -7,14 +7,16 @@ from typing import Any
 
 import flambeau
 from flambeau._ops import aten
+from flambeau.core.graph import current_pass
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.aten.subclass import public_arguments
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from flambeau.distributed.tensor._op_schema import OpSchema, OutputSharding
 from flambeau.distributed.tensor._redistribute import redistribute_local_tensor
 from flambeau.distributed.tensor._sharding_prop import ShardingPropagator
 from flambeau.distributed.tensor._utils import ExplicitRedistributionContext
 from flambeau.distributed.tensor.placement_types import Replicate
-from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from flambeau.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 
 class OpDispatcher:
@@ -75,8 +77,9 @@ class OpDispatcher:
         return OpSchema(op_call, args, kwargs, leaves, structure), tensors
 
     def _replicated(self, op_call: Any, tensor: Tensor, mesh: Any) -> DTensorSpec:
-        """The spec of a tensor that all processes have: one number, or what is allowed."""
-        if tensor.numel() != 1 and not self._allow_implicit_replication:
+        """The spec of a tensor that all processes have: one number, what an op has made on its
+        way, or what is allowed."""
+        if tensor.numel() != 1 and not self._allow_implicit_replication and _is_of_user(tensor):
             raise RuntimeError(f"{op_call} got mixed torch.Tensor and DTensor, need to convert all "
                                "torch.Tensor to DTensor before calling distributed operators!")
         return DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta_of(tensor))
@@ -128,6 +131,14 @@ class OpDispatcher:
             DTensorSpec(schema.mesh, plan.output(i), meta), requires_grad=False)
             for i, meta in enumerate(plan.metas)]
         return found[0] if len(found) == 1 else tuple(found)
+
+
+def _is_of_user(tensor: Tensor) -> bool:
+    """Is a plain tensor an argument of the call that runs, not something made inside?"""
+    if current_pass.get() is not None:
+        return False                    # a derivative
+    given = public_arguments.get()
+    return given is None or any(leaf is tensor for leaf in tree_leaves(given))
 
 
 def meta_of(tensor: Tensor) -> TensorMeta:

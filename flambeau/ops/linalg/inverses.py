@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import characters
@@ -148,7 +148,9 @@ _pinv = op("_pinv(Tensor self, object atol, object rtol, bool hermitian) -> Tens
 
 def numbers(limit: Any) -> Any:
     """A tolerance, a number or a tensor of them, as NumPy takes it."""
-    return limit.detach()._array if isinstance(limit, Tensor) else limit
+    if isinstance(limit, Tensor):
+        return limit.detach()._array if type(limit) in plain or limit.ndim else limit.item()
+    return limit
 
 
 @op("linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "

@@ -167,6 +167,29 @@ def joining_and_indexing(rank):
               [[p], [R], [R]])
 
 
+def tensors_that_ops_make_on_the_way(rank):
+    """What a composite or a derivative makes is as good as a distributed tensor."""
+    x, square = numbers(6, 4), numbers(4, 4)
+    for function in (lambda x: x[[0, 2]], lambda x: x[x.shape[0] - 1, [1, 0]],
+                     lambda x: torch.combinations(x[:, 0]), lambda x: x.logcumsumexp(0),
+                     lambda x: x.renorm(2, 0, 0.5), lambda x: x.renorm(2, 1, 0.5),
+                     lambda x: torch.fft.fft(x, 3, 0).abs(), lambda x: torch.fft.irfft(x, 5)):
+        every_placement(function, x, partial=False)
+    for function in (torch.trace, torch.logdet, lambda x: torch.linalg.pinv(x, torch.tensor(0.1))):
+        every_placement(function, square @ square.t() + torch.eye(4), partial=False)
+    every_placement(lambda x: torch.view_as_complex(x).abs(), numbers(4, 2))
+    every_placement(lambda x: x.squeeze(()), numbers(2, 1))
+    every_placement(lambda x: x.squeeze(-1), torch.tensor(2.))
+    unbatched = numbers(2, 8, 6)
+    for function in (lambda x: F.adaptive_avg_pool2d(x, 3), lambda x: F.max_pool2d(x, 2)):
+        every_placement(function, unbatched, limit=3, partial=False)
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    with pytest.raises(RuntimeError, match=r"got mixed torch.Tensor and DTensor"):
+        torch.mul(distribute_tensor(x, mesh, [R]), x)
+    limit = distribute_tensor(torch.tensor(9.), mesh, [R])
+    assert torch.linalg.matrix_rank(distribute_tensor(square, mesh, [R]), atol=limit).item() == 0
+
+
 def meshes_of_two_dimensions(rank):
     mesh = init_device_mesh("cpu", (2, 2))
     x, y = numbers(8, 6), numbers(6, 8)
@@ -183,6 +206,7 @@ def meshes_of_two_dimensions(rank):
 
 @pytest.mark.parametrize("work, size", [
     (elementwise, 2), (reductions, 3), (views, 2), (products, 2), (layers, 2),
-    (joining_and_indexing, 2), (meshes_of_two_dimensions, 4)])
+    (joining_and_indexing, 2), (tensors_that_ops_make_on_the_way, 2),
+    (meshes_of_two_dimensions, 4)])
 def test_several_processes(processes, work, size):
     processes(work, size=size)

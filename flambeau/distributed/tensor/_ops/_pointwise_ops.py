@@ -15,7 +15,7 @@ _LINEAR_IN_ALL = frozenset("add sub rsub copy".split())             # together
 _LINEAR_IN_EACH = frozenset("mul".split())                          # one by one
 _LINEAR_IN_FIRST = frozenset("""
     neg positive div clone _to_copy detach alias lift_fresh zero fill real imag conj
-    _conj resolve_conj resolve_neg view_as_real view_as_complex lift to
+    _conj resolve_conj resolve_neg view_as_real lift to
 """.split())
 
 
@@ -82,7 +82,7 @@ def _filled(schema: OpSchema) -> list[Strategy]:
 
 
 @register_rule("lift_fresh", "detach", "alias", "clone", "_to_copy", "copy", "positive", "lift",
-               "view_as_real", "view_as_complex", "_conj", "resolve_conj", "resolve_neg",
+               "view_as_real", "_conj", "resolve_conj", "resolve_neg",
                "masked_fill", "where", "clamp", "ldexp", "isclose", "threshold_backward",
                "tanh_backward", "sigmoid_backward", "gelu_backward", "silu_backward",
                "_fused_dropout", "native_dropout_backward", "hardtanh_backward",

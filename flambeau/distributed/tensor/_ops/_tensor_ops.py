@@ -10,6 +10,7 @@ from flambeau.distributed.tensor._ops.utils import (
     cut_dims,
     except_dims,
     normalize_dim,
+    normalize_dims,
     partials,
     register_rule,
     strided_cuts,
@@ -82,11 +83,18 @@ def _stack(schema: OpSchema) -> list[Strategy]:
 
 # ---- along one dimension ------------------------------------------------------------------------
 
-@register_rule("cumsum", "cumprod", "logcumsumexp", "renorm", "diff")
+@register_rule("cumsum", "cumprod", "logcumsumexp", "diff", "view_as_complex")
 def _along_one(schema: OpSchema) -> list[Strategy]:
-    name = "axis" if schema.name == "renorm" else "dim"
-    return except_dims(schema, [schema.argument(2 if schema.name in ("renorm", "diff") else 1,
-                                                name, -1)], partial=schema.name == "cumsum")
+    at = -1 if schema.name == "view_as_complex" else schema.argument(
+        2 if schema.name == "diff" else 1, "dim", -1)
+    return except_dims(schema, [at], partial=schema.name in ("cumsum", "view_as_complex"))
+
+
+@register_rule("renorm")
+def _renorm(schema: OpSchema) -> list[Strategy]:
+    """Each index of that dimension has a norm of its own."""
+    at = normalize_dim(schema.argument(2, "dim"), schema.specs[0].ndim)
+    return [((Shard(at),), (Shard(at),))]
 
 
 @register_rule("flip", "roll")
@@ -207,10 +215,15 @@ def _part_backward(schema: OpSchema) -> OutputSharding:
     """Zeros, with the gradient in its place: whole along that dimension."""
     from flambeau.distributed.tensor._sharding_prop import cheapest
     spec, sizes = schema.specs[0], list(schema.argument(1, "input_sizes"))
-    at = normalize_dim(schema.argument(2, "dim"), len(sizes))
-    mapping = [d + (schema.name == "select_backward" and d >= at) for d in range(spec.ndim)]
-    plan = cheapest(schema, along(schema, [None if to == at and schema.name == "slice_backward"
-                                           else to for to in mapping], partial=True))
+    dims = schema.argument(2, "dim")
+    if isinstance(dims, tuple) and any(isinstance(index, slice) for index in dims):
+        dims = [d for d, index in enumerate(dims) if index != slice(None)]
+    dims = normalize_dims(dims, len(sizes))
+    if schema.name == "select_backward":
+        mapping: list[Any] = [d + (d >= dims[0]) for d in range(spec.ndim)]
+    else:
+        mapping = [None if d in dims else d for d in range(spec.ndim)]
+    plan = cheapest(schema, along(schema, mapping, partial=True))
     local, _ = compute_local_shape_and_global_offset(sizes, schema.mesh,
                                                      plan.outputs)      # type: ignore
     op = schema.op

@@ -53,8 +53,10 @@ def _squeeze(schema: OpSchema) -> OutputSharding:
     """Only dimensions that are of size one in the whole go: a piece may have more of them."""
     from flambeau.distributed.tensor._sharding_prop import cheapest
     spec = schema.specs[0]
-    dims = normalize_dims(schema.argument(1, "dim"), spec.ndim)
-    gone = [d for d in dims if spec.shape[d] == 1]
+    dims = schema.argument(1, "dim")
+    if dims != () and dims != []:
+        dims = normalize_dims(dims, spec.ndim)
+    gone = [d for d in dims if d < spec.ndim and spec.shape[d] == 1]
     left = [d for d in range(spec.ndim) if d not in gone]
     plan = cheapest(schema, along(schema, [left.index(d) if d in left else None
                                            for d in range(spec.ndim)], partial=True))
