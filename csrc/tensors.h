@@ -15,6 +15,7 @@ struct Core {
     PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
     PyObject *gradient_edge, *replay_of, *unpack_result;
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
+    PyObject *deriving;                                // may tensors of inference mode be saved?
     PyObject *package;                                 // where our own code lies: a directory
     PyObject *late_bound;                              // the module of what stands above core
     PyObject *output;                                  // the class of one output of several

@@ -784,6 +784,17 @@ def _lu_with_info(
 ) -> return_types._lu_with_info:
     """`linalg.lu_factor_ex`, by its older name; errors are not looked for."""
 
+def _make_per_channel_quantized_tensor(
+    input: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    axis: _int,
+) -> Tensor:
+    """These integers, with what they mean in each channel."""
+
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: _float, zero_point: _int) -> Tensor:
+    """These integers, with what they mean."""
+
 def _masked_softmax(
     input: Tensor,
     mask: Tensor,

@@ -84,12 +84,18 @@ static bool is_tensor(PyObject *object) { return PyObject_TypeCheck(object, core
 static PyObject *save_input(PyObject *object) {
     if (!is_tensor(object)) return incref(object);  // a number, or None
     if (Py_TYPE(slot(object, core.counter)) == core.untracked) {  // made in inference mode
-        PyErr_SetString(PyExc_RuntimeError,
-                        "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                        "created in inference mode in computation tracked by autograd. To work "
-                        "around this, you can make a clone to get a normal tensor and use it in "
-                        "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
-        return nullptr;
+        PyObject *deriving;
+        if (PyContextVar_Get(core.deriving, nullptr, &deriving) < 0) return nullptr;
+        Py_DECREF(deriving);
+        if (deriving != Py_True) {
+            PyErr_SetString(PyExc_RuntimeError,
+                            "Inference tensors cannot be saved for backward. Please do not use "
+                            "Tensors created in inference mode in computation tracked by autograd. "
+                            "To work around this, you can make a clone to get a normal tensor and "
+                            "use it in autograd, or use `torch.no_grad()` instead of "
+                            "`torch.inference_mode()`.");
+            return nullptr;
+        }
     }
     PyObject *version = version_of(object);
     PyObject *entry = PyTuple_New(2);

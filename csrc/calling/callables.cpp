@@ -168,7 +168,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
                   {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
-                  {"inference", &core.inference}, {"unpack_result", &core.unpack_result},
+                  {"inference", &core.inference}, {"deriving", &core.deriving}, {"unpack_result", &core.unpack_result},
                   {"replay_of", &core.replay_of},
                   {"package", &core.package}, {"late_bound", &core.late_bound},
                   {"Output", &core.output}};

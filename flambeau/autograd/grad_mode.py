@@ -174,7 +174,7 @@ class _InferenceLevel(Level):
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         result = op.call(*args)
-        if not op.inplace:
+        if not op.inplace and inference.get():      # derivatives of functions switch it off
             for tensor in result if isinstance(result, (tuple, list)) else (result,):
                 if not hasattr(tensor, "_edge"):
                     continue

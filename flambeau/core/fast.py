@@ -16,7 +16,7 @@ from flambeau._support.source_locations import PACKAGE, native
 from flambeau.core import devices, late_bound
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, Output, next_order, packers, unpack_result
-from flambeau.core.modes import grad_mode, inference, interceptors
+from flambeau.core.modes import deriving, grad_mode, inference, interceptors
 from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
@@ -42,7 +42,7 @@ def bind(**objects: Any) -> None:
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
             "defaults": _Defaults, "device": devices._default, "late_bound": late_bound,
             "cpu": devices.cpu, "Output": Output, "package": PACKAGE, "inference": inference,
-            **objects})
+            "deriving": deriving, **objects})
 
 
 def _differentiable_results(op: Any) -> int:

@@ -31,7 +31,7 @@ from flambeau.core.backward_errors import freed, stale
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.hooks import NodeHooks, hooks_of, register
-from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.modes import deriving, grad_enabled, interceptors
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LOOKUP, Tensor, alias, new_tensor, plain, tensor_types
 
@@ -238,7 +238,7 @@ def save_input(tensor: Any) -> Any:
     """A saved input: the tensor itself and the version it has now."""
     if type(tensor) not in tensor_types:
         return tensor                   # a number, or None
-    if tensor._inference:
+    if tensor._inference and not deriving.get():
         raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use "
                            "Tensors created in inference mode in computation tracked by autograd. "
                            "To work around this, you can make a clone to get a normal tensor and "

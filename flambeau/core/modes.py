@@ -115,6 +115,8 @@ grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
 grad_enabled = grad_mode.get
 grad_layouts: ContextVar[bool] = ContextVar("grad_layouts", default=True)    # enforced?
 inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
+# does a transform of functions derive here, also by tensors that were made in inference mode?
+deriving: ContextVar[bool] = ContextVar("deriving", default=False)
 
 
 @takes_nothing

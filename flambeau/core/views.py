@@ -27,7 +27,7 @@ from flambeau.core.backward_errors import op_name
 from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
 from flambeau.core.hooks import move_retained
-from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
+from flambeau.core.modes import deriving, grad_enabled, is_inference_mode_enabled
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, gradient_edge
 from flambeau.kernels.moving.views import has_one_place
 
@@ -53,7 +53,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
         check_places(tensor)
     if not tensor._array.flags.writeable:
         own(tensor._array)
-    if tensor._inference and not is_inference_mode_enabled():
+    if tensor._inference and not (is_inference_mode_enabled() or deriving.get()):
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed.You can make a clone to get a normal tensor before doing "
                            "inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "

@@ -16,7 +16,7 @@ from typing import Any
 from flambeau._support.scopes import Scope, inside, within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, grad_mode, levels
+from flambeau.core.modes import deriving, grad_enabled, grad_mode, inference, levels
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, tensor_types
 from flambeau.func.batch import vmap
 from flambeau.ops.factory.create import ones_like, zeros_like
@@ -115,14 +115,14 @@ class _Reverse(Scope):
     """A reverse-mode call, which records."""
 
     def _changes(self) -> Any:
-        return (_depth, _depth.get() + 1), (grad_mode, True)
+        return (_depth, _depth.get() + 1), (grad_mode, True), (inference, False), (deriving, True)
 
 
 class _Outside:
     """What is around a call: does anything there differentiate or transform what the call gives?"""
 
     def __init__(self, arguments: Any):
-        around, self.records = levels.get(), grad_enabled()
+        around, self.records = () if inference.get() else levels.get(), grad_enabled()
         self.in_graph = self.records and (
             _depth.get() > 0 or any(_in_graph(x) for x in tree_flatten(arguments)[0]))
         self.differentiates = self.in_graph or (self.records and bool(around)) or any(
@@ -338,7 +338,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         outputs, spec_out = tree_flatten(output)
         _check_outputs(api, output, outputs)
         return outputs, spec_out, aux, [level.tangent(o) for o in outputs]
-    outputs, spec_out, aux, found = inside(level, dual_outputs)
+    outputs, spec_out, aux, found = within(inference, False, inside, level, dual_outputs)
     if strict and any(t is None for t in found):
         raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent "
                            "of the inputs. This is not allowed with strict=True.")

@@ -170,9 +170,9 @@ class FunctionSchema:
         for argument, value in zip(self.arguments, values):
             if argument.declared.rstrip("?").endswith("]") and isinstance(value, tuple):
                 value = list(value)
-            is_default = value is argument.default or (
+            is_default = argument.has_default_value() and (value is argument.default or (
                 type(value) is type(argument.default) and not argument.is_tensor
-                and value == argument.default)
+                and value == argument.default))
             if argument.keyword_only:
                 if not is_default:
                     kwargs[argument.name] = value

@@ -144,3 +144,18 @@ def test_passes_are_recorded_for_those_who_differentiate_them():
     with flambeau.no_grad():
         assert not vmap(grad(f))(rows).requires_grad
     assert not vmap(grad(lambda x: x.pow(3).sum()))(rows).requires_grad
+
+
+def test_functions_are_derived_in_inference_mode():
+    """As in PyTorch, by tensors that were made there too."""
+    with flambeau.inference_mode():
+        x, w = flambeau.tensor([1.0, 2.0]), flambeau.tensor([3.0, 4.0])
+        assert grad(lambda z: (z * w).sum())(x).equal(w)
+        assert hessian(lambda z: (z ** 3).sum())(x).equal(flambeau.diag(6 * x))
+        value, pullback = vjp(lambda z: z * z, x)
+        assert not value.requires_grad and pullback(w)[0].equal(2 * x * w)
+        value, slope = jvp(lambda z: z * z, (x,), (w,))
+        assert slope.equal(2 * x * w) and not slope.is_inference()
+        assert vmap(grad(lambda z: z ** 2))(x).equal(2 * x)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        x * flambeau.ones(2, requires_grad=True)

@@ -82,3 +82,17 @@ def test_numbers_that_a_node_has_saved_are_wrapped_in_its_derivative():
         y.sum().backward()
     assert [s for s in seen if "mul" in s or "div" in s] == [
         "aten.mul.Scalar", "aten.mul.Tensor", "aten.div.Tensor", "aten.mul.Tensor"]
+
+
+def test_arguments_without_defaults_are_passed():
+    seen = []
+
+    class See(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((func.name(), len(args)))
+            return func(*args, **(kwargs or {}))
+    x = flambeau.ones(2, 2)
+    with See():
+        flambeau.cdist(x, x), flambeau.where(x > 0, x, 1.0)
+    assert seen == [("aten::_cdist_forward", 4), ("aten::gt.Scalar", 2),
+                    ("aten::scalar_tensor", 1), ("aten::where.self", 3)]

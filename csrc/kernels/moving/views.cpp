@@ -181,7 +181,8 @@ static PyObject *view_as_complex(PyObject *const *args, Py_ssize_t n, PyObject *
     fits &= (PyArray_BYTES(x) - PyArray_BYTES(root_of(x))) % (2 * PyArray_ITEMSIZE(x)) == 0;
     for (int d = 0; d < last; d++) {
         view.add(d);
-        fits &= !PyArray_SIZE(x) || PyArray_STRIDE(x, d) % (2 * PyArray_ITEMSIZE(x)) == 0;
+        fits &= !PyArray_SIZE(x) || PyArray_DIM(x, d) == 1 ||
+                PyArray_STRIDE(x, d) % (2 * PyArray_ITEMSIZE(x)) == 0;
     }
     return fits ? view.make(type) : misfit();
 }

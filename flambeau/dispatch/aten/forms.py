@@ -44,7 +44,7 @@ class Form:
         if self.args is not None:
             return self.args(*[given[n] for n in own_parameters(self.args)])
         return [given[_other_name(a.name) if a.name not in given else a.name]
-                if a.name in given or _other_name(a.name) in given else a.default
+                if a.name in given or _other_name(a.name) in given else a.default_value
                 for a in self.schema.arguments]
 
     @property
@@ -153,7 +153,7 @@ def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown
             given["device"] = devices.checked(None)
         if given["dtype"] is None:
             del given["dtype"]                      # the schema's default
-    values = [_listed(given.get(a.name, a.default)) for a in form.schema.arguments]
+    values = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
     return Shown(form.overload, *form.schema.arranged(values), form, values)
 
 
@@ -162,7 +162,7 @@ def shown_member(overload: Any, values: list[Any]) -> Shown:
     text = next(text for text in overload.op.declaration.texts
                 if text.partition("(")[0] == overload.signature.schema.full_name)
     form, given = _form_of(text, False), dict(zip([p.name for p in overload.parameters], values))
-    own = [_listed(given.get(a.name, a.default)) for a in form.schema.arguments]
+    own = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
     return Shown(form.overload, *form.schema.arranged(own), form, own)
 
 

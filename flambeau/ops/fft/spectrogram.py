@@ -98,9 +98,9 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
         found = c2c(pieces, (2,), scale, True)
     else:
         found = r2c(pieces, (2,), scale, onesided is None or onesided)
-    found = transpose(found, 1, 2)
+    found = found.transpose_(1, 2)
     if single:
-        found = squeeze(found, 0)
+        found = found.squeeze_(0)
     return found if return_complex else view_as_real(found)
 
 

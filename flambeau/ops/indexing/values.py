@@ -17,7 +17,7 @@ def as_value(value: Any, target: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return value
     own = target.dtype
-    if isinstance(value, (np.integer, np.bool_)):
+    if isinstance(value, np.integer):
         value = value.item()
     if not isinstance(value, (int, float, complex)):
         raise TypeError(f"can't assign a {type_name_of(value)} to a torch.{type_name(own)}Tensor")

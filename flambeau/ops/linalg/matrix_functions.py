@@ -30,15 +30,15 @@ from flambeau.ops.linalg.support import (
 )
 from flambeau.ops.out_types import CASTABLE_RESULT
 from flambeau.ops.pointwise.arithmetic import abs
-from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.pointwise.conditional import nan_to_num, where
 from flambeau.ops.reduction.minmax import amax, amin
 from flambeau.ops.reduction.scan import cumprod
 from flambeau.ops.reduction.statistics import vector_norm
 from flambeau.ops.reduction.sums import sum
-from flambeau.ops.view.conversion import cast
+from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.rearranging import flip
-from flambeau.ops.view.shape import expand, movedim, unsqueeze
+from flambeau.ops.view.shape import expand, movedim, squeeze, unsqueeze
 from flambeau.ops.view.splitting import narrow
 
 # ---- powers and exponentials --------------------------------------------------------------------
@@ -73,7 +73,8 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     tensor([[1, 5],
             [0, 1]])
     """
-    return _power(A, n)
+    result = _power(A, n)
+    return clone(A) if result is A else result
 
 
 def _exp_back(grad: Tensor, self: Tensor) -> Tensor:
@@ -221,8 +222,8 @@ def cond(A: Tensor, p: Any) -> Tensor:
         S = singular_values(A)
         if not A._array.shape[-1] or not A._array.shape[-2]:
             return new_zeros(S, S._array.shape[:-1])
-        big, small = amax(S, -1), amin(S, -1)
-        return small / big if p == -2 else big / small
+        big, small = narrow(S, -1, 0, 1), narrow(S, -1, S._array.shape[-1] - 1, 1)
+        return squeeze(small / big if p == -2 else big / small, -1)
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     m, n = A._array.shape[-2:]
@@ -231,7 +232,9 @@ def cond(A: Tensor, p: Any) -> Tensor:
                            f"are {m} by {n} matrices")
     inverted, info = inv_ex(A)
     result = matrix_norm(A, p) * matrix_norm(inverted, p)
-    return result if failures(info) is None else where(info != 0, math.inf, result)
+    if failures(info) is not None:
+        result = where(info != 0, math.inf, result)
+    return nan_to_num(result, math.inf, math.inf, -math.inf)
 
 
 # ---- ranks --------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view import conjugate_views
 from flambeau.ops.view.diagonal import diagonal
-from flambeau.ops.view.reshaping import reshape, view
+from flambeau.ops.view.reshaping import reshape, unsafe_view, view
 from flambeau.ops.view.shape import permute, transpose, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
@@ -100,12 +100,12 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.shape, other._array.shape
     if len(a) == len(b) == 2:
         left, right = reshape(input, (a[0], 1, a[1], 1)), reshape(other, (1, b[0], 1, b[1]))
-        return reshape(mul(left, right), (a[0] * b[0], a[1] * b[1]))
+        return unsafe_view(mul(left, right), (a[0] * b[0], a[1] * b[1]))
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     left = reshape(input, [n for size in a for n in (size, 1)])
     right = reshape(other, [n for size in b for n in (1, size)])
-    return reshape(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
+    return unsafe_view(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
@@ -199,7 +199,7 @@ def multi_dot(tensors: Any) -> Tensor:
     if count == 2 and tensors[0]._array.ndim == tensors[1]._array.ndim == 2:
         shapes = [t._array.shape for t in tensors]
         if shapes[0][1] == shapes[1][0]:
-            return mm(*tensors)
+            return view(mm(*tensors), (shapes[0][0], shapes[1][1]))
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
     for i, t in enumerate(tensors):
@@ -227,9 +227,7 @@ def multi_dot(tensors: Any) -> Tensor:
     else:
         result = _chained(tensors, _best_splits(sizes), 0, count - 1)
     shape = result._array.shape
-    if row or column:
-        result = reshape(result, shape[int(row):2 - int(column)])
-    return result
+    return view(result, shape[int(row):2 - int(column)])
 
 
 def _best_splits(sizes: list[int]) -> list[list[int]]:

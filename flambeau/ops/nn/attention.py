@@ -49,7 +49,8 @@ def additive_mask(mask: Tensor | None, query: Tensor, key: Tensor, is_causal: bo
 def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: Any,
                    is_causal: bool, scale: Any) -> Any:
     result, total = kernels.scaled_dot_product_attention(query, key, value, mask, is_causal, scale)
-    if not query.flags.c_contiguous and result.shape == query.shape:
+    if query.ndim == 4 and query.strides[-1] == query.itemsize and result.shape == query.shape \
+            and not query.flags.c_contiguous:
         own = np.empty_like(query)              # dimensions lie as those of the query
         own[...] = result
         return own, total

@@ -11,7 +11,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.promotion import c_name, convert, scalar_operand, type_name
+from flambeau.core.promotion import c_name, convert, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
@@ -19,7 +19,7 @@ from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored, too_large
-from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.factory.create import scalar_tensor, zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
 from flambeau.ops.pointwise.comparison import isfinite
@@ -42,6 +42,17 @@ def _check_condition(condition: Tensor, *_: Any) -> None:
                            f"with dtype {type_name(condition.dtype)}")
 
 
+def _where_tensors(condition: Tensor, input: Any, other: Any) -> Any:
+    """Numbers become tensors of the type of the result before they are chosen from."""
+    given = (input, other)
+    if all(isinstance(v, Tensor) for v in given):
+        return NotImplemented
+    arrays = [v._array for v in given if isinstance(v, Tensor)]
+    target = result_type(arrays, [v for v in given if not isinstance(v, Tensor)])
+    return where(condition, *[v if isinstance(v, Tensor) else scalar_tensor(v, dtype=target)
+                              for v in given])
+
+
 where = pointwise(
     "where.self(Tensor condition, Tensor self, Tensor other)",
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other)",
@@ -49,7 +60,7 @@ where = pointwise(
     "where.Scalar(Tensor condition, Scalar self, Scalar other)",
     kernel=kernels.where, apart="condition", check_apart=_check_condition, inplace=False,
     out="self", out_type="Expected out type to be {found} but got {out}", wraps=True,
-    node="WhereBackward0", nondiff="condition",
+    node="WhereBackward0", nondiff="condition", as_calls=_where_tensors,
     vjp=lambda grad, condition, needs: (None, where(condition, grad, 0) if needs[1] else None,
                                         where(condition, 0, grad) if needs[2] else None),
     doc="""`input` where the condition holds, else `other`; with a condition alone, where it holds.

@@ -183,7 +183,7 @@ class Conversion(Chapter):
         return tensor_repr(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and (type(self) in plain or self._conjugated or self._negated):
+        if self._array.ndim == 0 and (type(self) is Tensor or self._conjugated or self._negated):
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
@@ -376,6 +376,8 @@ def _copy_storage(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
     fresh = copied_root(root, memo)
     if root is array:
         return fresh
+    if not array.size:                          # NumPy checks strides that lead nowhere
+        return np.lib.stride_tricks.as_strided(fresh.reshape(-1)[:0], array.shape, array.strides)
     return np.ndarray(array.shape, array.dtype, dense_memory(fresh), array_offset(array),
                       array.strides)
 

@@ -44,6 +44,16 @@ _RANGES = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (1 / 12
 # Computed in vector units.
 _FUSED = frozenset("""hardtanh threshold leaky_relu elu celu hardswish sigmoid hardsigmoid
     tanh""".split())
+_CHANNELS_LACK = "%s operator for quantized tensors only works for per tensor quantized tensors. " \
+    "Please open an issue on https://github.com/pytorch/pytorch/issues if you need per channel " \
+    "quantized tensor support."
+_ONE_SCALE = {"max": _CHANNELS_LACK % "Max", "min": _CHANNELS_LACK % "Min",
+              "topk": "Top-K is only supported on per-tensor quantization",
+              "sort": "Expected quantizer->qscheme() == kPerTensorAffine to be true, but got "
+              "false.  (Could this error message be improved?  If so, please report an enhancement "
+              "request to PyTorch.)"}
+_ONE_SCALE |= dict.fromkeys(("cat", "stack", "concat", "concatenate"),
+                            "Only per-tensor quantization is supported in 'cat'!")
 _FACTS = frozenset("""is_inference is_conj is_neg is_distributed is_same_size is_floating_point
     is_complex get_device""".split())
 COMPARE = frozenset("eq ne lt le gt ge".split())
@@ -102,7 +112,8 @@ def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     if scheme.axis is None:
         return each_result(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)
     if name in _ORDERED:
-        raise RuntimeError(f"{name} is only supported on per-tensor quantization")
+        raise RuntimeError(_ONE_SCALE.get(name, f"{name} is only supported on per-tensor "
+                                          "quantization"))
     if name in ("clone", "contiguous", "detach", "cpu"):
         return make_like(moved, scheme)
     channels: list[np.ndarray] = []

@@ -75,9 +75,9 @@ class Scheme(NamedTuple):
             else:
                 steps = x * (np.float32(1) / scale).astype(np.float64) + zero
                 raw = np.rint(steps.astype(np.float32)).astype(np.float64)
-        nowhere = high if held.itemsize == 1 else low
+        nowhere = low if held.itemsize > 1 else high if self.axis is None else 0
         raw = np.where(np.isnan(raw), nowhere, np.clip(raw, low, high))
-        return raw.astype(held)
+        return raw.astype(held, order="C")
 
     def dequantize(self, q: np.ndarray) -> np.ndarray:
         scale, zero = self.factors(q.ndim)
@@ -249,13 +249,45 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
         if given.numel() != wanted:
             raise RuntimeError(f"length of {name} must equal to channel, expected {wanted} got, "
                                f"{given.numel()}")
-    floating = zero_points.is_floating_point()
-    scheme = Scheme(dtype, scales._array.astype(np.float32 if floating else np.float64),
-                    zero_points._array.astype(np.float32 if floating else np.int64), axis)
+    scheme, floating = _by_channel(dtype, scales, zero_points, axis)
     for zero in [] if floating else zero_points.tolist():
         _check_zero_point(zero, dtype, "quantize_tensor_per_channel_affine")
     _held(dtype)
     return make(scheme.quantize(input._array), scheme)
+
+
+def _by_channel(dtype: Any, scales: Tensor, zero_points: Tensor, axis: int) -> tuple[Scheme, bool]:
+    """The scheme, and whether its zero points are floating numbers."""
+    floating = zero_points.is_floating_point()
+    return Scheme(dtype, scales._array.astype(np.float32 if floating else np.float64),
+                  zero_points._array.astype(np.float32 if floating else np.int64), axis), floating
+
+
+def _type_of_integers(self: Tensor) -> Any:
+    found = {held: quantized for quantized, held in HELD.items() if quantized not in _BITS}.get(
+        self._array.dtype)
+    if found is None:
+        raise RuntimeError("Creation of quantized tensor requires quantized dtype like "
+                           "torch.quint8")
+    return found
+
+
+@member("_make_per_tensor_quantized_tensor(Tensor self, float scale, int zero_point) -> Tensor",
+        method=False)
+def _make_per_tensor_quantized_tensor(self: Tensor, scale: float, zero_point: int) -> Tensor:
+    """These integers, with what they mean."""
+    return make(self._array.copy(), Scheme(_type_of_integers(self), scale, zero_point))
+
+
+@member("_make_per_channel_quantized_tensor(Tensor self, Tensor scale, Tensor zero_point, "
+        "int axis) -> Tensor", method=False)
+def _make_per_channel_quantized_tensor(self: Tensor, scale: Tensor, zero_point: Tensor,
+                                       axis: int) -> Tensor:
+    """These integers, with what they mean in each channel."""
+    if scale.numel() != zero_point.numel():
+        raise RuntimeError("number of elements in scales and zero_points must match")
+    return make(self._array.copy(), _by_channel(_type_of_integers(self), scale, zero_point,
+                                                axis)[0])
 
 
 @member("quantize_per_tensor_dynamic(Tensor self, ScalarType dtype, bool reduce_range) -> Tensor",
@@ -352,7 +384,9 @@ def scheme_of(input: Tensor, name: str, per_channel: bool | None = None) -> Sche
     if per_channel is not None and per_channel is (scheme.axis is None):
         wanted = "kPerTensorAffine" if not per_channel else \
             "kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams"
-        raise RuntimeError(f"Expected quantizer->qscheme() == {wanted} to be true, but got false.")
+        raise RuntimeError(f"Expected quantizer->qscheme() == {wanted} to be true, but got false.  "
+                           "(Could this error message be improved?  If so, please report an "
+                           "enhancement request to PyTorch.)")
     return scheme
 
 

@@ -25,6 +25,16 @@ from flambeau.ops.view.diagonal import triu
 from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import movedim, unsqueeze
 
+
+def _converted(kernel: Any) -> Any:
+    """A kernel whose result lies in rows also where it is of another type than the input."""
+    def run(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
+        if dtype is not None and dtype != x.dtype:
+            x = np.ascontiguousarray(x) if x.ndim else x
+        return kernel(x, axis, dtype)
+    return run
+
+
 # ---- sums ---------------------------------------------------------------------------------------
 
 
@@ -37,7 +47,7 @@ def _from_the_end(x: Tensor, dim: int) -> Tensor:
 
 cumsum = op(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    kernel=kernels.cumsum, kind="linear", dims="dim", shape="self",
+    kernel=_converted(kernels.cumsum), kind="linear", dims="dim", shape="self",
     typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
     out_type=OUT_TYPE, overlap="element",
     d_self=lambda grad, dim: _from_the_end(grad, dim),
@@ -83,7 +93,7 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
 
 cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    kernel=kernels.cumprod, dims="dim", shape="self", typed_by_out=True,
+    kernel=_converted(kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
     inplace=True, refuses=("cumprod_out_cpu", "W8"), overlap="element", d_self=_cumprod_back,
     doc="""The product of each element and all before it along `dim`.
 

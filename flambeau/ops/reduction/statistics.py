@@ -108,12 +108,12 @@ std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_
 
 
 def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
-               keepdim: bool) -> Tensor:
-    """The subgradient that is zero where the norm has none."""
+               keepdim: bool) -> Tensor | None:
+    """The subgradient that is zero where the norm has none; nothing for a count of elements."""
+    if ord == 0:
+        return None
     shape = self._array.shape
     g, norm = restore(grad, shape, dim, keepdim), restore(result, shape, dim, keepdim)
-    if ord == 0:
-        return zeros_like(self)
     if ord == 1:
         return sgn(self) * g
     if ord == 2:

@@ -287,8 +287,8 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
         result[where] = sign(result[where], data if len(indices) else data.sum(0))
         return wrap(result)
     if a._array.shape != b._array.shape:
-        raise RuntimeError(f"{'sub' if negate else 'add'}: expected sizes of 'self' and 'other' to "
-                           f"match, but {list(a._array.shape)} != {list(b._array.shape)}")
+        raise RuntimeError("add: expected sizes of 'self' and 'other' to match, but "
+                           f"{list(a._array.shape)} != {list(b._array.shape)}")
     if a._layout is b._layout is COO and not (len(a._data) and len(b._data)):
         found = b if len(b._data) else a            # whatever its sparse dimensions are
         data = found._data.astype(dtype)

@@ -132,6 +132,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if (m, n) == (3, 3):
         return bmm(input, other)
+    if (m, n) == (1, 2) and is_sparse(other) and not is_sparse(input):
+        return mv(other.t(), input)
     raise NotImplementedError(f"matmul of a sparse tensor: {m} and {n} dimensions")
 
 
@@ -251,6 +253,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 @rule("sparse.addmm")
 def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    if not any(is_sparse(t) for t in (mat, mat1, mat2)):
+        return flambeau.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
     return _sparse_addmm(mat, mat1, mat2, beta, alpha)
 
 

@@ -68,3 +68,17 @@ def test_norms_of_matrices_without_elements_are_zero():
         for order in orders:
             norm = flambeau.linalg.matrix_norm(flambeau.ones(shape), order)
             assert norm.tolist() == [0, 0]
+
+
+def test_condition_numbers_of_what_is_not_finite():
+    for p in (1, "fro"):
+        for bad in (float("nan"), float("inf")):
+            assert flambeau.linalg.cond(flambeau.full((2, 2), bad), p) == float("inf")
+    x = flambeau.eye(2, requires_grad=True)
+    assert type(flambeau.linalg.cond(x).grad_fn).__name__ == "SqueezeBackward1"
+    assert type(flambeau.linalg.cond(x, 1).grad_fn).__name__ == "NanToNumBackward0"
+
+
+def test_the_first_power_is_a_copy():
+    x = flambeau.eye(2)
+    assert flambeau.linalg.matrix_power(x, 1).fill_(3).sum() == 12 and x.sum() == 2

@@ -1,6 +1,9 @@
 """Samples of the ops of `flambeau/ops/pointwise/complex.py`."""
+import pytest
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau
 
 family = Samples()
 
@@ -42,3 +45,9 @@ family.contiguous = ("view_as_complex",)
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_strides_of_dimensions_of_one_do_not_matter():
+    assert flambeau.view_as_complex(flambeau.zeros(1, 3)[:, :2]).shape == (1,)
+    with pytest.raises(RuntimeError, match="stride divisible by 2"):
+        flambeau.view_as_complex(flambeau.zeros(2, 3)[:, :2])

@@ -61,3 +61,16 @@ def test_pickles_and_shallow_copies_of_results_are_leaves():
         assert found.equal(x) and found.is_leaf and found.requires_grad
     with pytest.raises(RuntimeError, match="graph leaves"):
         copy.deepcopy(x)
+
+
+def test_copies_of_views_without_elements():
+    x = torch.ones(3, 3)[3:1:2, None, -1]
+    assert copy.deepcopy(x).stride() == x.stride() and copy.deepcopy(x).shape == (0, 1)
+
+
+def test_only_plain_tensors_are_formatted_as_numbers():
+    assert format(torch.tensor(1.5), ".2f") == "1.50"
+    parameter = torch.nn.Parameter(torch.tensor(1.5))
+    assert format(parameter, "") == repr(parameter)
+    with pytest.raises(TypeError, match="unsupported format string"):
+        format(parameter, ".2f")

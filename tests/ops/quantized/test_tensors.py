@@ -217,3 +217,25 @@ def test_data_is_replaced_by_that_of_another_quantised_tensor():
 def test_plain_facts():
     x = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
     assert not x.is_conj() and not x.is_neg() and not x.is_inference() and x.is_same_size(x)
+
+
+def test_integers_are_given_a_meaning():
+    """Recorded from PyTorch."""
+    x = torch._make_per_tensor_quantized_tensor(torch.tensor([1, 7], dtype=torch.uint8), 0.5, 3)
+    assert x.dtype is torch.quint8 and x.dequantize().tolist() == [-1.0, 2.0]
+    x = torch._make_per_channel_quantized_tensor(
+        torch.ones(2, 2, dtype=torch.int8), torch.tensor([1.0, 0.5]), torch.tensor([0, 3]), 1)
+    assert x.q_per_channel_axis() == 1 and x.dequantize().tolist() == [[1.0, -1.0], [1.0, -1.0]]
+    with pytest.raises(RuntimeError, match="number of elements in scales"):
+        torch._make_per_channel_quantized_tensor(
+            torch.ones(2, 2, dtype=torch.int8), torch.ones(3), torch.zeros(2), 0)
+    with pytest.raises(RuntimeError, match="requires quantized dtype"):
+        torch._make_per_tensor_quantized_tensor(torch.ones(2), 0.5, 3)
+
+
+def test_nan_and_the_order_of_memory():
+    x = torch.full((2, 3), float("nan"))
+    one, zero = torch.ones(2), torch.zeros(2, dtype=torch.int64)
+    assert torch.quantize_per_tensor(x, 0.1, 4, torch.qint8).int_repr().eq(127).all()
+    assert torch.quantize_per_channel(x, one, zero, 0, torch.qint8).int_repr().eq(0).all()
+    assert torch.quantize_per_tensor(x.t(), 0.1, 4, torch.qint8).stride() == (2, 1)

@@ -71,3 +71,10 @@ for _name in ("cummax", "cummin"):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_running_results_lie_in_rows():
+    x = flambeau.ones(2, 3).t()
+    assert x.cumsum(0).stride() == (2, 1)
+    assert x.cumsum(0, dtype=flambeau.float64).stride() == (2, 1)
+    assert x.cumprod(0, dtype=flambeau.float64).stride() == (2, 1)

@@ -42,3 +42,9 @@ def test_sampled_products():
 def test_shapes_that_do_not_fit():
     with pytest.raises(RuntimeError, match=r"size|shape|inconsistent"):
         _ = drawn(3, 4).to_sparse() @ drawn(3, 4)
+
+
+def test_a_vector_times_a_sparse_matrix():
+    matrix, vector = torch.arange(6.0).reshape(2, 3), torch.tensor([1.0, 2.0])
+    assert (vector @ matrix.to_sparse()).equal(vector @ matrix)
+    assert torch.sparse.addmm(matrix, matrix, torch.eye(3)).equal(2 * matrix)
