@@ -4255,8 +4255,8 @@ def sym_min(a: Any, b: Any) -> Any:
 def sym_not(a: Any) -> _bool:
     """`not a`"""
 
-def sym_sum(args: Any) -> Any:
-    """The sum of several numbers."""
+def sym_sum(*args: Any) -> Any:
+    """The sum of several numbers, one by one or in a sequence."""
 
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; vectors and numbers as they are."""

@@ -16,7 +16,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class CompileId(NamedTuple):
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class CompileId:
     """Which compilation it is."""
     frame_id: int | None
     frame_compile_id: int | None
@@ -39,7 +40,9 @@ class CompileId(NamedTuple):
             number, _, compile_id = compile_id[1:].partition("/")
             autograd = int(number)
         frame, _, number = compile_id.partition("/")
-        return cls(int(frame) if frame else None, int(number) if number else None, autograd)
+        return cls(frame_id=int(frame) if frame else None,
+                   frame_compile_id=int(number) if number else None,
+                   compiled_autograd_id=autograd)
 
 
 class TraceId(NamedTuple):
@@ -148,8 +151,8 @@ class ChainedSource(Source):
 class ShapeGuard:
     """An expression of sizes that a trace takes to be true."""
     expr: Any
-    sloc: Any = None
-    size_oblivious: bool = False
+    sloc: Any
+    size_oblivious: bool
 
 
 @dataclasses.dataclass
@@ -164,6 +167,7 @@ class Guard:
     stack: Any = None
     user_stack: Any = None
     _hash: int | None = None
+    _unserializable: bool = False
 
     def __hash__(self) -> int:
         return hash((self.name, self.source, id(self.create_fn)))

@@ -247,7 +247,7 @@ def _library_impl(library: Library, name: str, key: str) -> Callable[..., Any]:
 
 
 def register_fake(op: Any, func: Any = None, /, *, lib: Library | None = None,
-                  _stacklevel: int = 1, allow_override: bool = False) -> Any:
+                  _stacklevel: int = 1, allow_override: bool = True) -> Any:
     """Say what shapes an op's results have, for tensors on `meta`; a decorator without `func`."""
     def register(function: Any) -> Any:
         _apply_to(op, lambda found: setattr(found, "fake", function))

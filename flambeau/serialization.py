@@ -93,11 +93,18 @@ MAP_LOCATION = (Callable[[UntypedStorage, str], UntypedStorage] | flambeau.devic
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
+# Both begin as PyTorch's do; the second is for names that can be allowed.
 _ADVICE = """\
-Weights only load failed: the file holds more than tensors and plain containers, or is damaged.
-    (1) If you trust the source of the file, load it with `weights_only=False`: that can run any \
-code that the file contains.
-    (2) To load it with `weights_only=True`, allow what it names, if you trust that:
+Weights only load failed. In PyTorch 2.6, we changed the default value of the `weights_only` \
+argument in `torch.load` from `False` to `True`. Re-running `torch.load` with `weights_only` set \
+to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you \
+got the file from a trusted source.
+    WeightsUnpickler error: """
+_ADVICE_ON_NAMES = """\
+Weights only load failed. This file can still be loaded, to do so you have two options, \
+\x1b[1mdo those steps only if you trust the source of the checkpoint\x1b[0m.\x20
+    (1) Load it with `weights_only=False`: that can run any code that the file contains.
+    (2) Load it with `weights_only=True`, and allow what it names:
     WeightsUnpickler error: """
 
 # Saving -------------------------------------------------------------------------------------------
@@ -334,10 +341,12 @@ def default_restore_location(storage: Any, location: str) -> Any:
     kind = str(location).partition(":")[0]
     if kind in ("cuda", "mps", "xpu", "hpu"):
         raise RuntimeError(
-            f"Attempting to deserialize object on a {kind.upper()} device but flambeau has no such "
-            "device. Please use load with map_location='cpu' to map your storages to the CPU."
+            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}."
+            "is_available() is False. If you are running on a CPU-only machine, please use "
+            "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
         )
-    kind = storage.type() if isinstance(storage, flambeau.Tensor) else type(storage)
+    kind = storage.type() if isinstance(storage, flambeau.Tensor) else \
+        f"torch.storage.{type(storage).__name__}"
     raise RuntimeError(f"don't know how to restore data location of {kind} (tagged with "
                        f"{location})")
 
@@ -365,8 +374,8 @@ def _restorer(map_location: Any) -> Callable[[Any, str], Any]:
         return lambda storage, tag: default_restore_location(
             storage, "cpu" if target.startswith("cpu") else target)
     if not callable(map_location):
-        raise TypeError("map_location is a device, its name, a dict or a function, not "
-                        f"{type(map_location).__name__}")
+        raise TypeError(f"'{type(map_location).__name__}' object is not callable\nmap_location is "
+                        "a device, its name, a dict or a function")
 
     def restore(storage: Any, tag: str) -> Any:
         try:
@@ -454,7 +463,8 @@ def _unpickle(file: Any, persistent_load: Callable[[Any], Any], weights_only: bo
         except (RuntimeError, ImportError, MemoryError, _RaisedByUser):
             raise                           # NotImplementedError is a RuntimeError
         except pickle.UnpicklingError as error:
-            raise pickle.UnpicklingError(_ADVICE + str(error)) from None
+            advice = _ADVICE_ON_NAMES if "add_safe_globals" in str(error) else _ADVICE
+            raise pickle.UnpicklingError(advice + str(error)) from None
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise pickle.UnpicklingError(f"{_ADVICE}the pickle is damaged ({reason})") from error
@@ -511,9 +521,11 @@ class _Archive:
         except (zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, OSError,
                 UnicodeDecodeError) as error:
             raise RuntimeError(
-                "PytorchStreamReader failed reading zip archive: failed finding central directory "
-                f"({error}). The file is incomplete or damaged: it was not saved to its end, was "
-                "transferred incorrectly, or was changed afterwards."
+                "PytorchStreamReader failed reading zip archive: failed finding central "
+                "directory. This is an internal miniz error. If you are seeing this error, there "
+                "is a high likelihood that your checkpoint file is corrupted. This can happen if "
+                "the checkpoint was not saved properly, was transferred incorrectly, or the file "
+                f"was modified after saving.\n{error}"
             ) from None
         pickles = [name for name in names if name.endswith("/data.pkl") and name.count("/") == 1]
         if not pickles:
@@ -690,7 +702,7 @@ def _load_legacy(file: Any, restore: Any, weights_only: bool, pickle_module: Any
         return _unpickle(file, persistent_load, weights_only, pickle_module, arguments)
 
     if not file.read(1):
-        raise EOFError("load: the file is empty")
+        raise EOFError("" if weights_only else "Ran out of input")
     file.seek(-1, os.SEEK_CUR)
     head = file.read(262)
     file.seek(-len(head), os.SEEK_CUR)

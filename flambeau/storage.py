@@ -79,6 +79,26 @@ class StorageBase:
         return object.__new__(cls)
 
 
+def check_size(size: int) -> None:
+    """Raise, as PyTorch's allocator, for a number of bytes below 0."""
+    if size < 0:
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu("
+                           f") seems to have been called with negative number: {size % 2 ** 64}")
+
+
+def _bytes_of(data: Any) -> list[int]:
+    """The elements of a sequence as bytes."""
+    if not hasattr(data, "__len__"):
+        raise RuntimeError("torch.UntypedStorage(): Expected a sequence type, but got "
+                           f"{type(data).__name__}")
+    for item in data:
+        if not isinstance(item, int):
+            raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a "
+                               f"sequence ({type(data).__name__}), but one of the items was of "
+                               f"type {type(item).__name__} instead of int")
+    return [item % 256 for item in data]
+
+
 class UntypedStorage(StorageBase, _InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
@@ -88,10 +108,11 @@ class UntypedStorage(StorageBase, _InMainMemory):
     def __init__(self, data: Any = 0, *, device: Any = None):
         self._device = flambeau.device("cpu" if device is None else device)
         if isinstance(data, int):
+            check_size(data)
             meta = self._device.type == "meta"
             self._hold(np.empty(0 if meta else data, np.uint8), data)
         else:
-            self._hold(np.array(data, np.uint8), len(data))
+            self._hold(np.array(_bytes_of(data), np.uint8), len(data))
 
     def _hold(self, root: np.ndarray, size: int | None = None) -> None:
         """Take the memory of `root`."""
@@ -207,6 +228,9 @@ class UntypedStorage(StorageBase, _InMainMemory):
         return self._readable()[self._checked(index)].item()
 
     def __setitem__(self, index: Any, value: int) -> None:
+        if not isinstance(value, int):
+            raise RuntimeError("can only set storage content with a int types, but got "
+                               f"{type(value).__name__} instead")
         self._writable()[index if isinstance(index, slice) else self._checked(index)] = value
 
     def _checked(self, index: Any) -> int:
@@ -269,6 +293,9 @@ class UntypedStorage(StorageBase, _InMainMemory):
         The storage takes new memory, and moves the tensors that look at it there where they still
         fit.
         """
+        if not isinstance(size, int):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        check_size(size)
         if size == self._size:
             return self
         if self._device.type == "meta":

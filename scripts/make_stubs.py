@@ -159,7 +159,8 @@ def signature(function: Any) -> inspect.Signature:
     functional = getattr(getattr(function, "op", None), "functional", None)
     if functional is None or functional.function is None:
         chosen = inspect.isfunction(function) and boolean_dispatched.get(function)
-        return inspect.signature(chosen["if_false"] if chosen else function)
+        return inspect.signature(chosen["if_false"] if chosen else getattr(
+            function, "__wrapped__", function))
     found = inspect.signature(functional.function)
     kept = [p for name, p in found.parameters.items() if name != "out"]
     return inspect.Signature(kept, return_annotation="Tensor")
@@ -374,7 +375,7 @@ def methods_text() -> str:
             kind = result_text(None, inspect.signature(value.fget).return_annotation)
             kind = "Tensor" if name == "mH" else kind
             text += f"    @property\n    def {name}(self) -> {kind}: ...\n"
-            if value.fset is not None:
+            if value.fset is not None and value.fset.__qualname__ != "sealed.<locals>.refuse":
                 text += f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ...\n"
         elif callable(value) and not inspect.isclass(value):
             text += function_text(name, value, "    ")

@@ -459,10 +459,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
             return incref(Py_NotImplemented);
         }
     }
-    PyObject *result = PyObject_Vectorcall(f->twin, args, nargsf, names);
-    if (result || !f->operates || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
-    PyErr_Clear();
-    return incref(Py_NotImplemented);
+    return PyObject_Vectorcall(f->twin, args, nargsf, names);
 }
 
 // A function in Python: are all arguments of types that override nothing?
@@ -507,8 +504,12 @@ static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
 static PyObject *name_of(PyObject *self) { return PyObject_GetAttrString(self, "__qualname__"); }
 
 static PyObject *repr(PyObject *self) {
+    Function *f = (Function *)self;
     Ref name(name_of(self));
-    return name ? PyUnicode_FromFormat("<function %U at %p>", name.get(), self) : nullptr;
+    if (!name) return nullptr;
+    if (f->method) return PyUnicode_FromFormat("<method '%U' of 'torch._C.TensorBase' objects>", name.get());
+    return PyUnicode_FromFormat(f->body ? "<function %U at %p>" : "<built-in method %U of type object at %p>",
+                                name.get(), self);
 }
 
 static PyObject *reduce(PyObject *self, PyObject *) { return name_of(self); }

@@ -82,7 +82,7 @@ def get_default_load_endianness() -> LoadEndianness | None:
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Set the order of bytes of files that don't say it."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
-        raise TypeError("Invalid argument type in function set_default_load_endianness: expected "
+        raise TypeError("Invalid argument type in function set_default_load_endianness\nexpected "
                         f"LoadEndianness or None, but got {type(endianness).__name__}")
     load.endianness = endianness
 

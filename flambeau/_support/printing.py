@@ -95,10 +95,10 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+def printoptions(**kwargs: Any) -> Iterator[None]:
     """``set_printoptions`` for the length of a ``with`` block."""
     before = get_printoptions()
-    set_printoptions(**options)
+    set_printoptions(**kwargs)
     try:
         yield
     finally:

@@ -109,8 +109,8 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     mode: Any = names.get(debug_mode, debug_mode)
     if mode not in (0, 1, 2):
-        raise RuntimeError("invalid value of debug_mode, expected `default`, `warn`, `error` or "
-                           f"0, 1, 2, but got {debug_mode}")
+        wanted = "one of `default`, `warn`, `error`" if isinstance(mode, str) else "0, 1, or 2"
+        raise RuntimeError(f"invalid value of debug_mode, expected {wanted}, but got {debug_mode}")
     use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
 

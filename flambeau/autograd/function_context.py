@@ -42,7 +42,7 @@ class FunctionCtx:
         """Say which inputs `forward` has written to in place; each must be returned."""
         for i, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
-                raise RuntimeError("mark_dirty can only accept variables, but argument "
+                raise RuntimeError("mark_dirty can only accept variables, but argument \n"
                                    f"{i} is of type {type(tensor).__name__}")
         self.dirty_tensors = tensors
 
@@ -57,7 +57,7 @@ class FunctionCtx:
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
                 raise RuntimeError("mark_non_differentiable only accepts variable arguments, but "
-                                   f"got {type(tensor).__name__}")
+                                   f"got \n{type(tensor).__name__}")
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:

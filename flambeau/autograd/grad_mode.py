@@ -117,12 +117,15 @@ class no_grad(BareContextDecorator):
     """
 
     _changes: Any = ((grad_mode, False),)
+    __signature__ = inspect.Signature()
 
 
 class enable_grad(no_grad):
     """Record the graph inside, also within `no_grad`. Also a decorator."""
 
     _changes = ((grad_mode, True),)
+    __signature__ = inspect.Signature([
+        inspect.Parameter("orig_func", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)])
 
 
 class _Switch(ContextDecorator):

@@ -88,8 +88,8 @@ class Backend(ModuleType):
 class _Verbose:
     """A context that makes a library report what it does: there is nothing to report."""
 
-    def __init__(self, level: int):
-        self.level = level
+    def __init__(self, enable: int):
+        self.enable = enable
 
     def __enter__(self) -> _Verbose:
         return self

@@ -68,5 +68,5 @@ def freed(node: Any) -> RuntimeError:
         "after they have already been freed). Saved intermediate values of the graph are freed "
         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
         "backward through the graph a second time or if you need to access saved tensors after "
-        f"calling backward. The node that was freed is {node.name()}, made here:"
+        f"calling backward.\nThe node that was freed is {node.name()}, made here:"
         f"{described(node)}{by}")

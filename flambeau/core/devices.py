@@ -37,13 +37,17 @@ class device(Scope):
             raise RuntimeError("Device index must not be negative" if type < 0 else "Cannot access "
                                "accelerator device when none is available.")
         if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+            raise _no_device(type)
         if isinstance(index, bool) or not isinstance(index, int | None):
             raise TypeError("device(): argument 'index' (position 2) must be int, not "
                             f"{index.__class__.__name__}")
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         name, colon, number = type.partition(":")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
+        if not name or not name[0].isalpha():
+            raise RuntimeError(f"Invalid device string: '{type}'")
         if colon:
             if index is not None:
                 raise RuntimeError("type (string) must not include an index because index was "
@@ -77,6 +81,15 @@ class device(Scope):
         return (_default, checked(self)),
 
 
+def _no_device(given: Any) -> TypeError:
+    """What is said of values that no device is made of."""
+    name = f"{'torch.' * (type(given).__module__ == 'torch')}{type(given).__name__}"
+    return TypeError(
+        f"device() received an invalid combination of arguments - got ({name}), but expected one "
+        "of:\n * (torch.device device)\n      didn't match because some of the arguments have "
+        f"invalid types: (!{name}!)\n * (str type, int index = -1)\n")
+
+
 def _device(type: str, index: int | None) -> device:
     return device(type, index)
 
@@ -101,7 +114,18 @@ def checked(where: Any) -> device:
     if where.type == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled\nflambeau runs on 'cpu' (and "
                              f"'meta'); '{where}' was asked for")
-    raise RuntimeError(f"device '{where}' is not available: flambeau runs on 'cpu' (and 'meta')")
+    if where.type == "xpu":
+        raise AssertionError("Torch not compiled with XPU enabled\nflambeau runs on 'cpu' (and "
+                             f"'meta'); '{where}' was asked for")
+    from flambeau._support.backends import could_not_run
+    backend = where.type.capitalize() if len(where.type) > 4 else where.type.upper()
+    raise could_not_run("empty.memory_format", backend, "CPU", "Meta")
+
+
+def cannot_pin() -> RuntimeError:
+    """What is said where memory is to be locked for copies to an accelerator."""
+    return RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned "
+                        "memory allocator is available on this system.")
 
 
 def set_default_device(device: Any) -> None:

@@ -28,17 +28,28 @@ _BY_NAME: dict[str, dtype] = {}
 class dtype:
     """The type of a tensor's elements, such as `flambeau.float32`."""
 
+    name: str
+    kind: str                               # b(ool) u(int) i(nt) f(loat) c(omplex)
     is_floating_point: bool
     is_complex: bool
+    _is_signed: bool
+    _numpy_name: str
+    _library: str
 
-    def __init__(self, name: str, kind: str, numpy_name: str, library: str = "numpy"):
+    def __new__(cls) -> dtype:
+        raise TypeError("cannot create 'torch.dtype' instances")
+
+    @classmethod
+    def _made(cls, name: str, kind: str, numpy_name: str, library: str = "numpy") -> dtype:
+        self = object.__new__(cls)
         self.name, self._numpy_name, self._library = name, numpy_name, library
-        self.kind = kind                    # b(ool) u(int) i(nt) f(loat) c(omplex)
+        self.kind = kind
         self.is_floating_point, self.is_complex = kind == "f", kind == "c"
         self._is_signed = kind in "ifc"
         _BY_NAME[name] = self
         if library == "numpy":
             FROM_NUMPY[self.numpy] = self
+        return self
 
     @property
     def is_signed(self) -> bool:
@@ -103,27 +114,27 @@ def dtype_by_name(name: str) -> dtype:
     return _BY_NAME.get(name) or getattr(import_module("flambeau.core.narrow_dtypes"), name)
 
 
-bool_ = dtype("bool", "b", "bool")
-uint8 = dtype("uint8", "u", "uint8")
-uint16 = dtype("uint16", "u", "uint16")
-uint32 = dtype("uint32", "u", "uint32")
-uint64 = dtype("uint64", "u", "uint64")
-int8 = dtype("int8", "i", "int8")
-int16 = dtype("int16", "i", "int16")
-int32 = dtype("int32", "i", "int32")
-int64 = dtype("int64", "i", "int64")
-float16 = dtype("float16", "f", "float16")
-float32 = dtype("float32", "f", "float32")
-float64 = dtype("float64", "f", "float64")
-complex64 = dtype("complex64", "c", "complex64")
-complex128 = dtype("complex128", "c", "complex128")
-bfloat16 = dtype("bfloat16", "f", "bfloat16", "ml_dtypes")
-float8_e4m3fn = dtype("float8_e4m3fn", "f", "float8_e4m3fn", "ml_dtypes")
-float8_e5m2 = dtype("float8_e5m2", "f", "float8_e5m2", "ml_dtypes")
-float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", "float8_e4m3fnuz", "ml_dtypes")
-float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", "float8_e5m2fnuz", "ml_dtypes")
-float8_e8m0fnu = dtype("float8_e8m0fnu", "f", "float8_e8m0fnu", "ml_dtypes")
-complex32 = dtype("complex32", "c", "complex32", "flambeau.core.narrow_dtypes")
+bool_ = dtype._made("bool", "b", "bool")
+uint8 = dtype._made("uint8", "u", "uint8")
+uint16 = dtype._made("uint16", "u", "uint16")
+uint32 = dtype._made("uint32", "u", "uint32")
+uint64 = dtype._made("uint64", "u", "uint64")
+int8 = dtype._made("int8", "i", "int8")
+int16 = dtype._made("int16", "i", "int16")
+int32 = dtype._made("int32", "i", "int32")
+int64 = dtype._made("int64", "i", "int64")
+float16 = dtype._made("float16", "f", "float16")
+float32 = dtype._made("float32", "f", "float32")
+float64 = dtype._made("float64", "f", "float64")
+complex64 = dtype._made("complex64", "c", "complex64")
+complex128 = dtype._made("complex128", "c", "complex128")
+bfloat16 = dtype._made("bfloat16", "f", "bfloat16", "ml_dtypes")
+float8_e4m3fn = dtype._made("float8_e4m3fn", "f", "float8_e4m3fn", "ml_dtypes")
+float8_e5m2 = dtype._made("float8_e5m2", "f", "float8_e5m2", "ml_dtypes")
+float8_e4m3fnuz = dtype._made("float8_e4m3fnuz", "f", "float8_e4m3fnuz", "ml_dtypes")
+float8_e5m2fnuz = dtype._made("float8_e5m2fnuz", "f", "float8_e5m2fnuz", "ml_dtypes")
+float8_e8m0fnu = dtype._made("float8_e8m0fnu", "f", "float8_e8m0fnu", "ml_dtypes")
+complex32 = dtype._made("complex32", "c", "complex32", "flambeau.core.narrow_dtypes")
 
 _REAL = {complex64: float32, complex128: float64, complex32: float16}
 _COMPLEX = {float16: complex32, float32: complex64, float64: complex128, bfloat16: complex64}
@@ -162,10 +173,10 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Make `d`, a floating-point dtype, the type of new floating-point tensors."""
     if not isinstance(d, dtype):
-        raise TypeError(f"invalid dtype object: expected a floating-point dtype, not {d!r}")
+        raise TypeError("invalid dtype object: only floating-point types are supported as the "
+                        "default type")
     if not d.is_floating_point:
-        raise TypeError("only floating-point types are supported as the default type, "
-                        f"not {d!r}")
+        raise TypeError("only floating-point types are supported as the default type")
     _Defaults.float, _Defaults.numpy = d, d.numpy
 
 

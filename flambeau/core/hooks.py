@@ -166,7 +166,7 @@ def check_replacement(grad: Any, answer: Any, hook: Any = None) -> Any:
     if grad is None:
         return answer
     if answer._array.shape != grad._array.shape:
-        raise RuntimeError(f"{_name(hook)} has changed the size of value: "
+        raise RuntimeError(f"{_name(hook)} has changed the size of value\n"
                            f"{list(grad._array.shape)} became {list(answer._array.shape)}")
     if answer._array.dtype != grad._array.dtype:
         raise RuntimeError(f"{_name(hook)} has changed the type of value (was {grad.type()} got "

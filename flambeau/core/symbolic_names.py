@@ -14,7 +14,7 @@ from typing import Any
 
 
 class _Symbol:
-    def __init__(self, node: Any = None):
+    def __init__(self, node: Any):
         raise NotImplementedError(f"symbolic numbers: torch.{type(self).__name__}")
 
 

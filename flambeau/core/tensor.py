@@ -301,7 +301,9 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
             f"attempting to assign a gradient with dtype '{c_name(grad.dtype)}' to a "
             f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must "
             "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
-            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype.")
+            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+            "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+            "downstream systems that assume they match.")
     if grad.device != tensor.device:
         raise RuntimeError(f"attempting to assign a gradient with device type '{grad.device.type}' "
                            f"to a tensor with device type '{tensor.device.type}'. Please ensure "
@@ -403,10 +405,23 @@ def alias(array: np.ndarray, cls: type) -> Any:
     return tensor
 
 
+def sealed(name: str, member: Any) -> Any:
+    """`member`; of a property that nobody may write to, one that says so as PyTorch does."""
+    if type(member) is not property or member.fset is not None:
+        return member
+
+    def refuse(self: Tensor, value: Any = None) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+    return property(member.fget, refuse, member.fdel or refuse, member.__doc__)
+
+
 def add_members(**members: Any) -> None:
     """Make functions methods of `Tensor`, and properties its attributes."""
     for name, member in members.items():
-        setattr(Tensor, name, member)
+        setattr(Tensor, name, sealed(name, member))
+
+
+add_members(**{name: member for name, member in vars(Tensor).items() if type(member) is property})
 
 
 def arrays_of(tensors: Iterable[Tensor]) -> list[np.ndarray]:

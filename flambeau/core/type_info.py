@@ -75,8 +75,16 @@ class iinfo(_Info):
 class _Named:
     """A constant that prints as torch's: a layout, a memory format, a quantisation scheme."""
 
-    def __init__(self, name: str):
+    name: str
+
+    def __new__(cls) -> Any:
+        raise TypeError(f"cannot create 'torch.{cls.__name__}' instances")
+
+    @classmethod
+    def _made(cls, name: str) -> Any:
+        self = object.__new__(cls)
         self.name = name
+        return self
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -108,15 +116,16 @@ class qscheme(_Named):
 
 
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn = (
-    layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
-                        "sparse_bsc", "jagged", "_mkldnn"))
+    layout._made(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
+                              "sparse_bsc", "jagged", "_mkldnn"))
 contiguous_format, preserve_format, channels_last, channels_last_3d = (
-    memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last",
-                               "channels_last_3d"))
+    memory_format._made(n) for n in ("contiguous_format", "preserve_format", "channels_last",
+                                     "channels_last_3d"))
 CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric, \
     per_channel_affine_float_qparams = (
-        qscheme(n) for n in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
-                             "per_channel_symmetric", "per_channel_affine_float_qparams"))
+        qscheme._made(n) for n in (
+            "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+            "per_channel_symmetric", "per_channel_affine_float_qparams"))
 for _cls in (finfo, iinfo, layout, memory_format, qscheme):
     _cls.__module__ = "torch"

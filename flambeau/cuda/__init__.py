@@ -10,7 +10,7 @@ from flambeau._support.absent_devices import module_of as _module_of
 from flambeau._support.absent_devices import refusal as _refusal
 from flambeau._support.absent_devices import unavailable as _unavailable
 
-MESSAGE = "Torch not compiled with CUDA enabled: flambeau computes on the CPU"
+MESSAGE = "Torch not compiled with CUDA enabled\nflambeau computes on the CPU"
 has_half = True
 has_magma = False
 default_generators: tuple[Any, ...] = ()
@@ -88,7 +88,7 @@ for _name in (
         "MemPool(allocator=None,use_on_oom=False,no_split=False)",
         "GreenContext()"):
     _class = _unavailable(_name, RuntimeError, f"torch.cuda.{_name.partition('(')[0]} requires "
-                          "CUDA support: flambeau computes on the CPU",
+                          "CUDA support\nflambeau computes on the CPU",
                           "Something of a CUDA device; it can be named, not made.",
                           module="torch.cuda")
     globals()[_class.__name__] = _class

@@ -189,7 +189,7 @@ class Factory(Record):
             return without_entries(self.name, canonical[0], array_type, options["layout"],
                                    bool(options.get("requires_grad")), where)
         if options.get("pin_memory"):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            raise devices.cannot_pin()
         memory_format, wanted = options.get("memory_format"), bool(options.get("requires_grad"))
         leaf = wanted and out is None
         if self.fill is not None:

@@ -122,6 +122,8 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
                _SURE["Scalar"] if numbers and _may_be_number(p) else frozenset(), p.value)
               for i, p in enumerate(parameters)]
     integers = [(i, p.is_list) for i, p in enumerate(parameters) if p.kind == "int"]
+    scalars = [i for i, p in enumerate(parameters) if not p.is_list and (
+        p.kind == "Scalar" or (numbers and _may_be_number(p)))]
 
     def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         try:
@@ -139,6 +141,9 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
         for i, is_list in integers:
             value = values[i]
             if value is not None and (max(value, default=0) if is_list else value) > _LARGEST:
+                return None
+        for i in scalars:
+            if type(values[i]) is int and not -_LARGEST <= values[i] <= _LARGEST:
                 return None
         return values
     return quick
@@ -206,6 +211,8 @@ class Function:
             try:
                 return self.call(args, kwargs)
             except TypeError:
+                if not (args and isinstance(args[0], Tensor)):
+                    raise
                 array = args[1] if self.name == "__eq__" and len(args) == 2 else None
                 if isinstance(array, np.ndarray) and array.dtype.kind in "biufc":
                     return self.call((args[0], wrap(array)), {})    # no other operator does this
@@ -250,9 +257,10 @@ class Function:
         overload, values = self.choose(args, kwargs)
         op = overload.op
         out = None if overload.out < 0 else values[overload.out]
-        if isinstance(out, (tuple, list)) and len(out) != overload.parameters[overload.out].size:
-            raise TypeError(f"expected tuple of {overload.parameters[overload.out].size} elements "
-                            f"but got {len(out)}")
+        if isinstance(out, (tuple, list)):
+            size = overload.parameters[overload.out].size
+            if size and len(out) != size:
+                raise TypeError(f"expected tuple of {size} elements but got {len(out)}")
         try:
             canonical = self.canonical(overload, values)
         except (IndexError, RuntimeError) as error:

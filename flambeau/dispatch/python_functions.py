@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import update_wrapper
+from inspect import Parameter, Signature
 from types import MethodType
 from typing import Any
 
@@ -19,6 +20,9 @@ from flambeau.core import overrides
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
 from flambeau.core.tensor import Tensor
+
+_ANY_ARGUMENTS = Signature([Parameter("args", Parameter.VAR_POSITIONAL),
+                            Parameter("kwargs", Parameter.VAR_KEYWORD)])
 
 
 class PythonFunction:
@@ -73,13 +77,15 @@ def resolve_tensors(function: Any) -> None:
 
 def python_function(body: Any = None, *, namespace: Any = "torch", method: bool = False,
                     aliases: tuple[str, ...] = (), name: str = "", of: Any = None,
-                    private: str = "") -> Any:
+                    private: str = "", switched: bool = False) -> Any:
     """Declare a public function by its body; `namespace` may be several. One that stands in front
     `of` an op with the same name leaves the table to that. `private` is the name of PyTorch's
-    function, which Python's own errors cite, where that is another."""
+    function, which Python's own errors cite, where that is another. One is `switched` if an
+    argument says how many results there are: it shows no parameters, as PyTorch's, which passes
+    all on to one of two functions."""
     if body is None:
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
-                                         name=name, of=of, private=private)
+                                         name=name, of=of, private=private, switched=switched)
     title = name or body.__name__
     resolve_tensors(body)
     if private or not body.__qualname__.startswith("Tensor."):
@@ -88,6 +94,8 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
     op = Op(title, "composite", composite=True, namespace=namespace, doc=body.__doc__, body=body)
     op.direct = body
     function: Any = PythonFunction(body, op)
+    if switched:
+        function.__signature__ = _ANY_ARGUMENTS
     if native is not None:
         function = update_wrapper(native.make_python_function(function, body), body)
     op.function = op.call = op.published = function

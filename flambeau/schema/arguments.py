@@ -172,6 +172,8 @@ def as_declared(parameter: Parameter, value: Any) -> Any:
     a tuple for the single value of a list."""
     kind = parameter.kind
     if kind not in ("int", "float", "Scalar", "bool"):
+        if type(value) is int and kind == "Tensor":             # a number for it
+            _check_range(value)
         return value
     if not parameter.is_list:
         return _plain(value, kind)
@@ -188,10 +190,19 @@ def _plain(value: Any, kind: str = "") -> Any:
         found = value.item()
     elif isinstance(value, np.generic):
         found = bool(value) if kind == "bool" else number_of(value)
-    if kind and type(found) is int and not -2 ** 63 <= found < 2 ** 63:
-        raise (ValueError("Overflow when unpacking long long") if kind == "int" else
-               OverflowError("int too big to convert"))
+    if kind == "int" and type(found) is int and not -2 ** 63 <= found < 2 ** 63:
+        raise ValueError("Overflow when unpacking long long")
+    if kind and type(found) is int:
+        _check_range(found)
     return found
+
+
+def _check_range(number: int) -> None:
+    """Raise for an integer that no element type holds."""
+    if number >= 2 ** 64:
+        raise OverflowError("int too big to convert")
+    if number < -2 ** 63:
+        raise OverflowError("can't convert negative int to unsigned")
 
 
 __all__ = ["NUMPY_NAMES", "Wrong", "as_declared", "bind", "fits", "is_index",

@@ -148,6 +148,15 @@ def _unknown_names(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
     return [key for key in reversed(kwargs) if key not in known]
 
 
+def _described(value: Any) -> str:
+    """The type of a value; of lists and tuples with the types of the elements."""
+    if not isinstance(value, (list, tuple)):
+        return type_name(value)
+    items = ", ".join(map(type_name, value))
+    return f"{type_name(value)} of " + (
+        f"[{items}]" if isinstance(value, list) else f"({items}{',' * (len(value) == 1)})")
+
+
 _ALSO = {"float": ("float", "int"), "int": ("int",)}
 
 
@@ -156,6 +165,6 @@ def _marked(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -
     entries = _entries(signature)
     positional = [("", value, entry[1]) for value, entry in zip(args, entries)]
     named = [(f"{name}=", kwargs[name], kind) for name, kind in entries[len(args):]]
-    marks = [(prefix, type_name(value), type_name(value) in _ALSO.get(kind, (kind,)))
+    marks = [(prefix, _described(value), type_name(value) in _ALSO.get(kind, (kind,)))
              for prefix, value, kind in positional + named]
     return f"({', '.join([p + (found if fits else f'!{found}!') for p, found, fits in marks])})"

@@ -122,8 +122,7 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     if op.kind == "pointwise":
         check_together(op.inputs(canonical))
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
-        raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
-                                  "its arguments, and tensors on meta have none")
+        raise _no_shape(op.name)
     if op.unfolds:
         return op.parts(*canonical)
     result = from_miniature(op, canonical)
@@ -132,10 +131,44 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
         first = result if op.returns is None else result[0]
         return recorded(op, canonical, op.inputs(canonical), result, first)
     if result is None:
-        result = op.direct(*canonical)
+        try:
+            result = op.direct(*canonical)
+        except NotImplementedError as error:
+            if op.kind != "pointwise" or str(error)[0] != '"':
+                raise                           # else no kernel is needed here
+            return _without_kernel(op, canonical)
         for each in (result,) if op.returns is None else result:
             emptied(each)
     return result
+
+
+_NO_KERNEL = (
+    "attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
+    "registered. You may have run into this message while using an operator with PT2 compilation "
+    "APIs (torch.compile/torch.export); in order to use this operator with those APIs you'll need "
+    "to add a fake impl. Please see the following for next steps:  "
+    "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html")
+
+
+def _no_shape(name: str) -> NotImplementedError:
+    """What is said where the shape of a result depends on values."""
+    if name in ("nonzero", "index", "argwhere"):
+        return NotImplementedError(
+            "The register_meta function for torch.nonzero() raises unimplemented by default, as a "
+            "correct data-independent implementation does not exist. This implementation returns a "
+            "fake value, assuming all elements of the tensor are non-zero. To enable this "
+            "registration, please set 'torch.fx.experimental._config."
+            "meta_nonzero_assume_all_nonzero' to True.")
+    return NotImplementedError(f"aten::{name}: {_NO_KERNEL}")
+
+
+def _without_kernel(op: Any, canonical: tuple[Any, ...]) -> Tensor:
+    """The result of a pointwise op of a type that it has no kernel for."""
+    from flambeau.ops.inplace import type_of_result
+    shape = broadcast_shapes(*[t._array.shape for t in op.inputs(canonical)
+                               if type(t) in tensor_types])
+    result = alias(hollow(shape, type_of_result(op, canonical).numpy), MetaTensor)
+    return recorded(op, canonical, op.inputs(canonical), result, result)
 
 
 # ---- results of which the declaration says the shape: nothing of that size is computed -----------

@@ -89,7 +89,9 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     return bool(_get_current_dispatch_mode_stack())
 
 
-any_torch_dispatch_mode_on_stack = is_in_torch_dispatch_mode
+def any_torch_dispatch_mode_on_stack() -> bool:
+    """Does any mode run?"""
+    return is_in_torch_dispatch_mode()
 
 
 def _push_mode(mode: TorchDispatchMode) -> None:

@@ -8,6 +8,7 @@ runs the function and a backward pass of its own.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import uuid
 import warnings
 import weakref
@@ -123,6 +124,8 @@ class set_checkpoint_debug_enabled(Scope):
 class GraphExecGroup(Scope):
     """Inside, several backward passes over disjoint parts of a graph run checkpoints again only
     once, as if they were one pass."""
+
+    __signature__ = inspect.Signature()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if args or kwargs:

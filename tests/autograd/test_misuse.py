@@ -56,7 +56,7 @@ REFUSED = [
      "gradient with dtype 'double' to a tensor with grad_dtype 'Float'"),
     (lambda: Marks.apply(X), "mark_non_differentiable only accepts variable arguments"),
     (lambda: Number.apply(X).sum().backward(), r"expected Variable or None \(got int\)"),
-    (lambda: MarksDirty.apply(X, 3), "mark_dirty can only accept variables, but argument 0"),
+    (lambda: MarksDirty.apply(X, 3), "mark_dirty can only accept variables, but argument \n0"),
     (lambda: MarksDirty.apply(X, X), "a leaf Variable that requires grad has been used in an"),
     (lambda: MarksDirty.apply(X.clone(), X.clone()), "marked as dirty during the forward method"),
     (lambda: Extra.apply(X, 2).sum().backward(), "ExtraBackward returned a gradient different "

@@ -21,7 +21,7 @@ def test_names_and_numbers(given, shown, index):
     (("cpu:01",), RuntimeError, "Invalid device string: 'cpu:01'"),
     (("cpu:0", 1), RuntimeError, "must not include an index"),
     (("cpu", -1), RuntimeError, "must not be negative"),
-    ((1.5,), TypeError, "argument 'type' must be str, not float"),
+    ((1.5,), TypeError, r"device\(\) received an invalid combination of arguments - got \(float\)"),
     (("cpu", "0"), TypeError, r"argument 'index' \(position 2\) must be int, not str")])
 def test_what_is_no_device(given, error, said):
     with pytest.raises(error, match=said):
@@ -31,7 +31,7 @@ def test_what_is_no_device(given, error, said):
 def test_what_is_not_there():
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
         flambeau.ones(2, device="cuda")
-    with pytest.raises(RuntimeError, match="not available"):
+    with pytest.raises(RuntimeError, match=r"Could not run .* from the 'XLA' backend"):
         devices.checked("xla")
 
 

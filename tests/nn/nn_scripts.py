@@ -51,7 +51,7 @@ def normalized(text):
     text = re.sub(r"grad_fn=<\w+>", "grad_fn=<node>", text)
     text = re.sub(r" \(Triggered internally at .*", "", text)
     # Our message goes on to name lines of code; PyTorch warns of a library that we don't use.
-    text = re.sub(r" The node that was freed is [^\n]*(\n  [^\n]*)*"
+    text = re.sub(r"\s+The node that was freed is [^\n]*(\n  [^\n]*)*"
                   r"(\nIts saved values were freed [^\n]*(\n  [^\n]*)*)?", "", text)
     text = re.sub(r"warns UserWarning [^\n]*oneDNN[^\n]*\n?", "", text)
     # Functions and nodes print as what they are made of.

@@ -402,7 +402,7 @@ class SampleTests:
                 try:
                     found = on_device("meta", name, sample, layout)
                 except (NotImplementedError, RuntimeError) as error:
-                    assert "meta" in str(error), error
+                    assert "meta" in str(error).lower(), error
                     continue
                 if not any(part in name for part in NOT_AS_VALUES):
                     assert geometry(found) == geometry(wanted), f"{name}, call {i}"

@@ -8,18 +8,12 @@ RECORDED = json.loads((Path(__file__).parents[1] / "data" / "signatures.json").r
 
 # PyTorch's takes any arguments and passes them on; ours says which.
 SAY_MORE = {
-    "torch": {"UntypedStorage", "lu", "sym_sum", "unique", "unique_consecutive"},
+    "torch": {"UntypedStorage"},
     "torch.compiler": {"compile"},
-    "torch.nn": {"Container", "NLLLoss2d", "RNNBase.forward"},
-    "torch.nn.functional": {
-        "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
-        "fractional_max_pool2d", "fractional_max_pool3d", "max_pool1d", "max_pool2d",
-        "max_pool3d"},
+    "torch.nn": {"Container", "RNNBase.forward"},
 }
 # Made by the library alone: their constructors are no interface.
 OWN_CONSTRUCTORS = {
-    "torch": {"SymBool", "SymFloat", "SymInt", "dtype", "layout", "memory_format", "no_grad",
-              "qscheme"},
     "torch.ao.quantization": {"FakeQuantizeBase.forward", "FixedQParamsObserver.forward",
                               "QConfigAny"},
     "torch.autograd": {"NestedIOFunction.forward"},
@@ -27,10 +21,8 @@ OWN_CONSTRUCTORS = {
     "torch.hub": {"tqdm"},
     "torch.jit": {"RecursiveScriptModule", "ScriptModule", "TopLevelTracedModule", "TracedModule",
                   "trace", "trace_module"},
-    "torch.library": {"OpOverload", "register_fake"},
+    "torch.library": {"OpOverload"},
     "torch.package": {"PackagingError"},
-    "torch.utils.checkpoint": {"GraphExecGroup"},
-    "torch.utils.data": {"random_split"},
 }
 
 

@@ -545,7 +545,7 @@ def make_fx(f: Callable[..., Any], decomposition_table: Mapping[Any, Any] | None
             pre_dispatch: bool = False, record_module_stack: bool = False,
             _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True,
             record_stack_traces: bool = False, proxy_module_inputs: bool = False,
-            **options: Any) -> Callable[..., GraphModule]:
+            _disable_torch_fn_metadata_mode: bool = False) -> Callable[..., GraphModule]:
     """A function that, called with arguments for `f`, gives the graph of what `f` does with them.
 
     decomposition_table  functions that are traced in place of ops, by overload
@@ -562,7 +562,7 @@ def make_fx(f: Callable[..., Any], decomposition_table: Mapping[Any, Any] | None
     tracer = _MakefxTracer(decomposition_table, tracing_mode, _allow_non_fake_inputs, pre_dispatch,
                            record_module_stack, _allow_fake_constant, _error_on_data_dependent_ops,
                            record_stack_traces or sys.flags.dev_mode, None, proxy_module_inputs,
-                           **options)
+                           _disable_torch_fn_metadata_mode=_disable_torch_fn_metadata_mode)
 
     @functools.wraps(f) if isinstance(f, types.FunctionType) else lambda g: g
     def wrapped(*args: Any) -> GraphModule:

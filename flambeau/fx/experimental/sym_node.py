@@ -7,5 +7,6 @@ from typing import Any
 class SymNode:
     """Would hold the expression of a symbolic number; can't be made."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, expr: Any, shape_env: Any, pytype: Any, hint: Any, constant: Any = None,
+                 fx_node: Any = None, optimized_summation: bool = False):
         raise NotImplementedError("SymNode: flambeau has no symbolic numbers")

@@ -130,13 +130,18 @@ class BlockMask:
                  full_kv_num_blocks: Tensor | None, full_kv_indices: Tensor | None,
                  q_num_blocks: Tensor | None, q_indices: Tensor | None,
                  full_q_num_blocks: Tensor | None, full_q_indices: Tensor | None,
-                 BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: MaskMod = noop_mask):
+                 BLOCK_SIZE: tuple[int, int] = (128, 128), mask_mod: MaskMod = noop_mask, *,
+                 dq_write_order: Tensor | None = None, dq_write_order_full: Tensor | None = None,
+                 dq_kv_order: Tensor | None = None, dq_kv_order_spt: bool | None = None):
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         self.seq_lengths, self.BLOCK_SIZE, self.mask_mod = seq_lengths, BLOCK_SIZE, mask_mod
         self.kv_num_blocks, self.kv_indices = kv_num_blocks, kv_indices
         self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
         self.q_num_blocks, self.q_indices = q_num_blocks, q_indices
+        # the order in which a GPU's blocks write gradients: it changes nothing here
+        self.dq_write_order, self.dq_write_order_full = dq_write_order, dq_write_order_full
+        self.dq_kv_order, self.dq_kv_order_spt = dq_kv_order, dq_kv_order_spt
         self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
 
     @classmethod

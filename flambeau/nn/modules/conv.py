@@ -288,8 +288,8 @@ class _ConvTransposeNd(_ConvNd):
         if output_size is None:
             return self.output_padding
         n = self._n_dims
-        n_extra = input.dim() - n  # batch and channel
-        sizes = list(output_size)
+        n_extra = 2 if input.dim() == n + 2 else 1  # batch and channel
+        sizes = output_size
         if len(sizes) == n_extra + n:
             sizes = sizes[n_extra:]
         if len(sizes) != n:
@@ -305,7 +305,7 @@ class _ConvTransposeNd(_ConvNd):
             for i in range(n)
         ]
         largest = [low + step - 1 for low, step in zip(smallest, self.stride)]
-        if any(not low <= size <= high for low, size, high in zip(smallest, sizes, largest)):
+        if any(size < low or size > high for low, size, high in zip(smallest, sizes, largest)):
             raise ValueError(
                 f"requested an output size of {sizes}, but valid sizes range "
                 f"from {smallest} to {largest} (for an input of {input.size()[2:]})"

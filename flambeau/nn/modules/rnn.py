@@ -536,10 +536,10 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx=None) -> tuple[Tensor, Tensor]:
-        if isinstance(hx, Tensor) and input.dim() > 1:
-            flambeau.lstm_cell(input, hx, *self._weights)       # which wants a pair
-        states = [None, None] if hx is None else [hx[0], hx[1]]
+        states = [None, None] if hx is None else [hx[0], hx[1]] if input.dim() == 1 else [*hx]
         input, states, is_batched = self._checked(input, states)
+        if is_batched and isinstance(hx, Tensor):
+            states = hx                                         # which is no pair
         h, c = flambeau.lstm_cell(input, states, *self._weights)
         return (h, c) if is_batched else (h.squeeze(0), c.squeeze(0))
 

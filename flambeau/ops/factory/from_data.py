@@ -59,6 +59,8 @@ def tensor(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_grad: 
                       "sourceTensor.detach().clone() or "
                       "sourceTensor.detach().clone().requires_grad_(True), rather than "
                       "torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+    if pin_memory:
+        raise devices.cannot_pin()
     return finish(array_of(data, dtype, copy=True), device, requires_grad)
 
 

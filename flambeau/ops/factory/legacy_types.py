@@ -137,7 +137,8 @@ for _target in _CONSTRUCTED:
 def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     """The historical name of the tensor's type, or the tensor as another type."""
     if dtype is None:
-        return f"torch.{'sparse.' * self.is_sparse}{type_name(self.dtype)}Tensor"
+        place = "meta." * self.is_meta + "sparse." * self.is_sparse
+        return f"torch.{place}{type_name(self.dtype)}Tensor"
     if isinstance(dtype, str):
         names = {f"torch.{place}{type_name(target)}Tensor": target for place in ("", "sparse.")
                  for target in (*_CONSTRUCTED, dtypes.complex32, dtypes.complex64,

@@ -61,6 +61,8 @@ def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         if index.size != 1:
             raise Misfit
+        if index.item():
+            raise IndexError("index out of range in self")
         return self.copy()
     if index.size and not self.shape[dim]:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
@@ -173,6 +175,9 @@ index_add = op(
 @compiled("index_copy")
 def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
+        for wrong in indexing.outside(index, 1)[:1]:
+            raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension 0 with "
+                             "size 1")
         return source.reshape(()).copy()
     if index.size and not self.shape[dim]:
         raise Misfit
@@ -238,6 +243,8 @@ def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> n
     elif isinstance(value, complex) and self.dtype.kind not in "cW":
         raise Misfit
     if not r.ndim:
+        for wrong in indexing.outside(index, 1)[:1]:
+            raise IndexError(f"index {wrong} is out of bounds for dimension 0 with size 1")
         r[...] = value
     else:
         size = r.shape[dim]

@@ -267,7 +267,7 @@ def _lu_with_info(self: Tensor, pivot: bool, check_errors: bool) -> Any:
     return _Factors(lu_factor_ex(self, pivot=pivot))
 
 
-@python_function(private="_lu_no_infos")
+@python_function(private="_lu_no_infos", switched=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor` as a tuple, with `info` if asked for."""
     LU, pivots, info = _lu_with_info(A, pivot=pivot, check_errors=not get_infos)

@@ -434,22 +434,27 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         w = unsqueeze(weight, 0)._array         # lazy parameters say that they are
         if bias is not None:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+        if x.shape[-1] != w.shape[1]:
+            a, b, rows = x.shape[-1], w.shape[1], prod(x.shape[:-1])
+            raise RuntimeError(
+                f"inconsistent tensor size, expected tensor [{a}] and src [{b}] to have the same "
+                f"number of elements, but got {a} and {b} elements respectively" if x.ndim == 1
+                else f"size mismatch, got input ({rows}), mat ({rows}x{a}), vec ({b})")
     if not x.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and "
                            f"{w.ndim}D")
+    if bias is not None:
+        for name, each in (("self", bias), ("mat1", input)):
+            if each._array.dtype != w.dtype:
+                raise RuntimeError(f"{name} and mat2 must have the same dtype, but got "
+                                   f"{type_name(each.dtype)} and {type_name(weight.dtype)}")
     if x.shape[-1] != w.shape[-1]:
         rows = prod(x.shape[:-1])
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
                            f"{x.shape[-1]} and {w.shape[-1]}x{w.shape[0]})")
     if x.dtype is not w.dtype and x.dtype != w.dtype:
-        if bias is not None and x.ndim == 2:
-            raise RuntimeError("mat1 and mat2 must have the same dtype, but got "
-                               f"{type_name(input.dtype)} and {type_name(weight.dtype)}")
         same_types(input, weight)
-    if bias is not None and (bias._array.shape != w.shape[:1] or bias._array.dtype != x.dtype):
-        if bias._array.dtype != x.dtype:
-            raise RuntimeError("self and mat2 must have the same dtype, but got "
-                               f"{type_name(bias.dtype)} and {type_name(weight.dtype)}")
+    if bias is not None and bias._array.shape != w.shape[:1]:
         if x.ndim < 3 or bias._array.ndim < 2:
             expand(bias, (prod(x.shape[:-1]), w.shape[0]))      # says what is wrong
     return input, weight, bias

@@ -59,8 +59,8 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     >>> flambeau.nn.functional.mse_loss(flambeau.tensor([1.0, 3.0]), flambeau.zeros(2))
     tensor(5.)
     """
-    number = number_of(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
+    number = number_of(reduction, size_average, reduce)
     if weight is not None:
         return _weighted((input - target) ** 2, weight, input, number)
     return elementwise.mse_loss(input, target, number)
@@ -70,8 +70,8 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|, times `weight` if given (the mean is then the weighted one)."""
-    number = number_of(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
+    number = number_of(reduction, size_average, reduce)
     if weight is not None:
         return _weighted((input - target).abs(), weight, input, number)
     return elementwise.l1_loss(input, target, number)
@@ -81,8 +81,8 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """½ d² / beta where d = |input - target| is below `beta`, else d - ½ beta."""
-    number = number_of(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
+    number = number_of(reduction, size_average, reduce)
     if beta == 0.0:
         return elementwise.l1_loss(input, target, number)
     return elementwise.smooth_l1_loss(input, target, number, beta)
@@ -93,8 +93,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
                weight: Tensor | None = None) -> Tensor:
     """½ d² where d = |input - target| is below `delta`, else delta · (d - ½ delta); times `weight`
     if given (the mean is still that of all)."""
-    number = number_of(reduction)
     input, target = _of_one_size(input, target)
+    number = number_of(reduction)
     if weight is not None:
         loss = elementwise.huber_loss(input, target, 0, delta)
         return reduced(_weighted(loss, weight, input, 0), number)   # by their number
@@ -250,8 +250,8 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
                                 size_average: Any = None, reduce: Any = None,
                                 reduction: str = "mean") -> Tensor:
     """-(y log σ(x) + (1 - y) log σ(-x)), averaged over the classes (the last dimension)."""
-    number = _valid(reduction, size_average, reduce)
     loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
+    number = _valid(reduction, size_average, reduce)
     if weight is not None:
         loss = loss * weight
     return reduced(loss.sum(-1) / input.size(-1), number)

@@ -251,7 +251,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if training:
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-        verify_batch_size(input.shape)
+        verify_batch_size(input.size())
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps,
@@ -303,7 +303,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
                   eps: float = 1e-5) -> Tensor:
     """Each channel of each sample normalised by itself. Ulyanov et al., 2016."""
     if use_input_stats:
-        shape = input.shape
+        shape = input.size()
         if prod(shape[2:]) == 1:
             raise ValueError("Expected more than 1 spatial element when training, got input size "
                              f"torch.Size({list(shape)})")

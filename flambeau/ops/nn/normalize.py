@@ -340,10 +340,10 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
 
     Wu and He, Group normalization, ECCV 2018.
     """
-    shape = input.shape
-    if len(shape) < 2:
+    if input.dim() < 2:
         raise RuntimeError("Expected at least 2 dimensions for input tensor but received "
-                           f"{len(shape)}")
+                           f"{input.dim()}")
+    shape = input.shape
     rest = shape[0] * shape[1] // num_groups * prod(shape[2:])
     if rest == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
@@ -358,10 +358,10 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75,
                         k: float = 1.0) -> Tensor:
     """x / (k + alpha · mean of x² over `size` channels around)^beta. Krizhevsky et al., 2012."""
-    shape = input._array.shape
-    if len(shape) < 3:
+    if input.dim() < 3:
         raise ValueError("Expected 3D or higher dimensionality                          input "
-                         f"(got {len(shape)} dimensions)")
+                         f"(got {input.dim()} dimensions)")
+    shape = input._array.shape
     if not input._array.size:
         return input
     functional = public[NETWORK]

@@ -76,6 +76,8 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
               b_hh: Tensor | None) -> tuple[Tensor, Tensor]:
     """One step: h' = o · tanh(c'), c' = f · c + i · n; i, f and o are sigmoids, n a tanh, of
     W x + b + U h + b'. Hochreiter and Schmidhuber, 1997."""
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
     h, c = hx
     _check_cell(input, h, w_ih, w_hh, 4)
     _check_cell(input, c, w_ih, w_hh, 4, 1)

@@ -81,6 +81,8 @@ def _widths(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
         if x._array.shape[0] != y._array.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         x = reshape(x, [-1 if i == dim else 1 for i in range(y._array.ndim)])
+    elif x._array.ndim == 1 and x._array.shape != y._array.shape:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     else:
         x = x if x._array.ndim else reshape(x, (1,))
         dim -= y._array.ndim

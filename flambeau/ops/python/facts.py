@@ -67,9 +67,9 @@ def sym_min(a: Any, b: Any) -> Any:
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
-def sym_sum(args: Any) -> Any:
-    """The sum of several numbers."""
-    return sum(args)
+def sym_sum(*args: Any) -> Any:
+    """The sum of several numbers, one by one or in a sequence."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:

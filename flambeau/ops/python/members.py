@@ -130,7 +130,8 @@ def numpy(self: Tensor, force: bool) -> np.ndarray:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")
     if self._device is not devices.cpu:
-        raise TypeError("can't convert meta tensor to numpy: it has no data")
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy "
+                        "the tensor to host memory first.")
     if self._array.dtype.kind not in "biufc" or self._array.dtype.isbuiltin == 2:
         raise TypeError(f"Got unsupported ScalarType {type_name(self.dtype)}")
     return self._array

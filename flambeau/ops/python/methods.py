@@ -25,6 +25,7 @@ from flambeau.core.tensor import (
     as_leaf,
     dense_memory,
     plain,
+    sealed,
     wrap,
 )
 from flambeau.dispatch.members import member
@@ -357,7 +358,7 @@ def adopt(*chapters: type) -> None:
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 if isinstance(value, FunctionType):
                     value.__qualname__ = f"Tensor.{name}"       # which errors quote
-                setattr(Tensor, name, value)
+                setattr(Tensor, name, sealed(name, value))
 
 
 NOT_COPIED = frozenset({"_hooks", "_accumulator", "_tangents", "_retains_grad", "_grad"})

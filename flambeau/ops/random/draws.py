@@ -15,7 +15,8 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import refuse_negative
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, plain
+from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.kernels.creation import random as kernels
@@ -48,7 +49,12 @@ def _fills(*overloads: str, node: str = "") -> Callable[..., Any]:
         noted = one_node(body, name=node)
 
         def run(self: Tensor, *values: Any) -> Tensor:
-            return (body if self._edge is None else noted)(self, *values)
+            try:
+                return (body if self._edge is None else noted)(self, *values)
+            except RuntimeError:
+                if type(self) in plain:
+                    check_inplace(self, False)          # autograd's refusals come first
+                raise
         name = body.__name__
         texts = []
         for overload in overloads:

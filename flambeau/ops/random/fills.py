@@ -288,5 +288,6 @@ def check_probabilities(p: np.ndarray) -> None:
     if not is_real(p.dtype):
         raise no_kernel("bernoulli_tensor_cpu_p_", p.dtype)
     if not (p.min() >= 0 and p.max() <= 1):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: "
-                           "probabilities lie between 0 and 1")
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  "
+                           "(Could this error message be improved?  If so, please report an "
+                           "enhancement request to PyTorch.)")

@@ -88,7 +88,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     >>> flambeau.unravel_index(flambeau.tensor([5, 7]), (3, 4))
     (tensor([1, 1]), tensor([1, 3]))
     """
-    if indices._array.dtype.kind not in "ui":
+    if indices.is_complex() or indices._array.dtype.kind not in "ui":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, Sequence)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
@@ -223,10 +223,10 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
     return _wanted(parts, return_inverse, return_counts)
 
 
-unique = python_function(unique, private="_return_output")
+unique = python_function(unique, private="_return_output", switched=True)
 
 
-@python_function(of=_unique_consecutive, private="_consecutive_return_output")
+@python_function(of=_unique_consecutive, private="_consecutive_return_output", switched=True)
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""

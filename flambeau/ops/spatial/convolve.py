@@ -288,7 +288,8 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
     if x.dtype is not w.dtype and x.dtype != w.dtype:
         own, other = type_name(input.dtype), type_name(weight.dtype)
         raise RuntimeError(f"Input type (torch.{own}Tensor) and weight type (torch.{other}Tensor) "
-                           "should be the same" if own == "Float" else
+                           "should be the same or input should be a MKLDNN tensor and weight is "
+                           "a dense tensor" if own == "Float" else
                            f"expected scalar type {own} but found {other}")
     _check_bias(input, bias)
     return stride, padding, dilation, transposed, output_padding, groups
@@ -367,6 +368,7 @@ def _convolver(n: int, doc: str) -> Any:
 
     def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
              dilation: Any, groups: int) -> Tensor:
+        _check_bias(input, bias)
         rank = input._array.ndim
         if rank != n + 2:
             input = _batched(input, n, name)

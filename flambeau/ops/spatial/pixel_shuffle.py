@@ -185,16 +185,16 @@ def _folding(input: Tensor, output_size: Any, *given: Any) -> tuple[Any, ...]:
                            f"size and non-zero dimensions for input, but got: {list(shape)}")
     at = len(shape) - 2
     if shape[at] % (kernel[0] * kernel[1]):
-        raise RuntimeError(f"Expected size of input's dimension {at} to be divisible by the "
-                           f"product of kernel_size, but got input.size({at})={shape[at]} and "
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the "
+                           f"product of kernel_size, but got input.size(1)={shape[at]} and "
                            f"kernel_size={kernel}.")
     rows, cols = _blocks(size, *geometry)
     if shape[at + 1] != rows * cols:
         _, dilation, padding, stride = geometry
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, "
                            f"padding={padding}, stride={stride}, expected size of input's "
-                           f"dimension {at + 1} to match the calculated number of sliding blocks "
-                           f"{rows} * {cols} = {rows * cols}, but got input.size({at + 1})="
+                           "dimension 2 to match the calculated number of sliding blocks "
+                           f"{rows} * {cols} = {rows * cols}, but got input.size(2)="
                            f"{shape[at + 1]}.")
     refuse(input._array, "BilUW8", "col2im_out_cpu")
     return input, size, *geometry

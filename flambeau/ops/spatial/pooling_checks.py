@@ -140,12 +140,11 @@ def adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[
 def sizes_or_own(output_size: Any, input: Tensor) -> Any:
     """The sizes, with the input's for those that are None."""
     if isinstance(output_size, int):
+        input.size()                                # of tensors only
         return output_size
-    if input.ndim <= len(output_size):
+    shape = input.size()
+    if len(shape) <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    if None not in (*output_size,):
-        return output_size
-    shape = input.shape
     return [own if size is None else size
             for size, own in zip(output_size, shape[-len(output_size):])]
 
@@ -202,8 +201,8 @@ def _checked_samples(samples: Tensor, batch: int, channels: int, n: int) -> Tens
 
 
 def unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Any:
-    size, n = input.size()[-len(kernel):], len(kernel)
-    usual = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size, stride, kernel, padding)]
+    size, n = input.size(), len(kernel)
+    usual = [(size[d - n] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)]
     if output_size is None:
         return tuple(usual)
     if len(output_size) == n + 2:

@@ -132,9 +132,7 @@ def to(self: Tensor, device: Any = None, dtype: Any = None, non_blocking: bool =
     if device is not None and device is not result._device and device != result._device:
         if device.type == "meta":
             return meta.to_meta(result)
-        raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use "
-                                  "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
-                                  "moving module from meta to a different device.")
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return result
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import flambeau
 from flambeau._support import copy_on_write
 from flambeau._support.source_locations import bump
+from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import broadcast_shapes, contiguous_strides, is_expandable_to
@@ -87,6 +88,8 @@ _write = make_inplace(copy.op).call
 def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
     """Write the values of `other`, broadcast and cast, into this tensor; returns the tensor."""
     src = other if isinstance(other, Tensor) else wrap(np.asarray(other))
+    if src._device is not cpu and self._device is cpu:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if interceptors or type(self) not in plain or type(src) not in plain or self._inference \
             or (grad_enabled() and (self._edge is not None or src._edge is not None)):
         return _write(*_expandable(self, src))

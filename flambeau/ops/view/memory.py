@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._support.backends import could_not_run
 from flambeau._support.settings import filled_if_deterministic
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import overrides, type_info
+from flambeau.core import devices, overrides, type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.modes import inference
@@ -209,6 +209,8 @@ def const_data_ptr(self: Tensor) -> int:
 @member("is_pinned(Tensor self, Device? device=None) -> bool", function=False)
 def is_pinned(self: Tensor, device: Any) -> bool:
     """Is the memory locked for copies to an accelerator? There is none."""
+    if isinstance(device, str):
+        devices.device(device)                      # it has to be one
     return False
 
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 import flambeau
+from flambeau.random import default_generator
 
 __all__ = [
     "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
@@ -242,7 +243,7 @@ class Subset(Dataset[_T_co]):
         return len(self.indices)
 
 
-def random_split(dataset, lengths, generator=None):
+def random_split(dataset, lengths, generator=default_generator):
     """Divide a dataset at random into parts of the given lengths.
 
     Args:

@@ -49,7 +49,7 @@ def test_the_forms_that_always_give_everything():
 
 
 def test_meta_refuses_what_depends_on_values(call):
-    with pytest.raises(NotImplementedError, match="shape of its result depends on the values"):
+    with pytest.raises(NotImplementedError, match=r"with Meta tensors|register_meta"):
         call(flambeau.empty(3, 4, device="meta"))
 
 
