@@ -324,6 +324,10 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def __repr__(self) -> str:
+        return f"<method '{self.__name__}' of 'torch._C.TensorBase' objects>" if self.bound else \
+            f"<built-in method {self.__name__} of type object at {id(self):#x}>"
+
     def __reduce__(self) -> str:
         return self.__qualname__            # a global of its module, as functions are
 
