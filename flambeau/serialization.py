@@ -52,6 +52,7 @@ from flambeau._serialization.options import (
     set_default_mmap_options,
     skip_data,
 )
+from flambeau._serialization.quick_pickler import NeedsNames, quick_pickle
 from flambeau._serialization.weights_unpickler import (
     Unpickler,
     add_safe_globals,
@@ -175,6 +176,10 @@ class _Storages:
         self.found: list[UntypedStorage] = []
         self.dtypes: list[Any] = []
 
+    def clear(self) -> None:
+        for each in (self.keys, self.found, self.dtypes):
+            each.clear()
+
     def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
         if isinstance(obj, TypedStorage):
             storage, dtype = obj.untyped(), obj.dtype
@@ -246,6 +251,12 @@ class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let na
 
 def _pickle(obj: Any, file: Any, pickle_module: Any, protocol: int, storages: _Storages) -> None:
     if pickle_module is pickle:
+        if 2 <= protocol < 4:
+            try:
+                file.write(quick_pickle(obj, protocol, storages))
+                return
+            except NeedsNames:
+                storages.clear()
         _Pickler(file, protocol, storages).dump(obj)
         return
 
@@ -293,6 +304,9 @@ def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int, archiv
         def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
             reference = storages.persistent_id(obj)
             return reference and (*reference, None)
+
+        def clear(self) -> None:
+            storages.clear()
 
     sizes = {"short": 2, "int": 4, "long": 4}
     system = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little",
@@ -387,6 +401,7 @@ def _restorer(map_location: Any) -> Callable[[Any, str], Any]:
     return restore
 
 
+_PART = 1 << 18             # bytes that are read, and then checked while they are in the cache
 _INFLATED = 1 << 28         # bytes from which on a record may not have been much smaller
 
 
@@ -577,9 +592,14 @@ class _Archive:
             return array
         data = memoryview(array.view(np.uint8))
         self.file.seek(offset)
-        if _read_into(self.file, data) != len(data):
-            raise self._damaged(name, "it ends early")
-        if info.CRC is not None and crc32(data) != info.CRC:
+        checksum = 0
+        for at in range(0, len(data), _PART):
+            part = data[at:at + _PART]
+            if _read_into(self.file, part) != len(part):
+                raise self._damaged(name, "it ends early")
+            if info.CRC is not None:
+                checksum = crc32(part, checksum)
+        if info.CRC is not None and checksum != info.CRC:
             raise self._damaged(name, "its checksum is wrong")
         return array
 
