@@ -20,7 +20,13 @@ from flambeau.core.op import table
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import batch_as_rows, batch_first, expand_to, unsqueeze
+from flambeau.ops.view.shape import (
+    batch_as_rows,
+    batch_first,
+    expand_to,
+    movedim,
+    unsqueeze,
+)
 
 
 def call(name: str, *canonical: Any) -> Any:
@@ -148,3 +154,31 @@ def distinct_batched(size: int, rows: Tensor, shape: tuple[int, ...], in_order: 
     if counts:
         often = number.new_zeros(values._array.shape).scatter_add(1, number, number * 0 + 1)
     return [values, places_of, often]
+
+
+def nonzero_static_batched(size: int, dims: Any, self: Tensor, most: int, fill_value: int) -> Any:
+    """`nonzero_static`: in each slice, the k-th one is where the count of what is not zero
+    reaches k."""
+    front = batch_first(self, dims[0], size)
+    shape, rows = front._array.shape[1:], batch_as_rows(self, dims[0], size)
+    wanted = expand_to(arange(1, most + 1), (size, most))
+    at = call("searchsorted", (rows != 0).cumsum(1), wanted, None, False, False, None)
+    steps = [int(np.prod(shape[i + 1:])) for i in range(len(shape))]
+    factors, extents = (wrap(np.array(v, np.int64)) for v in (np.maximum(steps, 1),
+                                                              np.maximum(shape, 1)))
+    column = reshape(at, (size, most, 1))
+    found = column // factors % extents
+    return found.masked_fill(column >= rows._array.shape[1], fill_value), 0
+
+
+def distinct_slices_batched(size: int, dims: Any, self: Tensor, dim: int, in_order: bool) -> Any:
+    """The distinct slices along `dim`, or with `in_order` their runs, of each of the batch: all of
+    them are numbered in ascending order first, and then it is numbers that are told apart."""
+    front = movedim(batch_first(self, dims[0], size), dim + 1, 1)
+    _, extent, *rest = front._array.shape
+    rows = reshape(front, (size * extent, int(np.prod(rest))))
+    distinct, number, _ = call("unique_dim", rows, 0, True, True, False)
+    numbers = reshape(number, (size, extent))
+    found, inverse, counts = distinct_batched(size, numbers, (extent,), in_order, True, True)
+    values = reshape(distinct[reshape(found, (-1,))], (size, found._array.shape[1], *rest))
+    return [movedim(values, 1, dim + 1), inverse, counts], [0, 0, 0]

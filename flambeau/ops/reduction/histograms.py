@@ -13,10 +13,11 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
 from flambeau.kernels.reduction import searching as kernels
 from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import batch_as_rows, movedim
+from flambeau.ops.view.shape import batch_as_rows, batch_first, movedim
 
 _TYPES = ("torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
           "{c_found} and hist {c_out}")
@@ -93,16 +94,69 @@ def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor)
     return found
 
 
+@quiet
+def _histograms(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
+    """The histograms of the points of each slice; all tensors have the slices in front."""
+    *edges, counts, limits = given
+    each = [_histogram(x, None if weight is None else weight[i],
+                       *[e if e is None else e[i] for e in edges], counts, limits)
+            for i, x in enumerate(points)]
+    return [np.stack(column) for column in zip(*each)]
+
+
+def _weights_of_slices_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor
+                            ) -> list[Any]:
+    """The slices' histograms are one, whose cells are those of the first, of the second, …"""
+    total = grad[0]
+    if total is None or weight is None:
+        return [None] * len(needs)
+    size, cells = total._array.shape[0], int(np.prod(total._array.shape[1:]))
+    first = reshape(arange(size), (size, 1)) * cells
+    return _weights_back(grad, needs, weight, where(result1 < 0, result1, result1 + first))
+
+
+def _slices_histogrammed(axes: int) -> Any:
+    """The batching rule of one histogram: there are no loops above the kernel."""
+    def rule(size: int, dims: Any, *canonical: Any) -> Any:
+        tensors = [t if t is None else batch_first(t, d, size) for t, d in zip(canonical, dims)]
+        found = _histograms_of(axes)(*tensors, *canonical[len(dims):])
+        return list(found), [0] * len(found)
+    return rule
+
+
+def _more_slices_histogrammed(axes: int) -> Any:
+    """The batching rule of several: their slices are taken together."""
+    def rule(size: int, dims: Any, *canonical: Any) -> Any:
+        tensors = [t if t is None else batch_first(t, d, size) for t, d in zip(canonical, dims)]
+        count = tensors[0]._array.shape[1]
+        merged = [t if t is None else reshape(t, (size * count, *t._array.shape[2:]))
+                  for t in tensors]
+        found = _histograms_of(axes)(*merged, *canonical[len(dims):])
+        return [reshape(f, (size, count, *f._array.shape[1:])) for f in found], [0] * len(found)
+    return rule
+
+
+def _declared(name: str, axes: int, **rules: Any) -> Any:
+    edges = "".join([f", Tensor? edges{i}" for i in range(axes)])
+    results = ", ".join(["Tensor"] * (axes + 2))
+    return op(f"{name}_{axes}d(Tensor points, Tensor? weight{edges}, object counts, "
+              f"object limits) -> ({results})", returns=tuple,
+              differentiable=(True, False, *[False] * axes), node="HistogramBackward0",
+              function=False, method=False, out=False, **rules)
+
+
 @cache
 def _histogram_of(axes: int) -> Any:
     """The op for points with so many coordinates."""
-    edges = "".join([f", Tensor? edges{i}" for i in range(axes)])
-    results = ", ".join(["Tensor"] * (axes + 2))
-    return op(f"histogram_of_{axes}d(Tensor points, Tensor? weight{edges}, object counts, "
-              f"object limits) -> ({results})",
-              kernel=quiet(_histogram), vjp=_weights_back, returns=tuple,
-              differentiable=(True, False, *[False] * axes), node="HistogramBackward0",
-              function=False, method=False, out=False)
+    return _declared("histogram_of", axes, kernel=quiet(_histogram), vjp=_weights_back,
+                     batch=_slices_histogrammed(axes))
+
+
+@cache
+def _histograms_of(axes: int) -> Any:
+    """The op for several sets of them."""
+    return _declared("histograms_of", axes, kernel=_histograms, vjp=_weights_of_slices_back,
+                     batch=_more_slices_histogrammed(axes))
 
 
 def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,

@@ -22,7 +22,9 @@ from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.indexing.counted_slices import (
     bincount_batched,
     distinct_batched,
+    distinct_slices_batched,
     nonzero_batched,
+    nonzero_static_batched,
 )
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
@@ -68,15 +70,15 @@ argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(
               out=False, doc="The positions of the elements that are not zero, one a row.")
 
 
-def _nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
+def _check_size(self: Tensor, size: int, fill_value: int) -> tuple[Any, ...]:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    return kernels.nonzero_static(self, size, fill_value)
+    return self, size, fill_value
 
 
 nonzero_static = op(
     "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
-    kernel=_nonzero_static,
+    kernel=kernels.nonzero_static, canonical=_check_size, batch=nonzero_static_batched,
     doc="The first `size` positions of elements that are not zero, filled up with `fill_value`.")
 
 
@@ -154,10 +156,17 @@ def _distinct_batched(size: int, dims: Any, self: Tensor, sorted: bool, inverse:
     return found, [0, 0, 0]
 
 
+def _slices_batched(size: int, dims: Any, self: Tensor, dim: int, *asked: bool) -> Any:
+    return distinct_slices_batched(size, dims, self, wrap_dim(dim, self._array.ndim - 1), False)
+
+
 def _runs_batched(size: int, dims: Any, self: Tensor, inverse: bool, counts: bool,
                   dim: int | None) -> Any:
     if dim is not None:
-        return NotImplemented
+        found, where = distinct_slices_batched(
+            size, dims, self, wrap_dim(dim, self._array.ndim - 1), True)
+        none = found[1].new_empty((size, 0))
+        return [found[0], found[1] if inverse else none, found[2] if counts else none], where
     rows = batch_first(self, dims[0], size)
     found = distinct_batched(size, batch_as_rows(self, dims[0], size), rows._array.shape[1:], True,
                              inverse, counts)
@@ -183,7 +192,7 @@ unique_dim = op(
     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     kernel=lambda self, dim, sorted, inverse, counts: [
         np.asarray(f) for f in sorting.unique_rows(self, wrap_dim(dim, self.ndim), True, True)],
-    vjp=_underived("unique_dim"), differentiable=(True, False, False),
+    vjp=_underived("unique_dim"), differentiable=(True, False, False), batch=_slices_batched,
     doc="`unique` of slices, always with three results.", **_PARTS)
 
 
