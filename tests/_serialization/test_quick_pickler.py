@@ -1,4 +1,4 @@
-"""What the pickler in C writes is what the one in Python writes, or it leaves the object to that."""
+"""The pickler in C writes what the one in Python writes, or leaves the object to that."""
 import io
 
 import pytest

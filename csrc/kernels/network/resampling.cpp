@@ -276,7 +276,7 @@ INLINE T unnormalized(T coordinate, npy_intp size, bool aligned, T &slope) {
     return aligned ? (coordinate + 1) / 2 * T(size - 1) : ((coordinate + 1) * T(size) - 1) / 2;
 }
 
-// A coordinate brought into the image; `slope` is multiplied by the derivative of that.
+// A coordinate reflected at the borders until it is inside.
 template <class T>
 INLINE T reflected(T place, npy_intp size, bool aligned, T &slope) {
     T low = aligned ? T(0) : T(-0.5), span = aligned ? T(size - 1) : T(size);
@@ -304,220 +304,251 @@ INLINE T kept_near(T place) {  // NaN is far outside
     return place < T(1e9) ? place : T(1e9);
 }
 
+// Coordinates brought into the image; `slope` is multiplied by the derivative of that.
 template <class T>
-INLINE T kept_inside(T place, npy_intp size, T &slope) {
+CLONES void bring_in(const Sampling &s, npy_intp size, T *__restrict place, T *__restrict slope) {
+    constexpr int n = BLOCK;
     T last = T(size - 1);
-    slope = (place > 0) & (place < last) ? slope : T(0);
-    place = place > 0 ? place : T(0);
-    return place < last ? place : last;
+    if (s.padding == ZEROS) {
+        for (int i = 0; i < n; i++) place[i] = kept_near(place[i]);
+        return;
+    }
+    if (s.padding == REFLECTION)
+        for (int i = 0; i < n; i++) place[i] = reflected(place[i], size, s.aligned, slope[i]);
+    for (int i = 0; i < n; i++) {
+        T at = place[i];
+        slope[i] = (at > 0) & (at < last) ? slope[i] : T(0);
+        at = at > 0 ? at : T(0);
+        place[i] = at < last ? at : last;
+    }
 }
 
+// Of a block of points: the pixels that each mixes along one dimension, tap by tap, their weights
+// and the weights' derivatives. A pixel outside of the image has the index of one inside, and
+// weight 0 times what it would be.
 template <class T>
-INLINE T brought_in(T place, npy_intp size, const Sampling &s, T &slope) {
-    if (s.padding == ZEROS) return kept_near(place);
-    if (s.padding == REFLECTION) place = reflected(place, size, s.aligned, slope);
-    return kept_inside(place, size, slope);
-}
-
-// Of a block of points: the pixels that each mixes along one dimension, their weights and the
-// weights' derivatives. A pixel outside of the image has weight 0 times what it would be, and the
-// index of one inside.
-template <class T, int K>
 struct Line {
-    int32_t index[K][BLOCK];
-    T weight[K][BLOCK], derivative[K][BLOCK], slope[BLOCK];
-    int32_t inside[K][BLOCK];
+    int32_t index[4][BLOCK], inside[4][BLOCK];
+    T weight[4][BLOCK], derivative[4][BLOCK], slope[BLOCK];
 
-    INLINE void set(int k, int i, T place, npy_intp size, T w, T d) {
+    INLINE void set(int k, int i, T place, npy_intp size) {
         int32_t at = int32_t(place), last = int32_t(size - 1);
         bool in = (at >= 0) & (at <= last);
         index[k][i] = at < 0 ? 0 : at > last ? last : at;
         inside[k][i] = in;
-        weight[k][i] = in ? w : w * T(0);
-        derivative[k][i] = d;
+        weight[k][i] = in ? weight[k][i] : weight[k][i] * T(0);
     }
 };
 
-template <class T, int K, int D>
-INLINE void read_line(const Sampling &s, const T *grid, int d, int count, Line<T, K> &line) {
-    npy_intp size = s.size[d];
-    bool aligned = s.aligned;
-    T place[BLOCK];
-    for (int i = 0; i < count; i++)
-        place[i] = unnormalized(grid[i * D + d], size, aligned, line.slope[i]);
-    if (K < 4) {
-        if (s.padding == ZEROS) {
-            for (int i = 0; i < count; i++) place[i] = kept_near(place[i]);
-        } else {
-            if (s.padding == REFLECTION)
-                for (int i = 0; i < count; i++)
-                    place[i] = reflected(place[i], size, aligned, line.slope[i]);
-            for (int i = 0; i < count; i++)
-                place[i] = kept_inside(place[i], size, line.slope[i]);
+// Keys's kernel, a = -3/4, and its slope.
+template <class T>
+INLINE void cubic_weights(Line<T> &line, int i, T t) {
+    const T a = T(-0.75);
+    auto near = [&](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+    auto far = [&](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+    auto near_slope = [&](T d) { return 3 * (a + 2) * d * d - 2 * (a + 3) * d; };
+    auto far_slope = [&](T d) { return 3 * a * d * d - 10 * a * d + 8 * a; };
+    line.weight[0][i] = far(t + 1), line.derivative[0][i] = far_slope(t + 1);
+    line.weight[1][i] = near(t), line.derivative[1][i] = near_slope(t);
+    line.weight[2][i] = near(1 - t), line.derivative[2][i] = -near_slope(1 - t);
+    line.weight[3][i] = far(2 - t), line.derivative[3][i] = -far_slope(2 - t);
+}
+
+template <class T>
+CLONES void read_line(const Sampling &s, const T *grid, int d, int given, Line<T> &line) {
+    constexpr int n = BLOCK;  // always: so many are a few vectors
+    const npy_intp size = s.size[d];
+    const int taps = s.taps, dims = s.dims;
+    const bool aligned = s.aligned;
+    T place[BLOCK], low[BLOCK];
+    for (int i = 0; i < given; i++) place[i] = grid[i * dims + d];
+    for (int i = given; i < n; i++) place[i] = 0;
+    for (int i = 0; i < n; i++)
+        place[i] = unnormalized(place[i], size, aligned, line.slope[i]);
+    if (taps < 4) bring_in(s, size, place, line.slope);
+    if (taps == 1)
+        for (int i = 0; i < n; i++) low[i] = std::rint(place[i]);
+    else
+        for (int i = 0; i < n; i++) low[i] = std::floor(place[i]);
+    if (taps == 1) {
+        for (int i = 0; i < n; i++) line.weight[0][i] = 1, line.derivative[0][i] = 0;
+    } else if (taps == 2) {
+        for (int i = 0; i < n; i++) {
+            T t = place[i] - low[i];
+            line.weight[0][i] = dims == 3 ? low[i] + 1 - place[i] : 1 - t;
+            line.weight[1][i] = t;
+            line.derivative[0][i] = -1, line.derivative[1][i] = 1;
+        }
+    } else {
+        for (int i = 0; i < n; i++) {
+            cubic_weights(line, i, place[i] - low[i]);
+            low[i] = kept_near(low[i]) - 1;
         }
     }
-    if constexpr (K == 1) {
-        for (int i = 0; i < count; i++)
-            line.set(0, i, std::rint(place[i]), size, T(1), T(0));
-    } else if constexpr (K == 2) {
-        for (int i = 0; i < count; i++) {
-            T low = std::floor(place[i]), t = place[i] - low;
-            line.set(0, i, low, size, D == 3 ? low + 1 - place[i] : 1 - t, T(-1));
-            line.set(1, i, low + 1, size, t, T(1));
-        }
-    } else {  // Keys's kernel, a = -3/4, and its slope
-        const T a = T(-0.75);
-        auto near = [&](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-        auto far = [&](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-        auto near_slope = [&](T d) { return 3 * (a + 2) * d * d - 2 * (a + 3) * d; };
-        auto far_slope = [&](T d) { return 3 * a * d * d - 10 * a * d + 8 * a; };
-        for (int i = 0; i < count; i++) {
-            T low = std::floor(place[i]), t = place[i] - low;
-            T weights[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-            T slopes[4] = {far_slope(t + 1), near_slope(t), -near_slope(1 - t), -far_slope(2 - t)};
-            low = kept_near(low);
-            for (int k = 0; k < K; k++) {
-                T unused = 1;
-                line.set(k, i, brought_in(low + T(k - 1), size, s, unused), size, weights[k],
-                         slopes[k]);
-            }
-        }
+    for (int k = 0; k < taps; k++) {
+        T unused[BLOCK];
+        for (int i = 0; i < n; i++) place[i] = low[i] + T(k), unused[i] = 1;
+        if (taps == 4) bring_in(s, size, place, unused);
+        for (int i = 0; i < n; i++) line.set(k, i, place[i], size);
     }
 }
 
-// A block of points of one image: the corners that each mixes.
-template <class T, int K, int D>
+// A block of points of one image: the pixels that each mixes, `count` of them.
+template <class T>
 struct Corners {
-    static constexpr int count = D == 3 ? K * K * K : K * K;
-    Line<T, K> lines[D];
-    int32_t offset[count][BLOCK], inside[count][BLOCK];
-    T weight[count][BLOCK];
+    Line<T> lines[3];
+    int count;
+    int32_t offset[16][BLOCK], inside[16][BLOCK];
+    T weight[16][BLOCK];
     bool all_inside;
 
-    // The tap of corner c along dimension d.
-    static constexpr int tap(int c, int d) { return d == 0 ? c % K : d == 1 ? c / K % K : c / K / K; }
-
-    INLINE void read(const Sampling &s, const T *grid, int n) {
-        for (int d = 0; d < D; d++) read_line<T, K, D>(s, grid, d, n, lines[d]);
-        int32_t inner = 1;
-        for (int c = 0; c < count; c++) {
-            const auto &x = lines[0], &y = lines[1], &z = lines[D - 1];
-            int i = tap(c, 0), j = tap(c, 1), k = tap(c, D - 1);
-            int32_t row = int32_t(s.step[1]), plane = D == 3 ? int32_t(s.step[D - 1]) : 0;
-            for (int p = 0; p < n; p++) {
-                offset[c][p] = x.index[i][p] + y.index[j][p] * row;
-                inside[c][p] = x.inside[i][p] & y.inside[j][p];
-                weight[c][p] = x.weight[i][p] * y.weight[j][p];
-                if (D == 3) {
-                    offset[c][p] += z.index[k][p] * plane;
-                    inside[c][p] &= z.inside[k][p];
-                    weight[c][p] *= z.weight[k][p];
-                }
-            }
-            for (int p = 0; p < n; p++) inner &= inside[c][p];
-        }
-        all_inside = inner;
-    }
-
-    // The mixture at one point, as `mix` makes it, but without any pixel that is outside.
+    // The mixture at one point without any pixel that is outside.
     T at(const T *from, int p) const {
         T sum = 0;
         for (int c = 0; c < count; c++)
             sum += inside[c][p] ? from[offset[c][p]] * weight[c][p] : weight[c][p] * T(0);
         return sum;
     }
-
-    INLINE void mix(const T *from, int n, T *to) const {
-        if (K < 4) {
-            INDEPENDENT
-            for (int p = 0; p < n; p++) {
-                T sum = from[offset[0][p]] * weight[0][p];
-#pragma GCC unroll 8
-                for (int c = 1; c < count; c++) sum += from[offset[c][p]] * weight[c][p];
-                to[p] = sum;
-            }
-        } else {  // row by row
-            const auto &x = lines[0], &y = lines[1];
-            INDEPENDENT
-            for (int p = 0; p < n; p++) {
-                T sum = 0;
-#pragma GCC unroll 4
-                for (int j = 0; j < K; j++) {
-                    T line = 0;
-#pragma GCC unroll 4
-                    for (int i = 0; i < K; i++) line += from[offset[j * K + i][p]] * x.weight[i][p];
-                    sum += line * y.weight[j][p];
-                }
-                to[p] = sum;
-            }
-        }
-        if (!all_inside)  // an infinite pixel may have been multiplied by 0
-            for (int p = 0; p < n; p++)
-                if (to[p] != to[p]) to[p] = at(from, p);
-    }
 };
 
-// Blocks [first, last), which do not reach from one image into the next.
-template <class T, int K, int D>
-CLONES void sample_points(const Sampling &s, const T *image, const T *grid, T *to, npy_intp first,
-                          npy_intp last) {
-    Corners<T, K, D> corners;
+// The tap of corner c along dimension d.
+inline int tap_of(const Sampling &s, int c, int d) {
+    for (; d; d--) c /= s.taps;
+    return c % s.taps;
+}
+
+template <class T>
+CLONES void read_corners(const Sampling &s, const T *grid, int given, Corners<T> &corners) {
+    constexpr int n = BLOCK;
+    for (int d = 0; d < s.dims; d++) read_line(s, grid, d, given, corners.lines[d]);
+    corners.count = s.taps * s.taps * (s.dims == 3 ? s.taps : 1);
+    int32_t all = 1;
+    for (int c = 0; c < corners.count; c++) {
+        int32_t *__restrict offset = corners.offset[c], *__restrict inside = corners.inside[c];
+        T *__restrict weight = corners.weight[c];
+        for (int d = 0; d < s.dims; d++) {
+            const Line<T> &line = corners.lines[d];
+            int k = tap_of(s, c, d);
+            int32_t step = int32_t(s.step[d]);
+            if (d == 0) {
+                std::copy(line.index[k], line.index[k] + n, offset);
+                std::copy(line.inside[k], line.inside[k] + n, inside);
+                std::copy(line.weight[k], line.weight[k] + n, weight);
+                continue;
+            }
+            for (int p = 0; p < n; p++) {
+                offset[p] += line.index[k][p] * step;
+                inside[p] &= line.inside[k][p];
+                weight[p] *= line.weight[k][p];
+            }
+        }
+        for (int p = 0; p < n; p++) all &= inside[p];
+    }
+    corners.all_inside = all;
+}
+
+template <class T>
+CLONES void mix_one(const int32_t *offset, const T *weight, const T *from, int n, T *to) {
+    for (int p = 0; p < n; p++) to[p] = from[offset[p]] * weight[p];
+}
+
+// Adds what four pixels of each point make, times a factor, to `to`.
+template <class T>
+CLONES void add_four(const int32_t (*offset)[BLOCK], const T (*weight)[BLOCK], const T *factor,
+                     const T *from, int n, T *to) {
+    const int32_t *a = offset[0], *b = offset[1], *c = offset[2], *d = offset[3];
+    const T *u = weight[0], *v = weight[1], *w = weight[2], *z = weight[3];
+    INDEPENDENT
+    for (int p = 0; p < n; p++)
+        to[p] += (from[a[p]] * u[p] + from[b[p]] * v[p] + from[c[p]] * w[p] + from[d[p]] * z[p]) *
+                 factor[p];
+}
+
+// The mixtures of a block of points; those of 16 pixels row by row.
+template <class T>
+void mix_corners(const Corners<T> &corners, const T *from, int n, T *to) {
+    static const std::vector<T> ones(BLOCK, T(1));
+    if (corners.count == 1) {
+        mix_one(corners.offset[0], corners.weight[0], from, n, to);
+    } else {
+        std::fill(to, to + n, T(0));
+        for (int c = 0; c < corners.count; c += 4) {
+            bool rows = corners.count == 16;
+            add_four(corners.offset + c, rows ? corners.lines[0].weight : corners.weight + c,
+                     rows ? corners.lines[1].weight[c / 4] : ones.data(), from, n, to);
+        }
+    }
+    if (!corners.all_inside)  // an infinite pixel may have been multiplied by 0
+        for (int p = 0; p < n; p++)
+            if (to[p] != to[p]) to[p] = corners.at(from, p);
+}
+
+// Calls body(sample, first point, how many) for blocks that do not reach from one image into the
+// next.
+template <class Body>
+void each_block(const Sampling &s, npy_intp first, npy_intp last, Body body) {
     npy_intp blocks = s.blocks();
     for (npy_intp b = first; b < last; b++) {
-        npy_intp sample = b / blocks, begin = b % blocks * BLOCK;
-        int n = int(std::min<npy_intp>(BLOCK, s.points - begin));
-        corners.read(s, grid + (sample * s.points + begin) * D, n);
-        const T *from = image + sample * s.c * s.area;
-        T *place = to + sample * s.c * s.points + begin;
-        for (npy_intp k = 0; k < s.c; k++, from += s.area, place += s.points)
-            corners.mix(from, n, place);
+        npy_intp begin = b % blocks * BLOCK;
+        body(b / blocks, begin, int(std::min<npy_intp>(BLOCK, s.points - begin)));
     }
 }
 
-template <class T, int K, int D>
-CLONES void sample_backward(const Sampling &s, const T *g, const T *image, const T *grid, T *gx,
-                            T *g_grid, npy_intp first, npy_intp last) {
-    using Points = Corners<T, K, D>;
-    Points corners;
-    npy_intp blocks = s.blocks();
-    for (npy_intp b = first; b < last; b++) {
-        npy_intp sample = b / blocks, begin = b % blocks * BLOCK;
-        int n = int(std::min<npy_intp>(BLOCK, s.points - begin));
-        corners.read(s, grid + (sample * s.points + begin) * D, n);
-        T dots[Points::count][BLOCK] = {};
+template <class T>
+void sample_points(const Sampling &s, const T *image, const T *grid, T *to, npy_intp first,
+                   npy_intp last) {
+    Corners<T> corners;
+    each_block(s, first, last, [&](npy_intp sample, npy_intp begin, int n) {
+        read_corners(s, grid + (sample * s.points + begin) * s.dims, n, corners);
+        const T *from = image + sample * s.c * s.area;
+        T *place = to + sample * s.c * s.points + begin;
+        for (npy_intp k = 0; k < s.c; k++, from += s.area, place += s.points)
+            mix_corners(corners, from, n, place);
+    });
+}
+
+template <class T>
+CLONES void add_products(const int32_t *offset, const T *own, const T *from, int n, T *dot) {
+    INDEPENDENT
+    for (int p = 0; p < n; p++) dot[p] += own[p] * from[offset[p]];
+}
+
+template <class T>
+void sample_backward(const Sampling &s, const T *g, const T *image, const T *grid, T *gx,
+                     T *g_grid, npy_intp first, npy_intp last) {
+    Corners<T> corners;
+    each_block(s, first, last, [&](npy_intp sample, npy_intp begin, int n) {
+        read_corners(s, grid + (sample * s.points + begin) * s.dims, n, corners);
+        T dots[16][BLOCK] = {};
         for (npy_intp k = 0; k < s.c; k++) {
             const T *from = image + (sample * s.c + k) * s.area,
                     *own = g + (sample * s.c + k) * s.points + begin;
             T *place = gx + (sample * s.c + k) * s.area;
-            for (int c = 0; c < Points::count; c++) {
+            for (int c = 0; c < corners.count; c++) {
                 const int32_t *offset = corners.offset[c], *inside = corners.inside[c];
                 const T *weight = corners.weight[c];
-                T *dot = dots[c];
-                if (K > 1) {
-                    INDEPENDENT
-                    for (int p = 0; p < n; p++) dot[p] += own[p] * from[offset[p]];
-                }
-                if (corners.all_inside)
-                    for (int p = 0; p < n; p++) place[offset[p]] += own[p] * weight[p];
-                else
-                    for (int p = 0; p < n; p++)
-                        if (inside[p]) place[offset[p]] += own[p] * weight[p];
+                if (s.taps > 1) add_products(offset, own, from, n, dots[c]);
+                for (int p = 0; p < n; p++)
+                    if (corners.all_inside || inside[p]) place[offset[p]] += own[p] * weight[p];
             }
         }
-        T *slopes = g_grid + (sample * s.points + begin) * D;
-        for (int d = 0; d < D; d++) {
+        T *slopes = g_grid + (sample * s.points + begin) * s.dims;
+        for (int d = 0; d < s.dims; d++) {
             T along[BLOCK] = {};
-            for (int c = 0; c < Points::count; c++)
+            for (int c = 0; c < corners.count; c++) {
+                const T *derivative = corners.lines[d].derivative[tap_of(s, c, d)];
+                const T *others[2] = {nullptr, nullptr};
+                for (int other = s.dims - 1, i = 0; other >= 0; other--)
+                    if (other != d) others[i++] = corners.lines[other].weight[tap_of(s, c, other)];
                 for (int p = 0; p < n; p++) {
-                    T derivative = corners.lines[d].derivative[Points::tap(c, d)][p];
-                    for (int other = D - 1; other >= 0; other--)
-                        if (other != d)
-                            derivative *= corners.lines[other].weight[Points::tap(c, other)][p];
-                    along[p] += corners.inside[c][p] ? dots[c][p] * derivative : T(0);
+                    T product = derivative[p] * others[0][p];
+                    if (others[1]) product *= others[1][p];
+                    along[p] += corners.inside[c][p] ? dots[c][p] * product : T(0);
                 }
-            for (int p = 0; p < n; p++) slopes[p * D + d] = along[p] * corners.lines[d].slope[p];
+            }
+            for (int p = 0; p < n; p++) slopes[p * s.dims + d] = along[p] * corners.lines[d].slope[p];
         }
-    }
+    });
 }
 
 bool read_sampling(Sampling &s, const Array &x, const Array &grid, PyObject *const *args) {
@@ -545,18 +576,6 @@ bool read_sampling(Sampling &s, const Array &x, const Array &grid, PyObject *con
     return s.area > 0 && s.area < INT32_MAX;
 }
 
-// Calls run with the numbers of taps and dimensions as constants.
-template <class Run>
-void for_taps(const Sampling &s, Run run) {
-    using std::integral_constant;
-    integral_constant<int, 1> one;
-    integral_constant<int, 2> two;
-    integral_constant<int, 3> three;
-    if (s.taps == 4) return run(integral_constant<int, 4>(), two);
-    if (s.dims == 2) return s.taps == 1 ? run(one, two) : run(two, two);
-    return s.taps == 1 ? run(one, three) : run(two, three);
-}
-
 template <class T>
 PyObject *grid_sample_(PyObject *const *args) {
     Array x, grid;
@@ -570,11 +589,8 @@ PyObject *grid_sample_(PyObject *const *args) {
     if (!result) return nullptr;
     Unlocked unlocked;
     npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (BLOCK * s.c + 1));
-    for_taps(s, [&](auto taps, auto dims) {
-        parallel_for(s.n * s.blocks(), grain, [&](int64_t first, int64_t last) {
-            sample_points<T, taps, dims>(s, x.data<T>(), grid.data<T>(), result.data<T>(), first,
-                                         last);
-        });
+    parallel_for(s.n * s.blocks(), grain, [&](int64_t first, int64_t last) {
+        sample_points(s, x.data<T>(), grid.data<T>(), result.data<T>(), first, last);
     });
     return result.release();
 }
@@ -594,16 +610,13 @@ PyObject *grid_sample_backward_(PyObject *const *args) {
         Unlocked unlocked;
         // Points of one image may meet in a pixel, so a thread takes whole images.
         npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (s.c * s.points + 1));
-        for_taps(s, [&](auto taps, auto dims) {
-            parallel_for(
-                s.n, grain,
-                [&](int64_t first, int64_t last) {
-                    sample_backward<T, taps, dims>(s, g.data<T>(), x.data<T>(), grid.data<T>(),
-                                                   gx.data<T>(), g_grid.data<T>(),
-                                                   first * s.blocks(), last * s.blocks());
-                },
-                1);
-        });
+        parallel_for(
+            s.n, grain,
+            [&](int64_t first, int64_t last) {
+                sample_backward(s, g.data<T>(), x.data<T>(), grid.data<T>(), gx.data<T>(),
+                                g_grid.data<T>(), first * s.blocks(), last * s.blocks());
+            },
+            1);
     }
     return results(gx, g_grid);
 }
