@@ -144,6 +144,14 @@ def shared_gradients(rank):
     assert not torch.equal(found[0], found[1])
 
 
+def sparse_sums(rank):
+    mine = torch.sparse_coo_tensor(torch.arange(rank + 1)[None], torch.ones(rank + 1, 2), (3, 2))
+    dist.all_reduce(mine)
+    assert mine.is_sparse and mine.to_dense().tolist() == [[3, 3], [2, 2], [1, 1]]
+    with pytest.raises(RuntimeError, match=r"sparse tensors only works with ReduceOp.SUM"):
+        dist.all_reduce(mine, dist.ReduceOp.MAX)
+
+
 class Branches(nn.Module):
     def __init__(self):
         super().__init__()
@@ -166,6 +174,16 @@ def unused_parameters(rank):
     with pytest.raises(RuntimeError, match="Expected to have finished reduction in the prior"):
         strict(torch.ones(1, 2), "a")
 
+    shared.zero_grad()
+    with shared.no_sync():                      # what a pass has used counts in the next
+        shared(torch.ones(1, 2), "ab"[rank % 2]).sum().backward()
+    shared(torch.ones(1, 2), "c").sum().backward()
+    torch.testing.assert_close(model.b.weight.grad, torch.full((1, 2), 1 / 3))
+    with pytest.raises(RuntimeError, match="should be called before training loop starts"):
+        shared._set_static_graph()
+    known = shared._get_ddp_logging_data()
+    assert known["has_error"] == 1 and known["iteration"] == 2
+
     def halved(state, bucket):
         work = dist.all_reduce(bucket.buffer(), async_op=True)
         return work.get_future().then(lambda done: done.value()[0] / 2)
@@ -176,7 +194,8 @@ def unused_parameters(rank):
 
 
 @pytest.mark.parametrize("work", [reductions, movements, messages, objects_and_groups,
-                                  shared_gradients, unused_parameters])
+                                  shared_gradients, sparse_sums,
+                                  unused_parameters])
 def test_three_processes(work, processes):
     processes(work, size=SIZE)
 

@@ -5,6 +5,7 @@ import warnings
 from datetime import timedelta
 from typing import Any
 
+import flambeau
 from flambeau import Tensor
 from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d import options as o
@@ -72,11 +73,33 @@ def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async
     found = member(group, "all_reduce")
     if found is None:
         return None
+    if tensor.is_sparse:
+        return finish(_all_reduce_sparse(tensor, op, found), async_op)
     _check_complex(tensor, op, "all_reduce")
     collected = collect(found, _CollOp(all_reduce, tensor, None, op), async_op)
     if collected is not None:
         return finish(collected, True)
     return finish(found.allreduce([tensor], o.AllreduceOptions(op, asyncOp=async_op)), async_op)
+
+
+def _all_reduce_sparse(tensor: Tensor, op: Any, group: Any) -> Work:
+    if op_type(op) is not RedOpType.SUM:
+        raise RuntimeError(f"ProcessGroup{group.name().capitalize()}::allreduce: unsupported "
+                           "reduction operation (allreduce of sparse tensors only works with "
+                           "ReduceOp.SUM)")
+    tensor.copy_(sum_of_sparse(tensor, group))
+    return Work([tensor])
+
+
+def sum_of_sparse(tensor: Tensor, group: Any) -> Tensor:
+    """The sum of all processes' sparse tensors, each of which may have other entries."""
+    from flambeau.distributed._c10d.messages import all_gather_object
+    tensor = tensor.coalesce()
+    parts: list[Any] = [None] * group.size()
+    all_gather_object(parts, (tensor.indices(), tensor.values()), group)
+    indices, values = zip(*parts)
+    return flambeau.sparse_coo_tensor(flambeau.cat(indices, 1), flambeau.cat(values),
+                                      tensor.shape, check_invariants=False).coalesce()
 
 
 def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: Any = None,

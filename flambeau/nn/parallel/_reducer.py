@@ -1,6 +1,7 @@
 """Gradients that are shared, bucket by bucket, while the backward pass runs."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +9,10 @@ import flambeau
 from flambeau import Tensor
 from flambeau.autograd.variable import Variable
 from flambeau.distributed import distributed_c10d as dist
+from flambeau.distributed._c10d.collectives import sum_of_sparse
 from flambeau.futures import Future
 
-__all__ = ["GradBucket", "Logger", "Reducer"]
+__all__ = ["GradBucket", "Reducer"]
 
 
 class GradBucket:
@@ -86,19 +88,25 @@ class Reducer:
         self.names = param_to_name_mapping or {}
         self.sparse = {id(p) for p, sparse in zip(parameters, expect_sparse_gradients) if sparse}
         self.buckets = [[parameters[i] for i in indices] for indices in bucket_indices]
+        self._place = {id(p): i for i, bucket in enumerate(self.buckets) for p in bucket}
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self.enabled, self.static_graph, self.as_views = True, False, gradient_as_bucket_view
         self.joining: Any = None            # how many processes take part, where they may finish
-        self._place = {id(p): i for i, bucket in enumerate(self.buckets) for p in bucket}
+        self.bytes_cap = bucket_bytes_cap
         self._active = False
+        self.iterations = 0                 # passes that were to share gradients
+        self.times: dict[str, int] = {}     # when what happened in the last one
+        self._used: set[int] = set()        # ids of parameters that got gradients
+        self.ready: list[int] = []          # the order in which gradients came
+        self._index = {id(p): i for i, p in enumerate(parameters)}
         self._handles = [parameter.register_post_accumulate_grad_hook(self._arrived)
                          for parameter in parameters if parameter.requires_grad]
-        self.prepare_for_forward()
 
     # ---- a pass ---------------------------------------------------------------------------------
 
     def prepare_for_forward(self) -> None:
         """Before a pass: the one before must have shared all gradients."""
+        self.iterations += 1
         if self._active and self._started:
             waiting = [id(p) for bucket in self._waiting for p in self.parameters
                        if id(p) in bucket]
@@ -112,14 +120,16 @@ class Reducer:
                 "function outputs participate in calculating loss.\nParameter indices which did "
                 f"not receive grad for rank {self.group.rank()}: {' '.join(map(str, unused))}")
         self._active = False
+        self.times["forward_compute_time_start"] = time.time_ns()
 
     def prepare_for_backward(self, outputs: list[Tensor]) -> None:
         """Before a backward pass that is to share gradients; those that it will not reach count
         as shared."""
         self._active, self._started = True, False
+        self.times["backward_compute_time_start"] = time.time_ns()
+        self.ready = []
         self._waiting = [{id(p) for p in bucket} for bucket in self.buckets]
         self._works: list[Any] = []
-        self._used: dict[int, bool] = {}
         if self.find_unused and not self.static_graph:
             reached = _reached(outputs)
             for parameter in self.parameters:
@@ -127,12 +137,13 @@ class Reducer:
                     self._waiting[self._place[id(parameter)]].discard(id(parameter))
 
     def _arrived(self, parameter: Tensor) -> None:
+        self._used.add(id(parameter))
         if not (self._active and self.enabled):
             return
         if not self._started and self.static_graph:
             Variable._execution_engine.queue_callback(self._end_of_backward)
         self._started = True
-        self._used[id(parameter)] = True
+        self.ready.append(self._index[id(parameter)])
         self._waiting[self._place[id(parameter)]].discard(id(parameter))
         self._advance()
 
@@ -153,6 +164,8 @@ class Reducer:
 
     def _start(self, index: int) -> None:
         """Ask for the mean of a bucket."""
+        if index == 0:
+            self.times["backward_comm_time_start"] = time.time_ns()
         parameters = self.buckets[index]
         if len(parameters) == 1 and id(parameters[0]) in self.sparse:
             self._works.append((None, self._sparse_mean(parameters[0])))
@@ -184,17 +197,13 @@ class Reducer:
     def _sparse_mean(self, parameter: Tensor) -> None:
         """The mean of sparse gradients, of which each process may have other entries."""
         gradient = flambeau.zeros_like(parameter).to_sparse(1) if parameter.grad is None \
-            else parameter.grad.coalesce()
-        parts: list[Any] = [None] * self.group.size()
-        dist.all_gather_object(parts, (gradient.indices(), gradient.values()), self.group)
-        indices, values = zip(*parts)
-        mean = flambeau.sparse_coo_tensor(
-            flambeau.cat(indices, 1), flambeau.cat(values) / self._divisor(), parameter.shape)
-        parameter.grad = mean.coalesce()
+            else parameter.grad
+        parameter.grad = sum_of_sparse(gradient, self.group) / self._divisor()
 
     def _finish(self) -> None:
         """Wait for the means: they become the gradients."""
         self._active = False
+        self.times["backward_compute_time_end"] = time.time_ns()
         wanted = self._wanted()
         for bucket, future in self._works:
             if bucket is None:
@@ -205,6 +214,8 @@ class Reducer:
             elif not self.as_views:
                 continue
             self._write(bucket, wanted)
+        self.times["backward_comm_time_end"] = time.time_ns()
+        self._used.clear()
 
     def _write(self, bucket: GradBucket, wanted: set[int]) -> None:
         with flambeau.no_grad():
@@ -238,7 +249,8 @@ class Reducer:
     def shadow(self) -> None:
         """Take part in the sharing of one backward pass of the others, with zeros; the means
         become the gradients here too."""
-        self._used, works = {}, []
+        self._used.clear()
+        works = []
         for index, parameters in enumerate(self.buckets):
             if len(parameters) == 1 and id(parameters[0]) in self.sparse:
                 parameters[0].grad = None
@@ -252,6 +264,9 @@ class Reducer:
     # ---- PyTorch's names ------------------------------------------------------------------------
 
     def _set_static_graph(self) -> None:
+        if self.iterations:
+            raise RuntimeError("set_static_graph() should be called before training loop starts "
+                               "and after DistributedDataParallel is constructed.")
         self.static_graph = True
 
     def _remove_autograd_hooks(self) -> None:
@@ -267,40 +282,6 @@ class Reducer:
 
     def _get_zeros_like_grad_buckets(self) -> list[GradBucket]:
         return [self._bucket(index, zeros=True) for index in range(len(self.buckets))]
-
-
-class Logger:
-    """What can be said of a `Reducer`."""
-
-    def __init__(self, reducer: Reducer):
-        self.reducer = reducer
-        self._said: dict[str, Any] = {}
-
-    def set_construction_data_and_log(self, module_name: str, device_ids: Any, output_device: Any,
-                                      broadcast_buffers: bool, has_sync_bn: bool,
-                                      static_graph: bool) -> None:
-        """Note how the module was wrapped."""
-        self._said.update(module_name=module_name, broadcast_buffers=broadcast_buffers,
-                          has_sync_bn=has_sync_bn, static_graph=static_graph)
-
-    def _set_comm_hook_name(self, name: str) -> None:
-        self._said["comm_hook"] = name
-
-    def _set_uneven_input_join(self) -> None:
-        self._said["join_uneven_inputs"] = True
-
-    def _set_static_graph(self) -> None:
-        self._said["static_graph"] = True
-
-    def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """All that is known."""
-        reducer = self.reducer
-        sizes = [sum(p.numel() * p.element_size() for p in bucket) for bucket in reducer.buckets]
-        return {"world_size": reducer.group.size(), "rank": reducer.group.rank(),
-                "backend_name": reducer.group.name(),
-                "num_parameter_tensors": len(reducer.parameters),
-                "total_parameter_size_bytes": sum(sizes),
-                "bucket_sizes": ", ".join(map(str, sizes)), **self._said}
 
 
 def _reached(outputs: list[Tensor]) -> set[int]:

@@ -15,8 +15,11 @@ from flambeau.distributed._c10d.collectives import broadcast_coalesced
 from flambeau.distributed.algorithms.join import Join, Joinable, JoinHook
 from flambeau.distributed.utils import _sync_module_states, _verify_param_shape_across_processes
 from flambeau.futures import Future
+from flambeau.nn.parallel._ddp_logger import Logger as Logger
+from flambeau.nn.parallel._ddp_logger import (
+    _dump_DDP_relevant_env_vars as _dump_DDP_relevant_env_vars,
+)
 from flambeau.nn.parallel._reducer import GradBucket as GradBucket
-from flambeau.nn.parallel._reducer import Logger as Logger
 from flambeau.nn.parallel._reducer import Reducer, assign_buckets
 from flambeau.nn.parameter import is_lazy
 from flambeau.utils import _pytree
@@ -131,7 +134,7 @@ class DistributedDataParallel(nn.Module, Joinable):
             _verify_param_shape_across_processes(self.process_group, self._module_parameters)
             _sync_module_states(module, self.process_group, self.broadcast_bucket_size, 0,
                                 self.parameters_to_ignore)
-        self._build_reducer(bucket_cap_mb)
+        self._build_reducer(bucket_cap_mb, static_graph)
         if static_graph:
             self._set_static_graph()
         if any(getattr(p, "_in_backward_optimizers", None) for p in module.parameters()):
@@ -164,7 +167,7 @@ class DistributedDataParallel(nn.Module, Joinable):
                 "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output_device}, and module parameters {devices}.")
 
-    def _build_reducer(self, bucket_cap_mb: float | None) -> None:
+    def _build_reducer(self, bucket_cap_mb: float | None, static_graph: bool = False) -> None:
         cap = int((_DEFAULT_BUCKET_CAP_MB if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
         first = _FIRST_BUCKET_BYTES if bucket_cap_mb is None else cap
         self.bucket_bytes_cap = cap
@@ -179,6 +182,9 @@ class DistributedDataParallel(nn.Module, Joinable):
             sparse, cap, self.find_unused_parameters, self.gradient_as_bucket_view,
             {i: names[id(p)] for i, p in enumerate(parameters)})
         self.logger = Logger(self.reducer)
+        self.logger.set_construction_data_and_log(
+            type(self.module).__name__, [], -1, self.forward_sync_buffers,
+            any(isinstance(m, nn.SyncBatchNorm) for m in self.module.modules()), static_graph)
 
     @property
     def broadcast_buffers(self) -> bool:
@@ -198,6 +204,7 @@ class DistributedDataParallel(nn.Module, Joinable):
     def _pre_forward(self, *inputs: Any, **kwargs: Any) -> tuple[Any, Any]:
         shares = flambeau.is_grad_enabled() and self.require_backward_grad_sync
         if shares:
+            self.logger.set_runtime_stats_and_log()
             self.reducer.prepare_for_forward()
         if self._join_config.enable:
             self._join_forward()
@@ -251,8 +258,12 @@ class DistributedDataParallel(nn.Module, Joinable):
 
     def _set_static_graph(self) -> None:
         """Every pass leaves out the same parameters from now on."""
+        try:
+            self.reducer._set_static_graph()
+        except RuntimeError as error:
+            self.logger.set_error_and_log(str(error))
+            raise
         self.static_graph = True
-        self.reducer._set_static_graph()
         self.logger._set_static_graph()
 
     # ---- hooks ----------------------------------------------------------------------------------
@@ -332,6 +343,12 @@ class DistributedDataParallel(nn.Module, Joinable):
         """What is known of the buckets and the processes."""
         return self.logger._get_ddp_logging_data()
 
+    def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:
+        """Note the times of one in so many passes, after the first ten."""
+        if sample_rate < 1:
+            raise ValueError("DDP runtime logging sample rate should be equal or greater than 1")
+        self.logger.rate = sample_rate
+
     def _update_process_group(self, new_process_group: Any) -> None:
         """Share gradients in another group."""
         self.process_group = new_process_group
@@ -387,6 +404,6 @@ class DistributedDataParallel(nn.Module, Joinable):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.process_group = dist._get_default_group()
         super().__setstate__(state)
-        self._build_reducer(self.bucket_bytes_cap / (1 << 20))
+        self._build_reducer(self.bucket_bytes_cap / (1 << 20), self.static_graph)
         if self.static_graph:
             self._set_static_graph()
