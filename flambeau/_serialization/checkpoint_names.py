@@ -111,16 +111,17 @@ def rebuild_quantized_tensor(storage: Any, offset: int, size: Any, stride: Any, 
                              requires_grad: bool, backward_hooks: Any) -> Tensor:
     """The integers in a typed storage, with what they mean: the scheme, scale and zero point; or
     scales, zero points and the dimension of the channels."""
-    from flambeau.ops.quantized.tensors import Scheme, make
+    from flambeau.ops.quantized.tensors import Scheme, make_quantized
     integers = _view(storage.untyped(), _plain_type(storage.dtype), offset, size, stride)
     scheme, scale, zero_point, *axis = how
     if scheme is flambeau.per_tensor_affine:
-        return make(arrays_of([integers])[0], Scheme(storage.dtype, float(scale), int(zero_point)))
+        return make_quantized(arrays_of([integers])[0],
+                              Scheme(storage.dtype, float(scale), int(zero_point)))
     if scheme not in (flambeau.per_channel_affine, flambeau.per_channel_affine_float_qparams):
         raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
     scales, zeros = arrays_of([scale])[0], arrays_of([zero_point])[0]
     floating = zeros.dtype.kind == "f"
-    return make(arrays_of([integers])[0], Scheme(
+    return make_quantized(arrays_of([integers])[0], Scheme(
         storage.dtype, scales.astype(np.float32 if floating else np.float64),
         zeros.astype(np.float32 if floating else np.int64), int(axis[0])))
 

@@ -33,7 +33,7 @@ from flambeau.core.tensor import LEAF, alias
 from flambeau.dispatch.aten.subclass import take_over
 from flambeau.ops.sparse.tensors import is_sparse, on_meta
 from flambeau.overrides import TorchFunctionMode
-from flambeau.transforms.meta import MetaTensor, hollow, laid_out_as
+from flambeau.transforms.meta import MetaTensor, laid_out_as, meta_array
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import (
     TorchDispatchMode,
@@ -340,7 +340,7 @@ def _window(base: FakeTensor, view: Tensor) -> Tensor:
         found = np.ndarray(view._array.shape, view._array.dtype, holder, address - start + 0 * low,
                            view._array.strides)
     except (TypeError, ValueError):
-        found = hollow(view._array.shape, view._array.dtype, view._array.strides)
+        found = meta_array(view._array.shape, view._array.dtype, view._array.strides)
     return alias(found, MetaTensor)
 
 

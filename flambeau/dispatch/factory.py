@@ -215,7 +215,7 @@ class Factory(Record):
         shape = canonical[0] if canonical else ()
         if not keeps or own._array.flags.c_contiguous or not own._array.size:
             if where is not devices.cpu and (self.like or "size" in self.names):
-                return meta.hollow(shape, array_type)
+                return meta.meta_array(shape, array_type)
             return kernel(*canonical, array_type)
         if where is not devices.cpu:
             return meta.enlarged(meta.miniature(own._array), shape, array_type)

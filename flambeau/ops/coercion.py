@@ -89,7 +89,7 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
 # ---- numbers that are stored among elements ------------------------------------------------------
 
 
-def stored(value: Any, target: np.dtype) -> Any:
+def as_element(value: Any, target: np.dtype) -> Any:
     """A Python number as one that an element of that type can hold; raises where it cannot.
 
     Numbers for integers are cut off, and negative ones for unsigned types wrap around.

@@ -54,7 +54,7 @@ from flambeau.ops.view.shape import (
 )
 from flambeau.ops.view.strided import strided_window
 from flambeau.transforms.forward import ForwardLevel, keep_state, named_values
-from flambeau.transforms.meta import hollow
+from flambeau.transforms.meta import meta_array
 
 
 class BatchedTensor(Tensor):
@@ -130,7 +130,7 @@ class BatchLevel(Level):
         shape = value._array.shape
         if bdim is not None:
             shape = shape[:bdim] + shape[bdim + 1:]
-        result = alias(hollow(shape, value._array.dtype), BatchedTensor)
+        result = alias(meta_array(shape, value._array.dtype), BatchedTensor)
         result._value, result._bdim, result._level = value, bdim, self
         result._device = value._device
         return result
@@ -492,4 +492,4 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
 
 if native is not None:
     native.know_levels(BatchedTensor, BatchLevel, ForwardLevel, levels, function_modes, autocast,
-                       batch, _core_ranks, hollow, movedim, reshape, expand_to)
+                       batch, _core_ranks, meta_array, movedim, reshape, expand_to)

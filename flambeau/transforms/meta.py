@@ -53,7 +53,7 @@ def memory(extent: int, array_type: np.dtype) -> np.ndarray:
 _PAGES = 1 << 16            # bytes; a smaller row is simply made
 
 
-def hollow(shape: tuple[int, ...], array_type: np.dtype, strides: Any = None) -> np.ndarray:
+def meta_array(shape: tuple[int, ...], array_type: np.dtype, strides: Any = None) -> np.ndarray:
     """An array of that shape, type and strides (in bytes; contiguous if None) without memory."""
     if strides is None or 0 in shape or min(strides, default=0) < 0:
         return memory(prod(shape), array_type).reshape(shape)
@@ -63,7 +63,7 @@ def hollow(shape: tuple[int, ...], array_type: np.dtype, strides: Any = None) ->
 
 def laid_out_as(array: np.ndarray) -> np.ndarray:
     """A hollow array of the geometry of `array`."""
-    return hollow(array.shape, array.dtype, None if array.flags.c_contiguous else array.strides)
+    return meta_array(array.shape, array.dtype, None if array.flags.c_contiguous else array.strides)
 
 
 def to_meta(tensor: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ def _without_kernel(op: Any, canonical: tuple[Any, ...]) -> Tensor:
     from flambeau.ops.inplace import type_of_result
     shape = broadcast_shapes(*[t._array.shape for t in op.inputs(canonical)
                                if type(t) in tensor_types])
-    result = alias(hollow(shape, type_of_result(op, canonical).numpy), MetaTensor)
+    result = alias(meta_array(shape, type_of_result(op, canonical).numpy), MetaTensor)
     return recorded(op, canonical, op.inputs(canonical), result, result)
 
 
@@ -182,7 +182,7 @@ def from_miniature(op: Any, canonical: tuple[Any, ...]) -> Any:
     if callable(op.shape):              # sizes among the arguments: they don't go with a miniature
         shape, first = op.shape(*canonical), inputs[0]._array
         result = alias(enlarged(miniature(first), shape) if first.ndim == len(shape)
-                       else hollow(shape, first.dtype), MetaTensor)
+                       else meta_array(shape, first.dtype), MetaTensor)
         return recorded(op, canonical, inputs, result, result)
     small = [wrap(miniature(t._array)) if type(t) in tensor_types else t for t in inputs]
     try:
@@ -278,7 +278,7 @@ def enlarged(small: np.ndarray, shape: tuple[int, ...], array_type: Any = None) 
     for d in sorted(range(small.ndim), key=lambda d: (small.strides[d], -d)):
         strides[d] = step
         step *= shape[d]
-    return hollow(shape, array_type, tuple(strides))
+    return meta_array(shape, array_type, tuple(strides))
 
 
 def has_meta(canonical: tuple[Any, ...]) -> bool:

@@ -12,7 +12,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.dispatch.members import member
 from flambeau.kernels.refused import characters, no_kernel
-from flambeau.ops.coercion import beyond_c, stored
+from flambeau.ops.coercion import as_element, beyond_c
 from flambeau.ops.factory.from_data import tensor
 
 # ---- filled with a value -------------------------------------------------------------------------
@@ -22,7 +22,7 @@ def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
     if type(value) is int and not -2**63 <= value < 2**64:
         raise beyond_c(value)
     array = np.empty(shape, target)
-    array[...] = convert(np.asarray(stored(value, target)), target)
+    array[...] = convert(np.asarray(as_element(value, target)), target)
     return array
 
 

@@ -23,7 +23,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.moving import views
-from flambeau.ops.coercion import stored
+from flambeau.ops.coercion import as_element
 from flambeau.schema.errors import type_name as type_name_of
 
 lift_fresh = op("lift_fresh(Tensor(a) self) -> Tensor(a)", function=False, method=False,
@@ -142,7 +142,7 @@ def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
         if type(data) is int and not -2**63 <= data < 2**64:
             raise ValueError("Overflow when unpacking long long")
         try:
-            return np.array(stored(data, target), target)
+            return np.array(as_element(data, target), target)
         except RuntimeError:
             raise _too_large(target) from None
     if type(data) is complex and target.kind not in "cWb":

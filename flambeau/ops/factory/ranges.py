@@ -13,7 +13,7 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels.refused import characters, no_kernel
-from flambeau.ops.coercion import stored, too_large
+from flambeau.ops.coercion import as_element, too_large
 from flambeau.ops.pointwise.arithmetic import pow
 from flambeau.ops.view.conversion import cast
 
@@ -78,7 +78,7 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     if target == np.int64:
         if int(step) == 0:
             raise ValueError("step must be nonzero")
-        return np.arange(*[stored(v, target) for v in (start, end, step)], dtype=np.int64)
+        return np.arange(*[as_element(v, target) for v in (start, end, step)], dtype=np.int64)
     count = math.ceil((end - start) / step)
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
@@ -147,7 +147,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndar
         return convert(np.array([start]), target)
     work = target if target.kind in "fcV" else np.dtype(np.float32)
     if target.kind in "ui":
-        start, end, work = stored(start, target), stored(end, target), np.dtype(np.float64)
+        start, end, work = as_element(start, target), as_element(end, target), np.dtype(np.float64)
     first, last = np.asarray(start, work), np.asarray(end, work)
     step = (last - first) / np.asarray(max(steps - 1, 1), work)
     half = steps // 2

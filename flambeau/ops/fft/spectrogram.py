@@ -13,7 +13,7 @@ from flambeau.kernels.refused import characters
 from flambeau.ops.fft.transforms import BY_N, BY_ROOT, NONE, c2c, c2r, r2c, resized
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.linalg.support import values_of
-from flambeau.ops.pointwise.arithmetic import class_of, mul
+from flambeau.ops.pointwise.arithmetic import mul, tensor_class_name
 from flambeau.ops.pointwise.complex import view_as_real
 from flambeau.ops.spatial.padding import pad
 from flambeau.ops.view.shape import expand, squeeze, transpose, unsqueeze
@@ -22,7 +22,7 @@ from flambeau.ops.view.splitting import narrow, unfold, unfold_backward
 
 def _shown(x: Tensor, braces: bool = False) -> str:
     sizes = list(x._array.shape)
-    return f"{class_of(x)}{{{sizes}}}" if braces else f"{class_of(x)}{sizes}"
+    return f"{tensor_class_name(x)}{{{sizes}}}" if braces else f"{tensor_class_name(x)}{sizes}"
 
 
 def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import indexing
 from flambeau.kernels.refused import characters, refuse
-from flambeau.ops.coercion import stored
+from flambeau.ops.coercion import as_element
 from flambeau.ops.factory.create import full, ones_like, zeros_like
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.index import new_zeros
@@ -153,7 +153,7 @@ def _placed(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, .
 def _placed_number(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, None)
-    stored(value, input._array.dtype)               # raises if it cannot be
+    as_element(value, input._array.dtype)               # raises if it cannot be
     return input, index, dim, value
 
 

@@ -18,7 +18,7 @@ from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Shown, op
 from flambeau.kernels._extension import compiled
-from flambeau.ops.coercion import stored
+from flambeau.ops.coercion import as_element
 from flambeau.ops.linalg.matmul import (
     adjoint,
     bmm,
@@ -47,7 +47,7 @@ _SINGLE = np.dtype(np.float32)
 def _number(value: Any, dtype: np.dtype) -> Any:
     """beta or alpha as a number that multiplies elements of this type."""
     if type(value) is complex and dtype.kind != "c":
-        return stored(value, dtype)
+        return as_element(value, dtype)
     return int(value) if dtype.kind in "bui" else value
 
 

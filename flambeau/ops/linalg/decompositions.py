@@ -26,6 +26,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.solvers import triangular
 from flambeau.ops.linalg.support import (
+    add_terms,
     adjoint,
     check_floating,
     check_matrix,
@@ -34,7 +35,6 @@ from flambeau.ops.linalg.support import (
     differentiating,
     matmul,
     off_diagonal,
-    plus,
     raise_failure,
     real_diagonal,
     scale_columns,
@@ -118,11 +118,11 @@ cholesky = op(
 
 def _qr_square_back(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
     """The gradient of A (m, n) with m >= n, A = Q R."""
-    M = plus(None if gR is None else matmul(gR, adjoint(R)),
-             None if gQ is None else -matmul(adjoint(Q), gQ))
+    M = add_terms(None if gR is None else matmul(gR, adjoint(R)),
+                  None if gQ is None else -matmul(adjoint(Q), gQ))
     T = triu(M)
     X = matmul(Q, T + adjoint(T) - diag_embed(with_type_of(real_diagonal(T), T)))
-    X = plus(X, gQ)
+    X = add_terms(X, gQ)
     # X R⁻ᴴ = (R⁻¹ Xᴴ)ᴴ
     return adjoint(triangular(R, adjoint(X), True))
 
@@ -149,7 +149,7 @@ def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
     else:
         gU, gV = narrow(gR, -1, 0, m), narrow(gR, -1, m, n - m)
         gY = matmul(Q, gV)
-        gQ = plus(gQ, matmul(matmul(Q, V), adjoint(gV)))
+        gQ = add_terms(gQ, matmul(matmul(Q, V), adjoint(gV)))
     return [cat([_qr_square_back(gQ, gU, Q, U), gY], -1)]
 
 
@@ -213,13 +213,13 @@ def _svd_back(grad: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
     left = None if gU is None else skew(matmul(adjoint(U), gU))
     right = None if gVh is None else skew(matmul(Vh, adjoint(gVh)))
     if U._array.dtype.kind in "cW":
-        check_phase(diagonal(plus(left, right), 0, -2, -1), "svd_backward", "singular vectors")
+        check_phase(diagonal(add_terms(left, right), 0, -2, -1), "svd_backward", "singular vectors")
     E = (S.unsqueeze(-2) - S.unsqueeze(-1)) * (S.unsqueeze(-2) + S.unsqueeze(-1)) \
         + constant(np.eye(k), S)
     off = off_diagonal(k, S)
-    inner = plus(None if left is None else scale_columns(left * off / E, S),
-                 None if right is None else scale_rows(right * off / E, S),
-                 None if gS is None else diag_embed(with_type_of(gS, U)))
+    inner = add_terms(None if left is None else scale_columns(left * off / E, S),
+                      None if right is None else scale_rows(right * off / E, S),
+                      None if gS is None else diag_embed(with_type_of(gS, U)))
     if left is not None and U._array.dtype.kind in "cW":
         inner = inner + diag_embed(diagonal(left, 0, -2, -1) / (2 * S))
     result = matmul(matmul(U, inner), Vh)

@@ -21,8 +21,9 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.linalg.decompositions import check_phase
-from flambeau.ops.linalg.solvers import solved
+from flambeau.ops.linalg.solvers import solve_matrices
 from flambeau.ops.linalg.support import (
+    add_terms,
     adjoint,
     check_precision,
     check_square,
@@ -30,7 +31,6 @@ from flambeau.ops.linalg.support import (
     differentiating,
     matmul,
     off_diagonal,
-    plus,
     real_diagonal,
     scale_columns,
     with_type_of,
@@ -109,8 +109,8 @@ def _eig_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
         M = M - scale_columns(matmul(adjoint(V), V), with_type_of(real_diagonal(M), V))
         inner = M * off_diagonal(L._array.shape[-1], L) / conjugated(differences(L))
     if gL is not None:
-        inner = plus(inner, diag_embed(gL))
-    return [solved(adjoint(V), matmul(inner, adjoint(V)))]
+        inner = add_terms(inner, diag_embed(gL))
+    return [solve_matrices(adjoint(V), matmul(inner, adjoint(V)))]
 
 
 def _check_general(name: str) -> Any:

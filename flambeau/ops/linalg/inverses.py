@@ -20,8 +20,9 @@ from flambeau.kernels.refused import characters
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.decompositions import linalg_svd
 from flambeau.ops.linalg.lu import linalg_lu_solve, lu_factor_ex
-from flambeau.ops.linalg.solvers import holds_vectors, in_front, solved
+from flambeau.ops.linalg.solvers import holds_vectors, in_front, solve_matrices
 from flambeau.ops.linalg.support import (
+    add_terms,
     adjoint,
     check_floating,
     check_lapack,
@@ -29,7 +30,6 @@ from flambeau.ops.linalg.support import (
     conj,
     identity,
     matmul,
-    plus,
     raise_failure,
     scale_columns,
     values_of,
@@ -222,7 +222,7 @@ def _lstsq_back(grad: Any, self: Tensor, b: Tensor, solution: Tensor) -> Any:
     if gL is not None and gL._array.size:
         # Σ |A X - B|²: at the minimum X does not count
         rest = scale_columns(matmul(self, solution) - b, 2 * gL)
-        gA, gB = plus(gA, matmul(rest, adjoint(solution))), plus(gB, -rest)
+        gA, gB = add_terms(gA, matmul(rest, adjoint(solution))), add_terms(gB, -rest)
     return [gA, squeeze(gB, -1) if vector and gB is not None else gB]
 
 
@@ -314,13 +314,13 @@ def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:
     if A._array.dtype.kind in "cW":
         turned = None if g_sign is None else cast(
             real_part(1j * conjugated(g_sign) * sign), sign._array.dtype) * 1j
-        g = plus(None if g_log is None else cast(g_log, sign._array.dtype), turned)
+        g = add_terms(None if g_log is None else cast(g_log, sign._array.dtype), turned)
     else:
         g = g_log
     if g is None:
         return [None]
     n = A._array.shape[-1]
-    return [solved(adjoint(A), unsqueeze(unsqueeze(g, -1), -1) * identity(n, A))]
+    return [solve_matrices(adjoint(A), unsqueeze(unsqueeze(g, -1), -1) * identity(n, A))]
 
 
 def _slogdet_kernel(A: np.ndarray) -> Any:

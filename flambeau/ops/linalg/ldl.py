@@ -21,7 +21,7 @@ from flambeau.kernels.linalg import lapack
 from flambeau.ops.factory.create import ones_like
 from flambeau.ops.indexing.gather import gather
 from flambeau.ops.linalg.lu import by_factors
-from flambeau.ops.linalg.solvers import solved, triangular
+from flambeau.ops.linalg.solvers import solve_matrices, triangular
 from flambeau.ops.linalg.support import (
     adjoint,
     check_floating,
@@ -67,7 +67,7 @@ def _factor_back(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list
     """The formula above, transposed; the matrix is read from its lower triangle."""
     P, L, D, rows, in_L = _unpacked(LD, pivots, hermitian)
     g = grad[0]
-    inverse = solved(D, identity(D._array.shape[-1], D))
+    inverse = solve_matrices(D, identity(D._array.shape[-1], D))
     of_X = matmul(adjoint(L), where(in_L, gather(g, g._array.ndim - 2, rows), 0))
     middle = where(in_L, matmul(of_X, adjoint(inverse)), tril(g))
     left = triangular(adjoint(L), middle, True, True)
@@ -138,7 +138,7 @@ _ldl_solve = op("_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) 
 def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     """The same, where derivatives by the factors may be wanted."""
     P, L, D, _, _ = _unpacked(LD, pivots, hermitian)
-    X = solved(D, triangular(L, matmul(P, B), False, True))
+    X = solve_matrices(D, triangular(L, matmul(P, B), False, True))
     return matmul(transpose(P, -2, -1), triangular(_turned(L, hermitian), X, True, True))
 
 

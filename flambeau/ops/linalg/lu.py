@@ -18,6 +18,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.linalg.solvers import in_front, triangular
 from flambeau.ops.linalg.support import (
+    add_terms,
     adjoint,
     check_fit,
     check_floating,
@@ -27,7 +28,6 @@ from flambeau.ops.linalg.support import (
     check_square,
     constant,
     matmul,
-    plus,
     raise_failure,
     transpose,
 )
@@ -35,7 +35,7 @@ from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import batch_first, leading
+from flambeau.ops.view.shape import batch_first, batch_leading
 from flambeau.ops.view.splitting import narrow
 
 # ---- factors ------------------------------------------------------------------------------------
@@ -128,8 +128,8 @@ def _wide(X: Tensor, m: int, n: int) -> Tensor:
 
 def _in_one(L: Any, U: Any, m: int, n: int) -> Any:
     """What is kept of L and U, in one matrix."""
-    return plus(None if L is None else _wide(tril(L, -1), m, n),
-                None if U is None else _wide(triu(U), m, n))
+    return add_terms(None if L is None else _wide(tril(L, -1), m, n),
+                     None if U is None else _wide(triu(U), m, n))
 
 
 def _lu_back(grad: Any, P: Tensor, L: Tensor, U: Tensor) -> Any:
@@ -170,7 +170,7 @@ def _unpack_back(grad: Any, LU_data_shape: Any) -> Any:
 
 
 def _unpack_batched(size: int, dims: Any, *canonical: Any) -> Any:
-    found, _ = leading(lambda: lu_unpack)(size, dims, *canonical)
+    found, _ = batch_leading(lambda: lu_unpack)(size, dims, *canonical)
     of_data, of_pivots = canonical[2:]
     return found, [0 if of_pivots else None, *[0 if of_data else None] * 2]
 

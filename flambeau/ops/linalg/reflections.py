@@ -24,7 +24,7 @@ from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.join import cat
-from flambeau.ops.view.shape import leading
+from flambeau.ops.view.shape import batch_leading
 from flambeau.ops.view.splitting import narrow
 
 # ---- factors ------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ householder_product = op(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     kernel=orthogonal.householder_product, kernel_checks=True, canonical=_check_product,
     core="(m,n),(k)->(m,n)", vjp=_product_back,
-    batch=leading(lambda: householder_product), autocast="full",
+    batch=batch_leading(lambda: householder_product), autocast="full",
     aliases=("orgqr(Tensor self, Tensor input2) -> Tensor",),
     out_cast="torch.linalg.householder_product: Expected result to be safely castable from "
     "{found} dtype, but got result with dtype {out}",
@@ -208,7 +208,7 @@ ormqr = op(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> "
     "Tensor", kernel=orthogonal.ormqr, kernel_checks=True, canonical=_check_ormqr,
     core="(m,n),(k),(p,q)->(p,q)", vjp=_ormqr_back,
-    batch=leading(lambda: ormqr), autocast="full",
+    batch=batch_leading(lambda: ormqr), autocast="full",
     out_type="torch.{name}: Expected input and result to have the same dtype, but input has "
     "dtype{found} and result has dtype {out}",
     doc="The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the right.")

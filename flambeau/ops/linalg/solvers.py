@@ -14,6 +14,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack
 from flambeau.kernels.refused import refuse
 from flambeau.ops.linalg.support import (
+    add_terms,
     adjoint,
     check_fit,
     check_floating,
@@ -24,14 +25,13 @@ from flambeau.ops.linalg.support import (
     check_square,
     conj,
     matmul,
-    plus,
     raise_failure,
     transpose,
 )
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import leading, movedim, squeeze, unsqueeze
+from flambeau.ops.view.shape import batch_leading, movedim, squeeze, unsqueeze
 
 # ---- A X = B ------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ def _solve_back(grad: Any, needs: Any, A: Tensor, result: Tensor, left: bool) ->
     if grad[0] is None:
         return [None, None]
     vector, X, g = _as_columns(A, result, grad[0])
-    gB = solved(adjoint(A), g, left)
+    gB = solve_matrices(adjoint(A), g, left)
     gA = None
     if needs[0]:
         gA = -matmul(gB, adjoint(X)) if left else -matmul(adjoint(X), gB)
@@ -80,7 +80,7 @@ def _solve_back(grad: Any, needs: Any, A: Tensor, result: Tensor, left: bool) ->
 def _solve_ahead(A: Tensor, B: Tensor, A_t: Tensor, B_t: Tensor, result: Tensor, left: bool
                  ) -> Any:
     vector, X, tangent = _as_columns(A, result, B_t)
-    found = solved(A, tangent - (matmul(A_t, X) if left else matmul(X, A_t)), left)
+    found = solve_matrices(A, tangent - (matmul(A_t, X) if left else matmul(X, A_t)), left)
     return [squeeze(found, -1) if vector else found, None]
 
 
@@ -119,7 +119,7 @@ solve_ex = op(
     doc="`solve`, and for each matrix 0 or the number of its first zero pivot.")
 
 
-def solved(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
+def solve_matrices(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """A⁻¹ B of matrices, or B A⁻¹."""
     return solve_ex(A, B, left=left)[0]
 
@@ -232,7 +232,7 @@ def _old_triangular_back(grad: Any, needs: Any, A: Tensor, solution: Tensor, upp
         if needs[1]:
             moved = -matmul(conj(solution), _flip(gB)) if transpose else \
                 -matmul(gB, adjoint(solution))
-            gA = plus(gA, _part(moved, upper, unitriangular))
+            gA = add_terms(gA, _part(moved, upper, unitriangular))
     return [gB, gA]
 
 
@@ -244,7 +244,7 @@ triangular_solve = op(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
     kernel=lapack.triangular_solve, kernel_checks=True, canonical=_check_old_triangular,
-    core="(n,k),(n,n)->(n,k),(n,n)", batch=leading(lambda: triangular_solve),
+    core="(n,k),(n,n)->(n,k),(n,n)", batch=batch_leading(lambda: triangular_solve),
     vjp=_old_triangular_back, out_type=OUT_TYPE, autocast="full",
     doc="`linalg.solve_triangular`, by its older name; it also gives a copy of A.")
 

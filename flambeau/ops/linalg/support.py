@@ -125,7 +125,7 @@ def by_columns(X: Tensor) -> Tensor:
 # ---- small algebra ------------------------------------------------------------------------------
 
 
-def plus(*terms: Any) -> Any:
+def add_terms(*terms: Any) -> Any:
     """The sum of the terms that are there."""
     total = None
     for term in terms:

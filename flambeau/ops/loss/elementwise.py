@@ -20,7 +20,7 @@ from flambeau.kernels.declaration import declining
 from flambeau.kernels.network import losses as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.inplace import check_stored
-from flambeau.ops.loss.reduction import reduced, refuse_gradient, shared
+from flambeau.ops.loss.reduction import reduce_loss, refuse_gradient, split_grad
 from flambeau.ops.node_names import plus
 from flambeau.ops.pointwise.arithmetic import together
 
@@ -50,7 +50,7 @@ def _gradient_of(name: str, kernel: Any, parts: Any, number: str = "", nondiff: 
 
 def _squared(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     difference = self - target
-    return reduced(difference * difference, reduction)
+    return reduce_loss(difference * difference, reduction)
 
 
 mse_loss = op(
@@ -62,20 +62,20 @@ mse_loss = op(
     doc="(input - target)².")
 mse_loss_backward = _gradient_of(
     "mse_loss", kernels.mse_loss_backward, lambda grad_output, self, target, reduction:
-    shared(grad_output, self._array.size, reduction) * ((self - target) * 2))
+    split_grad(grad_output, self._array.size, reduction) * ((self - target) * 2))
 
 
 @op("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", out=False, **_LOSS)
 def l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     """|input - target|."""
-    return reduced((self - target).abs(), reduction)
+    return reduce_loss((self - target).abs(), reduction)
 
 
 def _smooth(self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
     difference = self - target
     distance = difference.abs()
     near = difference * difference * (0.5 / beta if beta else 0.5)
-    return reduced(flambeau.where(distance < beta, near, distance - 0.5 * beta), reduction)
+    return reduce_loss(flambeau.where(distance < beta, near, distance - 0.5 * beta), reduction)
 
 
 def _paired_smoothly(self: Tensor, target: Tensor, reduction: int, beta: float) -> tuple[Any, ...]:
@@ -96,7 +96,7 @@ smooth_l1_loss = op(
 smooth_l1_loss_backward = _gradient_of(
     "smooth_l1_loss", kernels.smooth_l1_loss_backward,
     lambda grad_output, self, target, reduction, beta:
-    shared(grad_output, self._array.size, reduction) * ((self - target) / beta).clamp(-1, 1),
+    split_grad(grad_output, self._array.size, reduction) * ((self - target) / beta).clamp(-1, 1),
     "beta")
 
 
@@ -104,7 +104,8 @@ def _huber(self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor
     difference = self - target
     distance = difference.abs()
     far = (distance - 0.5 * delta) * delta
-    return reduced(flambeau.where(distance < delta, difference * difference * 0.5, far), reduction)
+    near = difference * difference * 0.5
+    return reduce_loss(flambeau.where(distance < delta, near, far), reduction)
 
 
 def _paired_in_type(self: Tensor, target: Tensor, reduction: int, delta: float) -> tuple[Any, ...]:
@@ -132,12 +133,12 @@ huber_loss = op(
 huber_loss_backward = _gradient_of(
     "huber_loss", kernels.huber_loss_backward,
     lambda grad_output, self, target, reduction, delta:
-    shared(grad_output, self._array.size, reduction) * (self - target).clamp(-delta, delta),
+    split_grad(grad_output, self._array.size, reduction) * (self - target).clamp(-delta, delta),
     "delta")
 
 
 def _soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    return reduced((-self * target).exp().log1p(), reduction)
+    return reduce_loss((-self * target).exp().log1p(), reduction)
 
 
 def _stepwise(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
@@ -159,7 +160,7 @@ soft_margin_loss = op(
     doc="log(1 + exp(-target · x)) for targets 1 and -1.")
 soft_margin_loss_backward = _gradient_of(
     "soft_margin_loss", kernels.soft_margin_loss_backward,
-    lambda grad_output, self, target, reduction: -shared(
+    lambda grad_output, self, target, reduction: -split_grad(
         grad_output, self._array.size, reduction) * target * (-self * target).sigmoid(),
     nondiff="target")
 
@@ -170,7 +171,7 @@ soft_margin_loss_backward = _gradient_of(
 def _cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
     one, two = self.log().clamp_min(-100), (-self).log1p().clamp_min(-100)
     loss = -(target * one + (1 - target) * two)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
 def _weighed(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
@@ -203,13 +204,13 @@ binary_cross_entropy = op(
 
 
 def _by_target(grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
-    each = shared(grad, self._array.size, reduction) * ((-self).log1p() - self.log())
+    each = split_grad(grad, self._array.size, reduction) * ((-self).log1p() - self.log())
     return each if weight is None else each * weight
 
 
 def _slope_of_cross_entropy(grad_output: Tensor, self: Tensor, target: Tensor,
                             weight: Tensor | None, reduction: int) -> Tensor:
-    each = shared(grad_output, self._array.size, reduction) * (self - target)
+    each = split_grad(grad_output, self._array.size, reduction) * (self - target)
     each = each / ((1 - self) * self).clamp_min(1e-12)
     return each if weight is None else each * weight
 
@@ -227,7 +228,7 @@ def _with_logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight
     if pos_weight is not None:
         negative = (1 + (pos_weight - 1) * target) * negative
     loss = (1 - target) * self + negative
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
 def _logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
@@ -268,7 +269,7 @@ def _slope_of_logits(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor 
             type(t) not in plain for t in tensors if t is not None)):
         return wrap(kernels.binary_cross_entropy_with_logits_backward(
             *[None if t is None else t._array for t in tensors], reduction))
-    each = shared(grad, self._array.size, reduction)
+    each = split_grad(grad, self._array.size, reduction)
     if pos_weight is None:
         slope = self.sigmoid() - target
     else:
@@ -280,7 +281,7 @@ def _slope_of_logits(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor 
 
 def _target_of_logits(grad: Tensor, self: Tensor, weight: Tensor | None,
                       pos_weight: Tensor | None, reduction: int) -> Tensor:
-    each = shared(grad, self._array.size, reduction)
+    each = split_grad(grad, self._array.size, reduction)
     if pos_weight is None:
         each = each * -self
     else:
@@ -298,7 +299,7 @@ def kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> Te
             raise RuntimeError(f"kl_div: {what} inputs not supported.")
     loss = target.exp() * (target - self) if log_target \
         else flambeau.xlogy(target, target) - target * self
-    return reduced(loss, reduction)
+    return reduce_loss(loss, reduction)
 
 
 @op("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, "
@@ -311,4 +312,4 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
-    return reduced(loss, reduction)
+    return reduce_loss(loss, reduction)

@@ -15,7 +15,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.loss import cross_entropy as classes
 from flambeau.ops.loss import elementwise, margins
 from flambeau.ops.loss.distance import pairwise_distance
-from flambeau.ops.loss.reduction import MEAN, NUMBERS, number_of, reduced, refuse_gradient
+from flambeau.ops.loss.reduction import MEAN, NUMBERS, number_of, reduce_loss, refuse_gradient
 from flambeau.ops.nn.activation import log_sigmoid
 from flambeau.ops.node_names import clamped_value
 
@@ -40,7 +40,7 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Te
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
     loss = loss * weight
-    return loss.sum() / weight.sum() if reduction == MEAN else reduced(loss, reduction)
+    return loss.sum() / weight.sum() if reduction == MEAN else reduce_loss(loss, reduction)
 
 
 def _valid(reduction: Any, size_average: Any, reduce: Any, said: str = "valid") -> int:
@@ -97,7 +97,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     number = number_of(reduction)
     if weight is not None:
         loss = elementwise.huber_loss(input, target, 0, delta)
-        return reduced(_weighted(loss, weight, input, 0), number)   # by their number
+        return reduce_loss(_weighted(loss, weight, input, 0), number)   # by their number
     return elementwise.huber_loss(input, target, number, delta)
 
 
@@ -208,7 +208,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return reduced(loss, number)
+    return reduce_loss(loss, number)
 
 
 # ---- margins -------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     number = _valid(reduction, size_average, reduce)
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.sum(-1) / input.size(-1), number)
+    return reduce_loss(loss.sum(-1) / input.size(-1), number)
 
 
 @python_function(namespace=NETWORK)
@@ -316,7 +316,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = flambeau.minimum(far, distance(positive, negative))
-    return reduced((margin + near - far).clamp_min(0), number)
+    return reduce_loss((margin + near - far).clamp_min(0), number)
 
 
 # ---- classes -------------------------------------------------------------------------------------

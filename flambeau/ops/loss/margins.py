@@ -9,7 +9,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import declining
 from flambeau.kernels.network import losses as kernels
 from flambeau.ops.loss.distance import pairwise_distance
-from flambeau.ops.loss.reduction import reduced, refuse_gradient, shared
+from flambeau.ops.loss.reduction import reduce_loss, refuse_gradient, split_grad
 from flambeau.ops.node_names import minus, plus
 
 _LOSS: dict[str, Any] = {"namespace": "_nn", "method": False, "autocast": "full"}
@@ -24,7 +24,7 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float, reduction:
     zero = flambeau.zeros_like(self)
     margins = flambeau.full((), margin, dtype=self.dtype)
     apart = flambeau.where(target != 1, (margins - self).clamp_min(0), zero)
-    return reduced(apart + flambeau.where(target != -1, self, zero), reduction)
+    return reduce_loss(apart + flambeau.where(target != -1, self, zero), reduction)
 
 
 @op("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, "
@@ -46,7 +46,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     one = flambeau.ones((), dtype=cos.dtype)
     loss = flambeau.where(target == 1, one - cos, zero) \
         + flambeau.where(target == -1, minus(cos, margin).clamp_min(0), zero)
-    return reduced(loss, reduction)
+    return reduce_loss(loss, reduction)
 
 
 @op("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, "
@@ -54,7 +54,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float,
                         reduction: int) -> Tensor:
     """max(0, -target · (x₁ - x₂) + margin)."""
-    return reduced(plus(-target * (input1 - input2), float(margin)).clamp_min(0), reduction)
+    return reduce_loss(plus(-target * (input1 - input2), float(margin)).clamp_min(0), reduction)
 
 
 @op("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, "
@@ -71,7 +71,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = flambeau.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return reduced((plus(near, margin) - far).clamp_min(0), reduction)
+    return reduce_loss((plus(near, margin) - far).clamp_min(0), reduction)
 
 
 # ---- of classes ----------------------------------------------------------------------------------
@@ -88,7 +88,8 @@ def _hinges(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, margin:
         hinge = hinge * weight[index]
     own = flambeau.arange(classes) == index
     loss = flambeau.where(own, 0, hinge).sum(1) / classes
-    return reduced(loss.reshape(target._array.shape) if self._array.ndim < 2 else loss, reduction)
+    return reduce_loss(loss.reshape(target._array.shape) if self._array.ndim < 2 else loss,
+                       reduction)
 
 
 def _check_classes(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, margin: Any,
@@ -115,7 +116,7 @@ def _slope_of_hinges(grad_output: Tensor, self: Tensor, target: Tensor, weight: 
     classes = self._array.shape[-1] if self._array.ndim else 1
     rows, index = self.reshape(-1, classes), target.reshape(-1, 1)
     hinge = (margin - rows.gather(1, index) + rows).clamp_min(0)
-    share = shared(grad_output, rows._array.shape[0], reduction).reshape(-1, 1) / classes
+    share = split_grad(grad_output, rows._array.shape[0], reduction).reshape(-1, 1) / classes
     slope = share * ((hinge > 0) if p == 1 else 2 * hinge)
     if weight is not None:
         slope = slope * weight[index]
@@ -141,7 +142,7 @@ def _label_hinges(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor,
     hinge = (1 - (rows.gather(1, index).unsqueeze(2) - rows.unsqueeze(1))).clamp_min(0)
     counts = valid.unsqueeze(2) & ~is_target.unsqueeze(1)
     loss = flambeau.where(counts, hinge, 0).sum((1, 2)) / classes
-    return (reduced(loss.reshape(self._array.shape[:-1]), reduction),
+    return (reduce_loss(loss.reshape(self._array.shape[:-1]), reduction),
             is_target.to(self.dtype).reshape(self._array.shape))
 
 
@@ -175,7 +176,7 @@ def _slope_of_label_hinges(grad_output: Tensor, self: Tensor, target: Tensor, is
     index = flambeau.where(valid, labels, 0)
     near = 1 - (rows.gather(1, index).unsqueeze(2) - rows.unsqueeze(1)) > 0
     counts = valid.unsqueeze(2) & (is_target.reshape(-1, classes) == 0).unsqueeze(1) & near
-    share = shared(grad_output, rows._array.shape[0], reduction).reshape(-1, 1, 1) / classes
+    share = split_grad(grad_output, rows._array.shape[0], reduction).reshape(-1, 1, 1) / classes
     slope = share * counts
     found = slope.sum(1).scatter_add(1, index, -slope.sum(2))
     return found.to(self.dtype).reshape(self._array.shape)

@@ -28,12 +28,12 @@ def number_of(reduction: Any, size_average: Any = None, reduce: Any = None) -> i
     return NUMBERS[reduction]
 
 
-def reduced(loss: Tensor, reduction: int) -> Tensor:
+def reduce_loss(loss: Tensor, reduction: int) -> Tensor:
     """The mean, the sum, or the elements themselves."""
     return loss.mean() if reduction == MEAN else loss.sum() if reduction == SUM else loss
 
 
-def shared(grad: Tensor, count: int, reduction: int) -> Tensor:
+def split_grad(grad: Tensor, count: int, reduction: int) -> Tensor:
     """The gradient of each of `count` losses, given that of what they are reduced to."""
     return grad / count if reduction == MEAN else grad
 

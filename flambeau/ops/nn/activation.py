@@ -22,7 +22,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.dtypes import compute_dtype
 from flambeau.kernels.pointwise import gated_units
 from flambeau.kernels.refused import refuse
-from flambeau.ops.coercion import stored
+from flambeau.ops.coercion import as_element
 from flambeau.ops.node_names import plus
 from flambeau.ops.pointwise.arithmetic import threshold_backward
 from flambeau.ops.pointwise.elementary import sigmoid, tanh
@@ -39,7 +39,7 @@ def within(x: np.ndarray, number: Any) -> Any:
     """`number` if it fits the type that elements of x are computed in; PyTorch's error if not."""
     if type(number) in (float, int) and -_LARGEST <= number <= _LARGEST and x.dtype in FLOATING:
         return number
-    return stored(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
+    return as_element(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
 
 
 def _flat(backward: Any) -> Any:
@@ -66,7 +66,7 @@ def _hardtanh(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     if x.dtype.kind == "u" and low < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if x.dtype.char not in "fd":
-        low, high = stored(low, x.dtype), stored(high, x.dtype)
+        low, high = as_element(low, x.dtype), as_element(high, x.dtype)
     return kernels.hardtanh(x, low, high)
 
 
@@ -141,7 +141,7 @@ hardshrink = pointwise(
 
 def _softshrink(x: np.ndarray, limit: Any) -> np.ndarray:
     if type(limit) is not float:
-        limit = stored(limit, np.dtype(float))
+        limit = as_element(limit, np.dtype(float))
     if not 0 <= limit <= 65504:
         most = finfo(from_numpy_dtype(x.dtype)).max
         if not 0 <= limit <= most:

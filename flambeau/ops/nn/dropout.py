@@ -19,7 +19,7 @@ from flambeau.kernels.refused import no_kernel
 from flambeau.ops.factory.create import empty_like
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import mul
-from flambeau.ops.random.fills import bernoulli_fill, drawn, is_common, stream_of
+from flambeau.ops.random.fills import bernoulli_fill, draw_like, is_common, stream_of
 from flambeau.ops.view.conversion import clone
 
 SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
@@ -48,8 +48,8 @@ def dropout_mask(input: Tensor, p: float, feature: bool = False, generator: Any 
     if not is_common(target):
         raise no_kernel("bernoulli_scalar_cpu_", target)
     shape, like = _shape_of_mask(input, feature)
-    return drawn(shape, target, lambda array: kernels.dropout_mask(stream, array, float(p)),
-                 input._device, like)
+    return draw_like(shape, target, lambda array: kernels.dropout_mask(stream, array, float(p)),
+                     input._device, like)
 
 
 def _shape_of_mask(input: Tensor, feature: bool) -> tuple[tuple[int, ...], Any]:
@@ -69,7 +69,7 @@ def _kept(input: Tensor, p: float, feature: bool) -> Tensor:
         empty = input.new_empty(shape) if feature else empty_like(input)
         return empty.detach().bernoulli_(1 - p)
     target = input._array.dtype
-    return drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
+    return draw_like(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
 
 
 def _zero(input: Tensor) -> Tensor:
@@ -143,9 +143,10 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     check_probability(p)
     boolean = np.dtype(np.bool_)
     if train is False or not input._array.size:
-        kept = drawn(input._array.shape, boolean, lambda array: array.fill(True), input._device)
+        kept = draw_like(input._array.shape, boolean, lambda array: array.fill(True), input._device)
         return clone(input), kept
-    kept = drawn(input._array.shape, boolean, bernoulli_fill(boolean, 1 - p, None), input._device)
+    kept = draw_like(input._array.shape, boolean, bernoulli_fill(boolean, 1 - p, None),
+                     input._device)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     product = mul(input, kept)
     _check_type(product._array.dtype)

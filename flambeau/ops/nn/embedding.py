@@ -14,7 +14,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving import indexing as kernels
-from flambeau.ops.pointwise.arithmetic import class_of
+from flambeau.ops.pointwise.arithmetic import tensor_class_name
 from flambeau.ops.view.shape import movedim
 
 NETWORK = "nn.functional"
@@ -93,7 +93,7 @@ def check(weight: Any, indices: Any, name: str) -> None:
     if indices._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
                            "scalar types: Long, Int; but got "
-                           f"{class_of(indices)} "
+                           f"{tensor_class_name(indices)} "
                            f"instead (while checking arguments for {name})")
 
 

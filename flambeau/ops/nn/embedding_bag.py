@@ -23,7 +23,7 @@ from flambeau.ops.nn.embedding import (
     embedding_op,
     embedding_renorm_,
 )
-from flambeau.ops.pointwise.arithmetic import class_of
+from flambeau.ops.pointwise.arithmetic import tensor_class_name
 
 
 def _bags(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[Tensor, int]:
@@ -150,13 +150,13 @@ def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_wei
     if weight._array.dtype.char not in characters("ef"):
         raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following "
                            "scalar types: Half, BFloat16, Float, Double; but got "
-                           f"{class_of(weight)} instead (while checking arguments for "
+                           f"{tensor_class_name(weight)} instead (while checking arguments for "
                            "embedding_bag)")
     if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
-            f"#1 'per_sample_weights'; but type {class_of(weight)} does not equal "
-            f"{class_of(per_sample_weights)} (while checking arguments for embedding_bag)")
+            f"#1 'per_sample_weights'; but type {tensor_class_name(weight)} does not equal "
+            f"{tensor_class_name(per_sample_weights)} (while checking arguments for embedding_bag)")
     return weight, indices, offsets, per_sample_weights, *rest
 
 

@@ -27,7 +27,7 @@ from flambeau.core.tensor import Tensor, add_members, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
-from flambeau.ops.coercion import stored
+from flambeau.ops.coercion import as_element
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import times
 from flambeau.ops.out_types import FOUND_TYPE
@@ -267,7 +267,7 @@ def _pow_kernel(self: Any, exponent: Any) -> np.ndarray:
     if self.dtype.kind in "bui":
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        exponent = stored(exponent, self.dtype)
+        exponent = as_element(exponent, self.dtype)
     if self.dtype.kind == "b":                  # to the power of a bool
         return self.copy() if exponent else np.ones_like(self)
     if exponent in _SHORT and (exponent in (1, 2) or self.dtype in FLOATING):
@@ -444,7 +444,7 @@ lerp = pointwise(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     kernel=lambda self, end, weight, out=None: kernels.lerp(
-        self, end, stored(weight, self.dtype) if type(weight) is complex else weight, out),
+        self, end, as_element(weight, self.dtype) if type(weight) is complex else weight, out),
     raw=True, check=_check_lerp, refuses=("lerp_kernel_scalar", "bBilU8"),
     d_self=lambda weight: 1 - weight, d_end=lambda weight: weight,
     d_weight=lambda self, end: end - self,
@@ -456,7 +456,7 @@ lerp = pointwise(
     """)
 
 
-def class_of(tensor: Tensor) -> str:
+def tensor_class_name(tensor: Tensor) -> str:
     """PyTorch's class of tensors of this type, which error messages quote."""
     return type_label(tensor.dtype, tensor.is_meta)
 

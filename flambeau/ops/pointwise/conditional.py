@@ -18,7 +18,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import views
 from flambeau.kernels.refused import refuse
-from flambeau.ops.coercion import beyond_c, stored, too_large
+from flambeau.ops.coercion import as_element, beyond_c, too_large
 from flambeau.ops.factory.create import scalar_tensor, zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
@@ -91,10 +91,10 @@ def _filled(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
     if isinstance(value, np.ndarray):
         if value.dtype != own:
             if value.dtype.kind in "uifc" and not value.ndim:
-                stored(value.item(), own)               # raises if it cannot be
+                as_element(value.item(), own)               # raises if it cannot be
             value = convert(value, own)
     elif own.kind != "f" or type(value) is not float or not -1e38 < value < 1e38:
-        value = convert(np.asarray(stored(value, own)), own)
+        value = convert(np.asarray(as_element(value, own)), own)
     r = kernels.where(mask, value, self)
     return r if r.flags.c_contiguous else views.contiguous(r)
 
@@ -145,7 +145,7 @@ def _clip(self: np.ndarray, min: Any = None, max: Any = None,
         raise NotImplementedError("clamp is not supported for complex types")
     _refuse_clamp(self, min, max)
     min, max = (n if n is None or isinstance(n, np.ndarray) else scalar_operand(
-        self, stored(n, self.dtype) if kind in "ui" else n)[1] for n in (min, max))
+        self, as_element(n, self.dtype) if kind in "ui" else n)[1] for n in (min, max))
     if max is None:
         return kernels.maximum(self, min, out)
     if min is None:
@@ -263,7 +263,7 @@ def _number_everywhere(self: np.ndarray, value: Any) -> np.ndarray:
     own = self.dtype
     if type(value) is int and not -2**63 <= value < 2**64:
         raise beyond_c(value)
-    return views.full_like(self, convert(np.asarray(stored(as_number(
+    return views.full_like(self, convert(np.asarray(as_element(as_number(
         value, "fill_", "value", 1), own)), own))
 
 

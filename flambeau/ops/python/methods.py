@@ -414,8 +414,8 @@ def _rebuild(cls: Any, array: np.ndarray, requires_grad: bool, state: dict[str, 
 
 def _rebuild_meta(array_type: np.dtype, shape: tuple[int, ...], requires_grad: bool,
                   state: dict[str, Any]) -> Tensor:
-    from flambeau.transforms.meta import MetaTensor, hollow
-    return _rebuild(MetaTensor, hollow(shape, array_type), requires_grad, state)
+    from flambeau.transforms.meta import MetaTensor, meta_array
+    return _rebuild(MetaTensor, meta_array(shape, array_type), requires_grad, state)
 
 
 for _text in ("retain_grad(Tensor self) -> ()", "untyped_storage(Tensor self) -> Storage",

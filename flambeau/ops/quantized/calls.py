@@ -19,7 +19,7 @@ from flambeau.ops.quantized.tensors import (
     dequantize,
     expect_float,
     limits,
-    make,
+    make_quantized,
     scheme_of,
 )
 
@@ -124,7 +124,7 @@ def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
 
 
 def make_like(plain: Tensor, scheme: Scheme) -> QuantizedTensor:
-    result = make(plain._array, scheme)
+    result = make_quantized(plain._array, scheme)
     result._counter = plain._counter
     return result
 
@@ -139,7 +139,7 @@ def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     fused = name in _FUSED
     plain = (lambda q: wrap(q._scheme.dequantize_fused(q._array))) if fused else dequantize
     computed = function(*_plainly(args, plain), **_plainly(kwargs, plain))
-    return each_result(computed, lambda r: make(scheme.quantize(r._array, fused), scheme))
+    return each_result(computed, lambda r: make_quantized(scheme.quantize(r._array, fused), scheme))
 
 
 def _equal(a: QuantizedTensor, b: QuantizedTensor) -> bool:
@@ -177,7 +177,7 @@ def _to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _empty_like(tensor: QuantizedTensor, *args: Any, **kwargs: Any) -> Tensor:
-    return make(np.empty_like(tensor._array), tensor._scheme)
+    return make_quantized(np.empty_like(tensor._array), tensor._scheme)
 
 
 _OTHERS: dict[str, Any] = {

@@ -26,7 +26,7 @@ from flambeau.ops.quantized.tensors import (
     Scheme,
     dequantize,
     limits,
-    make,
+    make_quantized,
     quantize_per_tensor,
     quantize_per_tensor_dynamic,
 )
@@ -57,7 +57,7 @@ def _numbers(x: QuantizedTensor) -> Tensor:
 
 def _requantized(x: Tensor, like: Any, scale: float, zero_point: int) -> Tensor:
     scheme = Scheme(like.dtype, float(scale), int(zero_point))
-    return make(scheme.quantize(x._array, shift_last=True), scheme)
+    return make_quantized(scheme.quantize(x._array, shift_last=True), scheme)
 
 
 # ---- weights ------------------------------------------------------------------------------------
@@ -256,8 +256,8 @@ def _rescaled(x: QuantizedTensor, scale: float, zero_point: int, steps: np.ndarr
               relu: bool) -> Tensor:
     if relu:
         steps = np.maximum(steps, zero_point)
-    return make(steps.astype(x._array.dtype),
-                x._scheme._replace(scale=scale, zero_point=zero_point))
+    return make_quantized(steps.astype(x._array.dtype),
+                          x._scheme._replace(scale=scale, zero_point=zero_point))
 
 
 def _add_number(x: QuantizedTensor, number: Any, relu: bool) -> Tensor:

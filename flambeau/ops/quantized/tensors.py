@@ -106,7 +106,7 @@ class QuantizedTensor(Tensor):
 
     @property
     def data(self) -> Tensor:
-        return make(self._array, self._scheme)
+        return make_quantized(self._array, self._scheme)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -157,11 +157,11 @@ class QuantizedTensor(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) not in memo:
-            memo[id(self)] = make(self._array.copy(), self._scheme)
+            memo[id(self)] = make_quantized(self._array.copy(), self._scheme)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        return make, (self._array, self._scheme)
+        return make_quantized, (self._array, self._scheme)
 
 
 QuantizedTensor.__module__ = "torch"
@@ -169,7 +169,7 @@ QuantizedTensor.__name__ = QuantizedTensor.__qualname__ = "Tensor"
 overrides.internal_types.add(QuantizedTensor)
 
 
-def make(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
+def make_quantized(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
     """These integers, meaning that."""
     result = alias(array, QuantizedTensor)
     result._scheme = scheme
@@ -223,7 +223,7 @@ def quantize_per_tensor(self: Tensor, scale: Any, zero_point: Any, dtype: Any, t
     expect_float(self, "quantize_per_tensor")
     scheme = Scheme(dtype, float(scale), int(zero_point))
     _check_zero_point(scheme.zero_point, dtype, "quantize_tensor_per_tensor_affine")
-    return make(scheme.quantize(self._array), scheme)
+    return make_quantized(scheme.quantize(self._array), scheme)
 
 
 @member("quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, "
@@ -253,7 +253,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     for zero in [] if floating else zero_points.tolist():
         _check_zero_point(zero, dtype, "quantize_tensor_per_channel_affine")
     _held(dtype)
-    return make(scheme.quantize(input._array), scheme)
+    return make_quantized(scheme.quantize(input._array), scheme)
 
 
 def _by_channel(dtype: Any, scales: Tensor, zero_points: Tensor, axis: int) -> tuple[Scheme, bool]:
@@ -276,7 +276,7 @@ def _type_of_integers(self: Tensor) -> Any:
         method=False)
 def _make_per_tensor_quantized_tensor(self: Tensor, scale: float, zero_point: int) -> Tensor:
     """These integers, with what they mean."""
-    return make(self._array.copy(), Scheme(_type_of_integers(self), scale, zero_point))
+    return make_quantized(self._array.copy(), Scheme(_type_of_integers(self), scale, zero_point))
 
 
 @member("_make_per_channel_quantized_tensor(Tensor self, Tensor scale, Tensor zero_point, "
@@ -286,8 +286,8 @@ def _make_per_channel_quantized_tensor(self: Tensor, scale: Tensor, zero_point: 
     """These integers, with what they mean in each channel."""
     if scale.numel() != zero_point.numel():
         raise RuntimeError("number of elements in scales and zero_points must match")
-    return make(self._array.copy(), _by_channel(_type_of_integers(self), scale, zero_point,
-                                                axis)[0])
+    scheme, _ = _by_channel(_type_of_integers(self), scale, zero_point, axis)
+    return make_quantized(self._array.copy(), scheme)
 
 
 @member("quantize_per_tensor_dynamic(Tensor self, ScalarType dtype, bool reduce_range) -> Tensor",

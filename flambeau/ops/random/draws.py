@@ -27,7 +27,7 @@ from flambeau.ops.random.fills import (
     Fill,
     bernoulli_fill,
     check_probabilities,
-    drawn,
+    draw_like,
     full_range_fill,
     integer_fill,
     is_common,
@@ -176,7 +176,7 @@ def fill_out(name: str, out: Tensor, shape: tuple[int, ...], fill: Fill) -> Tens
 
 _GENERATOR, _WHOLE = "Generator? generator", OPTIONS.replace("dtype=None", "dtype=long")
 _INT64 = np.dtype(np.int64)
-draws = partial(factory, drawing=(drawn, fill_out))
+draws = partial(factory, drawing=(draw_like, fill_out))
 
 rand = draws(
     f"rand(SymInt[] size, *, {OPTIONS}) -> Tensor",

@@ -1,8 +1,8 @@
 """Filling tensors with random numbers: what in-place ops, new tensors and samples have in common.
 
 A *fill* is a function that writes random numbers into an array; each distribution has a function
-here that checks its arguments for a type and makes the fill. `drawn` and `overwrite` apply it to
-tensors.
+here that checks its arguments for a type and makes the fill. `draw_like` and `overwrite` apply it
+to tensors.
 
 Under `vmap` each level's `randomness` decides: "error" refuses, "same" draws once for all slices,
 "different" draws for each.
@@ -85,16 +85,16 @@ def outside(level: Any, function: Any, *args: Any) -> Any:
 # ---- filling ------------------------------------------------------------------------------------
 
 
-def drawn(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: Any = devices.cpu,
-          like: np.ndarray | None = None, requires_grad: bool = False) -> Tensor:
+def draw_like(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: Any = devices.cpu,
+              like: np.ndarray | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that `fill` has filled, laid out as the array `like` is."""
     where = devices.checked(device)
     if where is not devices.cpu:
-        return finish(meta.hollow(shape, array_type), where, requires_grad)
+        return finish(meta.meta_array(shape, array_type), where, requires_grad)
     level = vmap_level() if interceptors else None
     if level is not None:
         different = level.randomness == "different"
-        result = outside(level, drawn, (level.size, *shape) if different else shape, array_type,
+        result = outside(level, draw_like, (level.size, *shape) if different else shape, array_type,
                          fill)
         result = level.wrap(result, 0) if different else result
         return as_leaf(result) if requires_grad else result
@@ -114,12 +114,12 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
     if level is not None:
         if level.unwrap(tensor)[1] is not None:
             array = tensor._array
-            return tensor.copy_(drawn(array.shape, array.dtype, fill))
+            return tensor.copy_(draw_like(array.shape, array.dtype, fill))
         if level.randomness == "different":
             raise RuntimeError(_DIFFERENT_UNBATCHED)
         return outside(level, overwrite, tensor, fill)
     if (interceptors and tensor._tangents) or type(tensor) in overrides.own_rules:
-        return tensor.copy_(drawn(tensor._array.shape, tensor._array.dtype, fill))
+        return tensor.copy_(draw_like(tensor._array.shape, tensor._array.dtype, fill))
     views.check_inplace(tensor, False)
     if tensor._device is devices.cpu:
         fill(tensor._array)

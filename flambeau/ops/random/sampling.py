@@ -27,7 +27,7 @@ from flambeau.ops.random.fills import (
     SAME_BATCHED,
     bernoulli_fill,
     check_probabilities,
-    drawn,
+    draw_like,
     is_real,
     normal_fill,
     outside,
@@ -130,7 +130,7 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
     if input._device is devices.cpu:
         return None
     array = input._array
-    return finish(meta.hollow(array.shape if shape is None else shape, dtype or array.dtype),
+    return finish(meta.meta_array(array.shape if shape is None else shape, dtype or array.dtype),
                   input._device)
 
 
@@ -154,7 +154,7 @@ def bernoulli(self: Tensor, generator: Any) -> Tensor:
     explicit=True)
 def bernoulli_of_number(self: Tensor, p: float, generator: Any) -> Tensor:
     target = self._array.dtype
-    return drawn(self._array.shape, target, bernoulli_fill(target, p, generator), self._device)
+    return draw_like(self._array.shape, target, bernoulli_fill(target, p, generator), self._device)
 
 
 @op(f"poisson(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False)
@@ -268,8 +268,8 @@ def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: A
     """
     if size is not None:
         target = as_numpy_dtype(dtype) or default_float()
-        return drawn(extents_of(size), target, normal_fill(target, mean, std, generator), device,
-                     requires_grad=bool(requires_grad))
+        return draw_like(extents_of(size), target, normal_fill(target, mean, std, generator),
+                         device, requires_grad=bool(requires_grad))
     target = (mean if isinstance(mean, Tensor) else std)._array.dtype
     if target not in dtypes.FLOATING:
         raise no_kernel("normal_kernel_cpu", target)

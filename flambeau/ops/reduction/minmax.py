@@ -20,7 +20,7 @@ from flambeau.ops.view.shape import batch_as_rows, squeeze, unsqueeze
 # ---- what they share ----------------------------------------------------------------------------
 
 
-def evenly(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def share_ties(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The gradient of a chosen value, shared among all elements that equal it."""
     shape = self._array.shape
     value = restore(result, shape, dim, keepdim)
@@ -31,7 +31,7 @@ def evenly(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) 
     return where(chosen, restore(grad, shape, dim, keepdim) / times, 0)
 
 
-def at_index(grad: Tensor, indices: Tensor, self_shape: Any, dim: int, keepdim: bool) -> Tensor:
+def scatter_grad(grad: Tensor, indices: Tensor, self_shape: Any, dim: int, keepdim: bool) -> Tensor:
     """The gradient of elements taken along `dim` at `indices`, zero elsewhere."""
     if not self_shape:
         return grad
@@ -46,7 +46,7 @@ def put_along(grad: Tensor, indices: Tensor, shape: Any, dim: int) -> Tensor:
 
 
 def take_along(tangent: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
-    """The forward rule that belongs to `at_index`."""
+    """The forward rule that belongs to `scatter_grad`."""
     if not tangent._array.ndim:
         return tangent
     if keepdim:
@@ -75,8 +75,8 @@ def _of_several(name: str, which: str) -> Any:
         refuses=(f"{name[1:]}_values_cpu", "UcW8"),
         out_type="Expected the dtype for input and out to match, but got {found} for input's dtype "
         "and {out} for out's dtype.", out_first=True, overlap="anywhere",
-        d_self=evenly, doc=f"""The {which} element of all, or along `dim` (one or several). Equal
-    elements share the gradient evenly.""")
+        d_self=share_ties, doc=f"""The {which} element of all, or along `dim` (one or several).
+    Equal elements share the gradient evenly.""")
 
 
 amax, amin = _of_several("amax", "largest"), _of_several("amin", "smallest")
@@ -91,13 +91,13 @@ def _overloads(name: str, other: Any, doc: str) -> Any:
         out_device=OUT_DEVICE, overlap="element",
         batch=lambda size, dims, self: (
             table[f"a{name}"].call(batch_as_rows(self, dims[0], size), 1, False), 0),
-        d_self=lambda grad, self, result: evenly(grad, self, result, None, False))
+        d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
     op(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
        joins=function, kernel=getattr(kernels, f"{name}_along"), dims="dim",
        out_type=OUT_TYPE, out_device=OUT_DEVICE, overlap="element", refuses=(
            lambda self, *_: f"{name}(): does not support complex input"
                 if self.dtype.kind in "cW" else f"{name}_cpu" if self.ndim else "", "UcW8"),
-       node=f"{title}Backward0", d_self=at_index,
+       node=f"{title}Backward0", d_self=scatter_grad,
        jvp=lambda self_t, indices, dim, keepdim: (take_along(self_t, indices, dim, keepdim), None))
     op(f"{name}.other(Tensor self, Tensor other) -> Tensor", joins=function, body=other,
        out_device=OUT_DEVICE, overlap="element")
@@ -119,7 +119,7 @@ min = _overloads("min", minimum, """The smallest element; `min(input, dim)` give
 def _aminmax_back(grad: Any, self: Tensor, min: Tensor, max: Tensor, dim: Any, keepdim: bool
                   ) -> Any:
     dims = None if dim is None else (dim,)
-    found = [evenly(g, self, result, dims, keepdim) for g, result in zip(grad, (min, max))
+    found = [share_ties(g, self, result, dims, keepdim) for g, result in zip(grad, (min, max))
              if g is not None]
     return (found[0] if len(found) == 1 else found[0] + found[1],)
 
@@ -167,4 +167,4 @@ argmax = _place("argmax", """The position of the first largest element: in the f
 argmin = _place("argmin", """The position of the first smallest element: in the flattened input, or
     along `dim`.""")
 
-__all__ = ["amax", "amin", "argmax", "argmin", "at_index", "max", "min"]
+__all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "scatter_grad"]

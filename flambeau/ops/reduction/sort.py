@@ -9,7 +9,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.reduction import sorting
 from flambeau.kernels.refused import characters
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
-from flambeau.ops.reduction.minmax import at_index, evenly, take_along
+from flambeau.ops.reduction.minmax import scatter_grad, share_ties, take_along
 from flambeau.ops.view.shape import batch_as_rows
 
 _BOTH = "(Tensor values, Tensor indices)"
@@ -19,11 +19,11 @@ def _chosen(*schemas: str, keepdim: bool = False, **declared: Any) -> Any:
     """Declare an op that gives elements and their positions along `dim`; is the dimension always
     kept, or only if its parameter `keepdim` says so?"""
     if keepdim:
-        back: Any = lambda grad, indices, self_shape, dim: at_index(
+        back: Any = lambda grad, indices, self_shape, dim: scatter_grad(
             grad, indices, self_shape, dim, True)
         forward: Any = lambda self_t, indices, dim: (take_along(self_t, indices, dim, True), None)
     else:
-        back = at_index
+        back = scatter_grad
         forward = lambda self_t, indices, dim, keepdim: (
             take_along(self_t, indices, dim, keepdim), None)
     return op(*schemas, dims="dim", d_self=back, jvp=forward, **declared)
@@ -103,7 +103,7 @@ def _median(name: str, doc: str) -> Any:
     function = op(
         f"{name}(Tensor self) -> Tensor", kernel=getattr(sorting, f"{name}_all"), batch=of_rows,
         out=False, refuses=("median_cpu", "bUcW8"), doc=doc,
-        d_self=lambda grad, self, result: evenly(grad, self, result, None, False))
+        d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
     _chosen(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> {_BOTH}",
             joins=function, kernel=getattr(sorting, name),
             node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"))

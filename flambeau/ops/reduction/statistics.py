@@ -26,7 +26,7 @@ from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
 from flambeau.ops.pointwise.elementary import sqrt
 from flambeau.ops.python.methods import adopt
-from flambeau.ops.reduction.minmax import amax, amin, evenly
+from flambeau.ops.reduction.minmax import amax, amin, share_ties
 from flambeau.ops.reduction.sort import sort
 from flambeau.ops.reduction.sums import count, mean, restore, sum
 from flambeau.ops.view.conversion import cast
@@ -122,7 +122,7 @@ def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     if np.isinf(ord):
         if self._array.dtype.kind == "c":       # the kernel may round |x| in another way
             result = (amax if ord > 0 else amin)(size.detach(), () if dim is None else dim, keepdim)
-        return sgn(self) * evenly(grad, size, result, dim, keepdim)
+        return sgn(self) * share_ties(grad, size, result, dim, keepdim)
     zero = size == 0 if 0 < ord < 2 else norm == 0
     slope = pow(where(zero, 1, size) / where(zero, 1, norm), ord - 1)
     return sgn(self) * where(zero, 0, slope) * g

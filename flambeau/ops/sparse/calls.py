@@ -19,11 +19,11 @@ from flambeau.ops.sparse.compressed import COO, TITLES
 from flambeau.ops.sparse.parts import _become
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    bare,
     empty,
     is_sparse,
     on_meta,
     unsupported,
+    without_history,
 )
 from flambeau.ops.sparse.values import to_dense
 
@@ -113,7 +113,7 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     check_inplace(target, needs)
     if name in _OF_COALESCED and target._layout is COO and not target._coalesced:
         raise RuntimeError(f"{name}_ requires coalesced input")
-    source = bare(target)
+    source = without_history(target)
     source._edge = target._edge
     result = rules[f"{name}_" if f"{name}_" in rules else name](source, *args[1:], **kwargs)
     return replace(target, result)

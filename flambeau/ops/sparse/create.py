@@ -20,7 +20,7 @@ from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.calls import replace
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
-from flambeau.ops.sparse.tensors import Invariants, SparseTensor, make, on_meta
+from flambeau.ops.sparse.tensors import Invariants, SparseTensor, make_sparse, on_meta
 from flambeau.ops.sparse.values import expect_coo, stored_values, with_values
 from flambeau.ops.view.conversion import cast
 
@@ -87,8 +87,8 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
             is_coalesced, size))
     if values is None:
         shape = tuple(size)
-        pattern = make(COO, (np.zeros((len(shape), 0), np.int64),),
-                       np.zeros(0, as_numpy_dtype(dtype) or array_of(0.0).dtype), shape)
+        pattern = make_sparse(COO, (np.zeros((len(shape), 0), np.int64),),
+                              np.zeros(0, as_numpy_dtype(dtype) or array_of(0.0).dtype), shape)
         return _finish(wrap(pattern._data), pattern, requires_grad)
     where, entry_values = _index_array(indices), _value_tensor(values, dtype)
     where = convert(where, np.dtype(np.int64))
@@ -104,7 +104,7 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
     forms.check_coordinate_parts(where, data, shape)
     if check_invariants or (check_invariants is None and Invariants.enabled):
         forms.check_coordinates(where, data, shape[:sparse], is_coalesced)
-    pattern = make(COO, (where,), data, shape, bool(is_coalesced))
+    pattern = make_sparse(COO, (where,), data, shape, bool(is_coalesced))
     if is_coalesced is False:
         pattern._coalesced = False
     return _finish(entry_values, pattern, requires_grad)
@@ -155,7 +155,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
         else tuple(size_of((size,)))
     if check_invariants or (check_invariants is None and Invariants.enabled):
         forms.check_compressed(outer, inner, data, shape, layout)
-    return _finish(entry_values, make(layout, (outer, inner), data, shape), requires_grad)
+    return _finish(entry_values, make_sparse(layout, (outer, inner), data, shape), requires_grad)
 
 
 def _compressed_size(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
@@ -206,7 +206,7 @@ def hspmm(mat1: SparseTensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     expect_coo(mat1, "hspmm")
     rows = np.unique(mat1._where[0][0])
     taken = flambeau.mm(mat1, mat2).index_select(0, wrap(rows))
-    product = with_values(taken, make(COO, (rows[None],), taken._array, (
+    product = with_values(taken, make_sparse(COO, (rows[None],), taken._array, (
         mat1._array.shape[0], mat2._array.shape[1]), True))
     return product if out is None else replace(out, product)
 
@@ -218,7 +218,7 @@ def smm(input: SparseTensor, mat: Tensor) -> Tensor:
     rows, width = product._where[0][0], mat._array.shape[1]
     where = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
     values = stored_values(product).reshape(-1)
-    result = with_values(values, make(COO, (where,), values._array, product._array.shape))
+    result = with_values(values, make_sparse(COO, (where,), values._array, product._array.shape))
     result._coalesced = False
     return result
 
@@ -231,7 +231,7 @@ def _sspaddmm(input: SparseTensor, mat1: SparseTensor, mat2: Tensor, beta: Any, 
     product = product if alpha == 1 else product * alpha
     values = flambeau.cat([stored_values(scaled), stored_values(product)])
     where = np.concatenate([scaled._where[0], product._where[0]], 1)
-    total = with_values(values, make(COO, (where,), values._array, input._array.shape))
+    total = with_values(values, make_sparse(COO, (where,), values._array, input._array.shape))
     total._coalesced = False
     return total if out is None else replace(out, total)
 

@@ -15,7 +15,7 @@ from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.layouts import to_sparse
 from flambeau.ops.sparse.products import at_places, operand
-from flambeau.ops.sparse.tensors import SparseTensor, is_sparse, make
+from flambeau.ops.sparse.tensors import SparseTensor, is_sparse, make_sparse
 from flambeau.ops.sparse.values import as_form, sparse_op, with_values
 
 
@@ -55,7 +55,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
         found.append(np.stack([np.full_like(columns, i), columns, columns - step]))
     which, columns, lines = np.concatenate(found, 1)
     values = rows[wrap(which), wrap(columns)]
-    pattern = make(forms.COO, (np.stack([lines, columns]).astype(np.int64),), values._array, shape)
+    indices = np.stack([lines, columns]).astype(np.int64)
+    pattern = make_sparse(forms.COO, (indices,), values._array, shape)
     result = with_values(values, pattern)
     if layout is None or layout is forms.COO:
         return result

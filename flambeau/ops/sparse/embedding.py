@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.sparse.compressed import COO
-from flambeau.ops.sparse.tensors import make
+from flambeau.ops.sparse.tensors import make_sparse
 from flambeau.ops.sparse.values import with_values
 
 
@@ -23,7 +23,7 @@ def rows_of_table(grad: Tensor, indices: Tensor, count: int, padding_idx: int, s
         kept = np.flatnonzero(flat != padding_idx)
         flat, rows = flat[kept], rows.index_select(0, wrap(kept))
     shape = (count, grad._array.shape[-1])
-    return with_values(rows, make(COO, (flat[None],), rows._array, shape))
+    return with_values(rows, make_sparse(COO, (flat[None],), rows._array, shape))
 
 
 def scattered(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> Tensor:
@@ -35,7 +35,7 @@ def scattered(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> Tensor:
         where = np.indices(i.shape).reshape(i.ndim, -1) if i.ndim else np.zeros((1, 1), np.int64)
         where[dim] = np.where(i.reshape(-1) < 0, i.reshape(-1) + self_shape[dim], i.reshape(-1))
     values = grad.reshape(-1)
-    return with_values(values, make(COO, (where,), values._array, self_shape))
+    return with_values(values, make_sparse(COO, (where,), values._array, self_shape))
 
 
 __all__ = ["rows_of_table", "scattered"]

@@ -26,7 +26,6 @@ from flambeau.ops.sparse.calls import rule, rules
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    bare,
     blocksize_of,
     conjugate,
     coordinates,
@@ -34,14 +33,15 @@ from flambeau.ops.sparse.tensors import (
     empty_like,
     entries,
     is_number,
+    is_recorded,
     is_sparse,
     like,
-    make,
+    make_sparse,
     on_meta,
     sparse_dim_of,
     to_meta,
-    tracked,
     unsupported,
+    without_history,
 )
 from flambeau.ops.sparse.values import (
     as_form,
@@ -63,8 +63,8 @@ from flambeau.ops.view.conversion import arguments_of_to
 
 @sparse_op("CloneBackward0", vjp=lambda grad: [grad])
 def _clone(self: SparseTensor) -> SparseTensor:
-    result = make(self._layout, tuple(w.copy() for w in self._where), self._data.copy(),
-                  self._array.shape)
+    result = make_sparse(self._layout, tuple(w.copy() for w in self._where), self._data.copy(),
+                         self._array.shape)
     result._coalesced = self._coalesced
     return result
 
@@ -80,7 +80,7 @@ def clone(input: SparseTensor, *_: Any, memory_format: Any = None) -> Tensor:
 
 @rule("detach")
 def detach(input: SparseTensor) -> Tensor:
-    result = bare(input)
+    result = without_history(input)
     result._counter = input._counter
     return result
 
@@ -92,7 +92,7 @@ def alias(input: Tensor) -> Tensor:
 
 @sparse_op("AliasBackward0", vjp=lambda grad: [grad])
 def _identity(self: SparseTensor) -> SparseTensor:
-    return bare(self)
+    return without_history(self)
 
 
 @sparse_op("ToCopyBackward0", params="dtype",
@@ -182,7 +182,7 @@ def _through_back(grad: Tensor, self: SparseTensor, function: Any) -> list[Tenso
     """The gradient by the values, found by differentiating `function` where it acts on them."""
     from flambeau.autograd import enable_grad
     from flambeau.autograd import grad as gradient
-    pattern, again = bare(self), grad_enabled()
+    pattern, again = without_history(self), grad_enabled()
     weight = grad_values(grad, pattern)
     with enable_grad():
         x = stored_values(self)
@@ -215,7 +215,7 @@ def _unary(name: str, linear: bool) -> None:
         made = getattr(function.op, "Backward", None)
         node = class_name(name) if made is None else made.__name__
         of = partial(function, **kwargs) if kwargs else function
-        source = input if linear and not tracked(input) else coalesced(input)
+        source = input if linear and not is_recorded(input) else coalesced(input)
         return through_values(node, source, of)
     rules[name] = apply
 
@@ -309,7 +309,7 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
         indices, data = forms.merged(x, first, y, second, shape)
     else:                               # as of gradients that are one number, expanded
         indices, data = np.concatenate([x, y], 1), np.concatenate([first, second])
-    result = make(COO, (indices,), data, shape)
+    result = make_sparse(COO, (indices,), data, shape)
     result._coalesced = a._coalesced and b._coalesced
     return result
 
@@ -396,7 +396,7 @@ def _mul(self: Any, other: Any) -> Tensor:
     known, values = entries(b)
     place, hit = forms.found_at(known, indices, a._array.shape)
     product = arithmetic.mul(wrap(data[hit]), wrap(values[place[hit]]))._array
-    return as_form(make(COO, (indices[:, hit],), product, shape, a._coalesced), form)
+    return as_form(make_sparse(COO, (indices[:, hit],), product, shape, a._coalesced), form)
 
 
 def _mul_dense(self: SparseTensor, dense: Tensor) -> Tensor:

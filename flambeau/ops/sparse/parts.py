@@ -17,7 +17,7 @@ from flambeau.ops.sparse.compressed import BY_ROW, COO, TITLES
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
     is_sparse,
-    make,
+    make_sparse,
     part_of,
     sparse_dim_of,
     unsupported,
@@ -159,7 +159,7 @@ def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: in
         _check_resize(self, shape, sparse_dim, dense_dim)
         grown = np.zeros((len(data), *shape[sparse_dim:]), data.dtype)
         grown.reshape(-1)[:data.size] = data.reshape(-1)    # as `resize_` does it
-        return _become(self, make(COO, (where,), grown, shape, self._coalesced))
+        return _become(self, make_sparse(COO, (where,), grown, shape, self._coalesced))
     return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
 
 
@@ -188,7 +188,7 @@ def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int, den
                              ) -> Tensor:
     """Drop all entries and give this tensor another size, in place."""
     shape = tuple(size_of((size,)))
-    return _become(self, make(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(
+    return _become(self, make_sparse(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(
         (0, *shape[sparse_dim:]), self._array.dtype), shape))
 
 
@@ -217,7 +217,7 @@ def resize_compressed(self: SparseTensor, size: tuple[int, ...]) -> SparseTensor
     ends = np.repeat(outer[..., -1:], max(lines + 1 - outer.shape[-1], 0), -1)
     starts = np.concatenate([outer[..., :lines + 1], ends], -1)
     starts[..., -1] = outer[..., -1]            # the last line has the entries of those dropped
-    return _become(self, make(self._layout, (starts, inner), data, size))
+    return _become(self, make_sparse(self._layout, (starts, inner), data, size))
 
 
 @member("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)")

@@ -14,13 +14,13 @@ from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.parts import resize_as_sparse_, resize_compressed
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    bare,
+    is_recorded,
     is_sparse,
     like,
-    make,
+    make_sparse,
     sparse_dim_of,
-    tracked,
     unsupported,
+    without_history,
 )
 from flambeau.ops.sparse.values import (
     coalesced,
@@ -55,14 +55,14 @@ def moved(node: str, self: SparseTensor, indices: np.ndarray, shape: Any, take: 
             return like(pattern, data)
         _movers[node] = op
     data = self._data if take is None else self._data[take]
-    pattern = make(COO, (indices,), data, shape, sorted_)
-    return op(self, take, pattern, bare(self))
+    pattern = make_sparse(COO, (indices,), data, shape, sorted_)
+    return op(self, take, pattern, without_history(self))
 
 
 def _prepared(input: SparseTensor) -> SparseTensor:
     """Coordinates; coalesced where a gradient must know each place once."""
     tensor = to_coo(input)
-    return coalesced(tensor) if tracked(tensor) else tensor
+    return coalesced(tensor) if is_recorded(tensor) else tensor
 
 
 @rule("t")
@@ -98,7 +98,7 @@ def _transpose(self: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     if self._layout is COO:
         order = list(range(sparse))
         order[dim0], order[dim1] = dim1, dim0
-        turned = make(COO, (self._where[0][order],), self._data, shape)
+        turned = make_sparse(COO, (self._where[0][order],), self._data, shape)
         turned._coalesced = self._coalesced and (dim0 == dim1 or not len(self._data))
         return turned
     if {dim0, dim1} != {sparse - 2, sparse - 1}:
@@ -107,7 +107,7 @@ def _transpose(self: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     if self._layout in forms.BLOCKED:
         at = self._where[1].ndim
         data = data.swapaxes(at, at + 1)
-    return make(_TURNED[self._layout], self._where, data, shape)
+    return make_sparse(_TURNED[self._layout], self._where, data, shape)
 
 
 _transposers = {
@@ -140,7 +140,7 @@ def broadcast_to(input: SparseTensor, size: Any) -> Tensor:
     if dense == own[sparse:]:
         return result
     values = stored_values(result).expand(-1, *dense)
-    return with_values(values, make(COO, result._where, values._array, shape, True))
+    return with_values(values, make_sparse(COO, result._where, values._array, shape, True))
 
 
 rules["sparse_broadcast_to"] = broadcast_to
@@ -170,7 +170,7 @@ def permute(input: SparseTensor, *places: Any, dims: Any = None) -> Tensor:
     if turned != sorted(turned):
         values = stored_values(result).permute(0, *[d - sparse + 1 for d in turned])
         shape = [source._array.shape[d] for d in dims]
-        result = with_values(values, make(COO, result._where, values._array, shape))
+        result = with_values(values, make_sparse(COO, result._where, values._array, shape))
     # a first dimension that is counted from the back is, in PyTorch, not the first one
     result._coalesced = source._coalesced and order == sorted(order) and given[:1] == (0,)
     return result
@@ -199,7 +199,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
     shape.insert(dim, 1)
     if dim > sparse:
         values = stored_values(source).unsqueeze(dim - sparse + 1)
-        return with_values(values, make(COO, source._where, values._array, shape))
+        return with_values(values, make_sparse(COO, source._where, values._array, shape))
     return moved("UnsqueezeBackward0", source, np.insert(source._where[0], dim, 0, axis=0), shape,
                  None)
 
@@ -217,7 +217,8 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
     shape = [m for d, m in enumerate(source._array.shape) if d != dim]
     if dim >= sparse:
         values = stored_values(coalesced(source)).select(dim - sparse + 1, index)
-        return with_values(values, make(COO, coalesced(source)._where, values._array, shape, True))
+        return with_values(values, make_sparse(COO, coalesced(source)._where, values._array, shape,
+                                               True))
     take = np.flatnonzero(source._where[0][dim] == index)
     if sparse == 1:
         found = stored_values(source).index_select(0, wrap(take))
@@ -256,7 +257,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tenso
     if dim >= sparse:
         source = coalesced(source)
         values = stored_values(source).narrow(dim - sparse + 1, start, length)
-        return with_values(values, make(COO, source._where, values._array, shape, True))
+        return with_values(values, make_sparse(COO, source._where, values._array, shape, True))
     along = source._where[0][dim]
     take = np.flatnonzero((along >= start) & (along < start + length))
     indices = source._where[0][:, take].copy()
@@ -277,7 +278,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> Tensor:
     if dim >= sparse:
         source = coalesced(source)
         values = stored_values(source).index_select(dim - sparse + 1, wrap(wanted))
-        return with_values(values, make(COO, source._where, values._array, shape, True))
+        return with_values(values, make_sparse(COO, source._where, values._array, shape, True))
     along = source._where[0][dim]
     order = np.argsort(wanted, kind="stable")
     first = np.searchsorted(wanted[order], along, "left")
@@ -324,7 +325,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         parts.append(indices)
     values = flambeau.cat([stored_values(s) for s in sources])
     indices = np.concatenate(parts, 1)
-    return with_values(values, make(COO, (indices,), values._array, shape))
+    return with_values(values, make_sparse(COO, (indices,), values._array, shape))
 
 
 def _cat_dense(sources: list[Any], dim: int) -> Tensor:
@@ -339,7 +340,7 @@ def _cat_dense(sources: list[Any], dim: int) -> Tensor:
     values = flambeau.cat(parts)
     indices = np.concatenate([s._where[0] for s in sources], 1)
     shape = [*sources[0]._array.shape[:len(indices)], *values._array.shape[1:]]
-    return with_values(values, make(COO, (indices,), values._array, shape))
+    return with_values(values, make_sparse(COO, (indices,), values._array, shape))
 
 
 @rule("stack")

@@ -20,14 +20,14 @@ from flambeau.ops.sparse.calls import rule
 from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    bare,
     conjugate,
     coordinates,
+    is_recorded,
     is_sparse,
     like,
-    make,
-    tracked,
+    make_sparse,
     unsupported,
+    without_history,
 )
 from flambeau.ops.sparse.values import (
     as_form,
@@ -68,7 +68,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
         known, data = forms.coalesced(*kernels.multiply_sparse(*operand(a), *operand(b)), shape)
         indices = _product_places(a, b)             # SciPy drops sums that happen to be zero
         data = forms.values_at(known, data.astype(a._array.dtype), indices, shape)
-        result = make(COO, (indices,), data, shape, True)
+        result = make_sparse(COO, (indices,), data, shape, True)
         return result if COO in (a._layout, b._layout) else as_form(
             result, (forms.CSR, 2, None, 0))
     if is_sparse(a):
@@ -158,7 +158,7 @@ def _masked_mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]
 
 def at_places(like_this: SparseTensor, a: Tensor, b: Tensor) -> Tensor:
     """The elements of a @ b where `like_this` has entries."""
-    pattern = bare(coalesced(like_this))
+    pattern = without_history(coalesced(like_this))
     if is_sparse(a) or is_sparse(b):
         return masked(flambeau.mm(a, b), pattern)
     row, col = (wrap(i) for i in coordinates(pattern)[0])
@@ -191,7 +191,7 @@ def _plain(sparse: SparseTensor, *dense: Tensor) -> bool:
     """Are these a csr matrix and dense ones of its type, float32 or float64, which nobody
     differentiates by?"""
     d = sparse._data.dtype
-    return not interceptors and not tracked(sparse, *dense) and sparse._array.ndim == 2 \
+    return not interceptors and not is_recorded(sparse, *dense) and sparse._array.ndim == 2 \
         and d.char in "fd" and all(type(t) is Tensor and t._array.ndim == 2
                                    and t._array.dtype == d for t in dense) \
         and sparse._array.shape[1] == dense[-1]._array.shape[len(dense) - 1]
@@ -275,7 +275,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
         outer, inner = input._where
         found = alpha * kernels.sampled(outer, inner, mat1._array, mat2._array)
         data = found if beta == 0 else beta * input._data + found
-        return with_values(wrap(data.astype(input._data.dtype, copy=False)), bare(input))
+        return with_values(wrap(data.astype(input._data.dtype, copy=False)), without_history(input))
     product = at_places(input, mat1, mat2)
     return add(mul(input, beta), mul(product, alpha))
 

@@ -14,12 +14,12 @@ from flambeau.ops.sparse.compressed import COO
 from flambeau.ops.sparse.math import through_values
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    bare,
     coordinates,
     is_sparse,
-    make,
+    make_sparse,
     sparse_dim_of,
     unsupported,
+    without_history,
 )
 from flambeau.ops.sparse.values import (
     as_form,
@@ -50,7 +50,7 @@ def _sum_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> 
         grad = as_form(grad, None).reshape(rest)
     if kept:
         dense = tuple(n for d, n in enumerate(shape) if d >= sparse and d not in dims)
-        places = make(COO, (indices[kept],), np.empty((len(data), *dense), data.dtype), rest)
+        places = make_sparse(COO, (indices[kept],), np.empty((len(data), *dense), data.dtype), rest)
         values = grad_values(grad, places)
     else:
         values = to_dense(grad).unsqueeze(0)
@@ -72,7 +72,7 @@ def _summed(self: SparseTensor, dims: Any, pattern: SparseTensor, keepdim: bool)
             else result
     rest = tuple(n for d, n in enumerate(shape) if d not in dims)
     indices, data = forms.coalesced(indices[kept], data, rest)
-    result = make(COO, (indices,), data, rest, True)
+    result = make_sparse(COO, (indices,), data, rest, True)
     for dim in dims if keepdim else ():
         result = flambeau.unsqueeze(result, dim)
     return result
@@ -102,7 +102,7 @@ def _sum(input: Any, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tensor:
     source = coalesced(input)
     dense = node == "SumBackward1" and set(range(sparse_dim_of(source))) <= set(dims)
     adder = _sum_all if dense else _sum_dims[node]
-    result = adder(source, tuple(sorted(dims)), bare(source), keepdim)
+    result = adder(source, tuple(sorted(dims)), without_history(source), keepdim)
     if input._layout is not COO and keepdim:
         return as_form(result, form_of(input))
     return result
@@ -149,7 +149,7 @@ def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = F
 
 @rule("any")
 def any_(input: SparseTensor, *_: Any) -> Tensor:
-    return flambeau.any(wrap(coalesced(bare(input))._data))
+    return flambeau.any(wrap(coalesced(without_history(input))._data))
 
 
 # ---- softmax ------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _softmax_rule(name: str, node: str, log: bool) -> Any:
         given: Any = input if dtype is None else input.to(dtype)
         source = coalesced(given)
         dim = wrap_dim(dim, source._array.ndim)
-        return through_values(node, source, _softmax_of(bare(source), dim, log))
+        return through_values(node, source, _softmax_of(without_history(source), dim, log))
     return apply
 
 

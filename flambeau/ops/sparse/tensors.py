@@ -67,7 +67,7 @@ class SparseTensor(Tensor):
     @property
     def data(self) -> SparseTensor:
         """The same entries, unknown to autograd."""
-        return bare(self)
+        return without_history(self)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -154,8 +154,8 @@ overrides.internal_types.add(SparseTensor)
 overrides.sparse_types.add(SparseTensor)
 
 
-def make(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, shape: Any,
-         coalesced: bool = False) -> SparseTensor:
+def make_sparse(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, shape: Any,
+                coalesced: bool = False) -> SparseTensor:
     """A sparse tensor of these parts, which are not checked."""
     tensor = object.__new__(SparseTensor)
     shape = tuple(shape)
@@ -191,21 +191,21 @@ def part_of(tensor: SparseTensor, array: np.ndarray) -> Tensor:
 
 def rebuild(layout: Any, where: Any, data: np.ndarray, shape: Any, coalesced: bool,
             requires_grad: bool) -> SparseTensor:
-    result = make(layout, where, data, shape, coalesced)
+    result = make_sparse(layout, where, data, shape, coalesced)
     result._edge = LEAF if requires_grad else None
     return result
 
 
 def like(pattern: SparseTensor, data: np.ndarray) -> SparseTensor:
     """Other values at the places of `pattern`."""
-    result = make(pattern._layout, pattern._where, data, pattern._array.shape)
+    result = make_sparse(pattern._layout, pattern._where, data, pattern._array.shape)
     if pattern._device is not devices.cpu:
         result._device = pattern._device
     result._coalesced = pattern._coalesced
     return result
 
 
-def bare(tensor: SparseTensor) -> SparseTensor:
+def without_history(tensor: SparseTensor) -> SparseTensor:
     """The same parts without history: what a node keeps to know the places by."""
     return like(tensor, tensor._data)
 
@@ -253,14 +253,16 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | No
     sparse = len(shape) if sparse is None else sparse
     dense = shape[sparse:]
     if layout is COO:
-        return make(COO, (np.zeros((sparse, 0), np.int64),), np.zeros((0, *dense), dtype), shape)
+        return make_sparse(COO, (np.zeros((sparse, 0), np.int64),), np.zeros((0, *dense), dtype),
+                           shape)
     if sparse < 2 or (layout in BLOCKED and blocksize is None):
         raise NotImplementedError(f"an empty tensor of shape {list(shape)} with layout {layout}")
     *batch, rows, cols = shape[:sparse]
     height, width = blocksize or (1, 1)
     lines = rows // height if layout in BY_ROW else cols // width
-    return make(layout, (np.zeros((*batch, lines + 1), np.int64), np.zeros((*batch, 0), np.int64)),
-                np.zeros((*batch, 0, *(blocksize or ()), *dense), dtype), shape)
+    where = np.zeros((*batch, lines + 1), np.int64), np.zeros((*batch, 0), np.int64)
+    return make_sparse(layout, where,
+                       np.zeros((*batch, 0, *(blocksize or ()), *dense), dtype), shape)
 
 
 def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
@@ -299,7 +301,7 @@ class Invariants:
 # ---- what rules ask -------------------------------------------------------------------------
 
 
-def tracked(*tensors: Any) -> bool:
+def is_recorded(*tensors: Any) -> bool:
     """Will an op on these be recorded?"""
     return grad_enabled() and any(type(t) in tensor_types and t.requires_grad for t in tensors)
 
@@ -342,9 +344,9 @@ def first_gradient(grad: Tensor, unshared: bool, create_graph: bool) -> Tensor:
         return kept if create_graph else detach(kept)
     parts = [*grad._where, grad._data]
     if unshared and all(p.flags.c_contiguous for p in parts):
-        return bare(grad)
-    return make(grad._layout, tuple(p.copy() for p in grad._where), grad._data.copy(),
-                grad._array.shape, grad._coalesced)
+        return without_history(grad)
+    return make_sparse(grad._layout, tuple(p.copy() for p in grad._where), grad._data.copy(),
+                       grad._array.shape, grad._coalesced)
 
 
 def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:

@@ -21,15 +21,15 @@ from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO, TITLES
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
-    bare,
     blocksize_of,
     coordinates,
     entries,
     is_sparse,
     like,
-    make,
+    make_sparse,
     on_meta,
     sparse_dim_of,
+    without_history,
 )
 from flambeau.ops.view.shape import movedim
 
@@ -93,7 +93,7 @@ def with_values(values: Tensor, pattern: SparseTensor) -> SparseTensor:
 
 def stored_values(tensor: SparseTensor) -> Tensor:
     """The values, with history."""
-    return values_of(tensor, bare(tensor))
+    return values_of(tensor, without_history(tensor))
 
 
 def grad_values(grad: Tensor, pattern: SparseTensor) -> Tensor:
@@ -130,7 +130,7 @@ def masked_values(self: Tensor, pattern: SparseTensor, form: Any) -> SparseTenso
 
 
 def masked(self: Tensor, pattern: SparseTensor) -> SparseTensor:
-    return masked_values(self, bare(pattern), form_of(self))
+    return masked_values(self, without_history(pattern), form_of(self))
 
 def form_of(tensor: Tensor) -> Any:
     """What another tensor must be made to have the form of this one; None for dense."""
@@ -157,7 +157,7 @@ def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
         # Entries stay as they come: places that are zero, columns before rows, whole blocks.
         indices, data = coordinates(self)
         if layout is COO:
-            return make(COO, (indices,), data, shape, self._layout is forms.CSR)
+            return make_sparse(COO, (indices,), data, shape, self._layout is forms.CSR)
     elif is_sparse(self):
         indices, data = entries(self)
         if len(indices) != sparse:
@@ -165,11 +165,11 @@ def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
     else:
         indices, data = forms.nonzero_entries(self._array, sparse)
     if layout is COO:
-        return make(COO, (indices,), data, shape, True)
+        return make_sparse(COO, (indices,), data, shape, True)
     *where, data = forms.compress(indices, data, shape, layout, blocksize)
     if is_sparse(self) and self._layout is not COO:
         where = [part.astype(self._where[0].dtype) for part in where]
-    return make(layout, tuple(where), data, shape)
+    return make_sparse(layout, tuple(where), data, shape)
 
 
 def _form_back(grad: Tensor, before: Any) -> list[Tensor]:
@@ -251,7 +251,7 @@ def to_coo(tensor: SparseTensor, sparse: int | None = None) -> SparseTensor:
 @sparse_op("CoalesceBackward0", vjp=lambda grad: [grad])
 def _coalesce(self: SparseTensor) -> SparseTensor:
     indices, data = entries(self)
-    return make(COO, (indices,), data, self._array.shape, True)
+    return make_sparse(COO, (indices,), data, self._array.shape, True)
 
 
 def coalesced(tensor: SparseTensor) -> SparseTensor:

@@ -27,7 +27,7 @@ from flambeau.ops.spatial.pooling_checks import (
     single,
     sizes_or_own,
 )
-from flambeau.ops.view.shape import leading
+from flambeau.ops.view.shape import batch_leading
 
 
 def _declare_adaptive_avg_pool(n: int) -> Any:
@@ -55,7 +55,7 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
         f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
         kernel=flat_images(n, kernels.adaptive_avg_pool), quick=checked("adaptive_avg_pool"),
         canonical=canonical, kind="linear",
-        node=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: inner.op.call),
+        node=f"AdaptiveAvgPool{n}DBackward0", batch=batch_leading(lambda: inner.op.call),
         d_self=lambda grad, self: backward(grad, self))
 
     single = (1,) * n
@@ -94,7 +94,7 @@ def _declare_adaptive_max_pool(n: int) -> Any:
               kernel=flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
               quick=checked("adaptive_max_pool"), autocast="full" * (n == 3),
               differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=taking(n),
-              batch=leading(lambda: pool.op.call), **INNER,
+              batch=batch_leading(lambda: pool.op.call), **INNER,
               d_self=lambda grad, self, result1: backward(grad, self, result1))
     return pool
 

@@ -17,7 +17,7 @@ from flambeau.kernels.declaration import checked
 from flambeau.kernels.network import convolution as columns
 from flambeau.kernels.refused import refuse
 from flambeau.ops.spatial.resample import folded
-from flambeau.ops.view.shape import leading
+from flambeau.ops.view.shape import batch_leading
 
 NETWORK = "nn.functional"
 
@@ -56,7 +56,7 @@ pixel_shuffle = op(
     canonical=_shuffling, quick=checked("pixel_shuffle"),
     refuses=("pixel_shuffle", "UW8"), out=False, method=False,
     d_self=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor),
-    batch=leading(lambda: pixel_shuffle.op.call),
+    batch=batch_leading(lambda: pixel_shuffle.op.call),
     doc="""(..., c r², h, w) as (..., c, h r, w r): channels become pixels. Shi et al., 2016.
 
     >>> import flambeau
@@ -85,7 +85,7 @@ pixel_unshuffle = op(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", kernel=_unshuffled,
     kind="linear", canonical=_unshuffling, quick=checked("pixel_unshuffle"),
     out=False, method=False,
-    refuses=("pixel_unshuffle", "UW8"), batch=leading(lambda: pixel_unshuffle.op.call),
+    refuses=("pixel_unshuffle", "UW8"), batch=batch_leading(lambda: pixel_unshuffle.op.call),
     d_self=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor),
     doc="(..., c, h r, w r) as (..., c r², h, w): pixels become channels.")
 
@@ -209,7 +209,7 @@ def _batched(kernel: Any, rank: int) -> Any:
 
 def _joined(call: Any, rank: int) -> Any:
     """The batching rule: slices without a batch of their own get one, others have a larger one."""
-    with_batch, without = folded(call), leading(call)
+    with_batch, without = folded(call), batch_leading(call)
 
     def rule(size: int, dims: Any, input: Tensor, *rest: Any) -> Any:
         return (without if input._array.ndim == rank else with_batch)(size, dims, input, *rest)

@@ -35,7 +35,7 @@ from flambeau.ops.spatial.pooling_checks import (
     strides,
     unpooled_size,
 )
-from flambeau.ops.view.shape import leading
+from flambeau.ops.view.shape import batch_leading
 
 NETWORK = "nn.functional"
 INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
@@ -50,7 +50,7 @@ take_at = op(
     kernel=lambda self, indices, dims: kernels.max_unpool_backward(self, indices, dims),
     kind="linear", function=False, method=False,
     d_self=lambda grad, indices, self_shape, dims: add_at(grad, indices, self_shape, dims),
-    batch=leading(lambda: take_at),
+    batch=batch_leading(lambda: take_at),
     doc="The elements of images, over the last `dims` dimensions, at flat `indices`.")
 add_at = op(
     "add_at(Tensor self, Tensor indices, SymInt[] shape, int dims) -> Tensor",
@@ -113,7 +113,7 @@ def _declare_max_pool(n: int) -> Any:
         quick=checked("max_pool"), canonical=canonical,
         **INNER,
         differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=taking(n),
-        batch=leading(lambda: pool.op.call),
+        batch=batch_leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
         backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1))
     return pool
@@ -263,7 +263,7 @@ def _declare_avg_pool(n: int) -> Any:
         kernel=flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
         kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
         namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
-        batch=leading(lambda: pool.op.call), out_type=OUT_TYPE, autocast="full" * (n == 3),
+        batch=batch_leading(lambda: pool.op.call), out_type=OUT_TYPE, autocast="full" * (n == 3),
         out_device=OUT_DEVICE if n == 2 else "",
         d_self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: backward(grad, self, kernel_size, stride, padding, ceil_mode,
@@ -319,7 +319,7 @@ def _declare_fractional_max_pool(n: int) -> Any:
         autocast="full",
         canonical=lambda self, random_samples, kernel_size, output_size: fractional_windows(
             self, kernel_size, output_size, random_samples, n),
-        batch=leading(lambda: pool.op.call),
+        batch=batch_leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, output_size, result1: backward(
             grad, self, kernel_size, output_size, result1))
     return pool
@@ -380,7 +380,8 @@ def _declare_max_unpool(n: int) -> Any:
                  3: lambda grad, indices: take_at(grad, indices, 3)}[n]
     unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
                 "-> Tensor", kernel=flat_images(n, kernels.max_unpool), kind="linear",
-                drops="stride padding", canonical=canonical, batch=leading(lambda: unpool.op.call),
+                drops="stride padding", canonical=canonical,
+                batch=batch_leading(lambda: unpool.op.call),
                 refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
                 d_self=take, autocast="full", **INNER)
     return unpool

@@ -316,7 +316,7 @@ def batch_first(tensor: Tensor, at: int | None, size: int) -> Tensor:
     return tensor if at == 0 else movedim(tensor, at, 0)
 
 
-def leading(call: Any) -> Any:
+def batch_leading(call: Any) -> Any:
     """The batching rule of ops whose tensors all take the batch as one more leading dimension;
     `call()` gives what calls the op when the rule runs."""
     def rule(size: int, dims: Any, *canonical: Any) -> Any:
