@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from flambeau._support.absent_devices import refusal, unavailable
+from flambeau._support.lazy_modules import parts
 
 
 def is_available() -> bool:
@@ -100,3 +101,5 @@ __all__ = ["Graph", "current_accelerator", "current_device_idx", "current_device
            "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
            "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
            "set_device_index", "set_stream", "synchronize"]
+
+parts(__name__, "graphs memory")

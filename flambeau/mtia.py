@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._support.absent_devices import module_of, refusals, stream_context
+from flambeau._support.lazy_modules import parts
 from flambeau._support.streams import Event as Event
 from flambeau._support.streams import Stream as Stream
 
@@ -50,3 +51,5 @@ class DeferredMtiaCallError(Exception):
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
     "Any", "annotations", "module_of", "refusals", "stream_context")]
+
+parts(__name__, "memory")

@@ -10,6 +10,7 @@ from flambeau._support.absent_devices import (
     stream_context,
     unavailable,
 )
+from flambeau._support.lazy_modules import parts
 
 globals().update(module_of(
     "XPU",
@@ -85,3 +86,5 @@ class device_of(device):
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
     "Any", "annotations", "module_of", "refusal", "refusals", "stream_context", "unavailable")]
+
+parts(__name__, "random streams")

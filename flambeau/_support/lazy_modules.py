@@ -16,9 +16,27 @@ from typing import Any
 
 def alias(name: str, target: str, submodules: Iterable[str] = ()) -> None:
     """Let `name` and its submodules, which it names, be the module `target` and its own."""
-    name = "flambeau" + name[name.index("."):]          # modules may say that they are torch's
+    own = "flambeau" + name[name.index("."):]           # modules may say that they are torch's
     for path in ("", *(f".{sub}" for sub in submodules)):
-        sys.modules[name + path] = importlib.import_module(target + path)
+        module = importlib.import_module(target + path)
+        for package in {own, name}:
+            sys.modules[package + path] = module
+
+
+def parts(name: str, submodules: str) -> None:
+    """Let a module be its own submodules: those that PyTorch has parted it into, whose contents are
+    all here. Said at the end of the module.
+
+    >>> from flambeau.nn.parallel.replicate import replicate
+    >>> replicate is flambeau.nn.parallel.replicate
+    True
+    """
+    own = "flambeau" + name[name.index("."):]
+    module = sys.modules[own]
+    for part in submodules.split():
+        vars(module).setdefault(part.rpartition(".")[2], module)
+        for package in {own, name}:
+            sys.modules[f"{package}.{part}"] = module
 
 
 def lazy_modules(package: str, *names: str) -> Any:

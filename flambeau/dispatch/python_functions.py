@@ -17,7 +17,7 @@ from typing import Any
 
 from flambeau._support.source_locations import native
 from flambeau.core import overrides
-from flambeau.core.modes import intercept, interceptors
+from flambeau.core.modes import function_modes, intercept, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
 from flambeau.core.tensor import Tensor
 
@@ -40,10 +40,13 @@ class PythonFunction:
         self.defaults.update(body.__kwdefaults__ or {})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        passive = is_passive(map(type, (*args, *kwargs.values())))
+        if function_modes.get() or (not passive and overrides.overriding(args, kwargs)):
+            args, kwargs = self.as_shown(args, kwargs)
         if interceptors:
-            return intercept(self.op, *self.as_shown(args, kwargs))
-        if not is_passive(map(type, (*args, *kwargs.values()))) and overrides.wanted(args, kwargs):
-            return overrides.call(self.op, *self.as_shown(args, kwargs))
+            return intercept(self.op, args, kwargs)
+        if not passive and overrides.wanted(args, kwargs):
+            return overrides.call(self.op, args, kwargs)
         return self.body(*args, **kwargs)
 
     def as_shown(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

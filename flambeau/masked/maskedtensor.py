@@ -11,6 +11,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.lazy_modules import parts
 from flambeau.autograd.function import Function
 from flambeau.masked import reductions
 from flambeau.overrides import resolve_name
@@ -298,3 +299,5 @@ def _reduced(name: str, input: MaskedTensor, *args: Any, **kwargs: Any) -> Maske
 
 
 __all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
+
+parts(__name__, "core creation")

@@ -17,7 +17,8 @@ def _input_gradient(name, conv):
     ) -> Tensor:
         input = grad_output.new_zeros(tuple(input_size))
         return _vjp(
-            lambda x: conv(x, weight, None, stride, padding, dilation, groups), input, grad_output
+            lambda x: conv(x, weight, None, stride, padding, dilation, groups), input,
+            grad_output, weight
         )
 
     conv_input.__name__ = conv_input.__qualname__ = name
@@ -31,7 +32,8 @@ def _weight_gradient(name, conv):
     ) -> Tensor:
         weight = grad_output.new_zeros(tuple(weight_size))
         return _vjp(
-            lambda w: conv(input, w, None, stride, padding, dilation, groups), weight, grad_output
+            lambda w: conv(input, w, None, stride, padding, dilation, groups), weight,
+            grad_output, input
         )
 
     conv_weight.__name__ = conv_weight.__qualname__ = name
@@ -39,10 +41,11 @@ def _weight_gradient(name, conv):
     return conv_weight
 
 
-def _vjp(function, at, grad_output):
+def _vjp(function, at, grad_output, other):
+    create_graph = flambeau.is_grad_enabled() and (
+        grad_output.requires_grad or other.requires_grad)
     with flambeau.enable_grad():
         at.requires_grad_()
-        create_graph = grad_output.requires_grad
         (grad,) = flambeau.autograd.grad(
             function(at), at, grad_output, create_graph=create_graph
         )

@@ -1,4 +1,6 @@
 """The former name of `flambeau.ao.nn.qat`."""
 from flambeau._support.lazy_modules import alias
 
-alias(__name__, "flambeau.ao.nn.qat", ("dynamic",))
+alias(__name__, "flambeau.ao.nn.qat", (
+    "dynamic", "dynamic.modules", "dynamic.modules.linear", "modules", "modules.conv",
+    "modules.embedding_ops", "modules.linear"))

@@ -4,4 +4,5 @@ from flambeau._support.lazy_modules import alias
 _MODULES = "utils linear conv activation batchnorm embedding_ops functional_modules " \
            "normalization rnn dropout"
 alias(__name__, "flambeau.ao.nn.quantized", ("dynamic", "functional", "modules", *(
-    f"modules.{name}" for name in _MODULES.split())))
+    f"modules.{name}" for name in _MODULES.split()), *(
+    f"dynamic.modules{part}" for part in ("", ".conv", ".linear"))))

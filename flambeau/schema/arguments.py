@@ -111,9 +111,12 @@ def is_int(value: Any) -> bool:
 
 
 def is_index(value: Any) -> bool:
-    """An integer among several: there tensors of one element count too."""
+    """An integer among several: there tensors of one element count too, and arrays that are one
+    number."""
     if isinstance(value, Tensor):
         return value._array.size == 1 and value._array.dtype.kind in "iub"
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iu"
     return is_int(value)
 
 

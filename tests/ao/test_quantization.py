@@ -1,5 +1,7 @@
 """Observers and fake-quantising modules; numbers are PyTorch's."""
 import copy
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -203,3 +205,8 @@ def test_graphs_are_kept():
     assert torch.equal(second(X[:, :2]), first(X[:, :2]))
     with pytest.raises(AssertionError, match="prepare_fx"):
         convert_fx(torch.fx.symbolic_trace(Affine()))
+
+
+def test_each_package_of_modules_can_be_imported_first():
+    for package in ("quantizable", "quantized", "intrinsic", "qat", "quantized.dynamic"):
+        subprocess.run([sys.executable, "-c", f"import flambeau.ao.nn.{package}"], check=True)

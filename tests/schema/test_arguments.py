@@ -70,3 +70,12 @@ def test_values_become_what_is_declared():
     assert type(as_declared(parameter("int n"), torch.tensor(2))) is int
     assert as_declared(parameter("Scalar n"), np.float32(0.5)) == 0.5
     assert as_declared(parameter("int[] n"), [torch.tensor(1), 2]) == (1, 2)
+
+
+def test_arrays_that_are_one_number_are_sizes():
+    assert is_index(np.array(3)) and not is_index(np.array([3])) and not is_index(np.array(3.0))
+    assert torch.ones(np.array(3)).shape == (3,)
+    assert torch.zeros(np.array(2), np.array(4)).shape == (2, 4)
+    assert torch.ones(2, 3).view(np.array(6)).shape == (6,)
+    with pytest.raises(TypeError, match=r"must be tuple of ints"):
+        torch.ones(np.array(3.0))

@@ -1,5 +1,7 @@
 """Modules on several devices."""
 
+from flambeau._support.lazy_modules import parts
+
 from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
 
 __all__ = [
@@ -19,3 +21,5 @@ def __getattr__(name):
 
         return DistributedDataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+parts(__name__, "replicate")

@@ -30,9 +30,9 @@ MOVE = frozenset("""alias as_strided broadcast_to chunk clone contiguous cpu det
     slice split split_with_sizes squeeze squeeze_ swapaxes swapdims t take
     tensor_split tile transpose unbind unflatten unfold unsqueeze view view_as cat
     concat concatenate stack max min amax amin sort topk msort kthvalue median
-    max_pool1d max_pool2d max_pool3d adaptive_max_pool2d channel_shuffle
+    max_pool2d max_pool3d adaptive_max_pool2d channel_shuffle
     pixel_shuffle T mT H mH""".split())
-_ORDERED = frozenset("""as_strided max min amax amin sort topk msort kthvalue median max_pool1d
+_ORDERED = frozenset("""as_strided max min amax amin sort topk msort kthvalue median
     max_pool2d max_pool3d adaptive_max_pool2d cat concat concatenate stack""".split())
 # Computed with the numbers, then quantised as the input is.
 AGAIN = frozenset("""relu relu6 hardtanh clamp clip mean std threshold leaky_relu elu celu prelu
@@ -165,7 +165,7 @@ def _copy(target: Tensor, source: Tensor) -> Tensor:
     return target
 
 
-def _to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _to(tensor: Any, *args: Any, **kwargs: Any) -> Tensor:
     if any(a is not tensor.dtype and isinstance(a, dtypes.dtype)
            for a in (*args, *kwargs.values())):
         raise RuntimeError("Creation of quantized tensor requires quantized dtype like "
@@ -173,14 +173,44 @@ def _to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     for device in (a for a in (*args, *kwargs.values()) if isinstance(a, str | devices.device)):
         if (device := devices.device(device)).type != "cpu":
             raise NotImplementedError(f"a quantised tensor on device {device}")
-    return tensor
+    if kwargs.get("memory_format") is None:
+        return tensor
+    return make_like(_integers(tensor).to(memory_format=kwargs["memory_format"]), tensor._scheme)
 
 
 def _empty_like(tensor: QuantizedTensor, *args: Any, **kwargs: Any) -> Tensor:
     return make_quantized(np.empty_like(tensor._array), tensor._scheme)
 
 
+def _largest(n: int) -> Callable[..., Tensor]:
+    """`max_pool{n}d` of the integers, for which there are no windows, as numbers."""
+    def pool(tensor: QuantizedTensor, *args: Any, **kwargs: Any) -> Any:
+        held = tensor._array.dtype
+        wide = wrap(tensor._array.astype(np.float64 if held.itemsize > 2 else np.float32))
+        kwargs.pop("return_indices", None)
+        if args[1:2] == (None,) or ("stride" in kwargs and kwargs["stride"] is None):
+            args, kwargs["stride"] = args[:1] + args[2:], []
+        found = public["torch"][f"max_pool{n}d"](wide, *args, **kwargs)
+        return make_quantized(found._array.astype(held), tensor._scheme)
+    return pool
+
+
+def _batch_norm(input: QuantizedTensor, weight: Tensor | None, bias: Tensor | None, *rest: Any
+                ) -> Tensor:
+    from flambeau._ops import ops
+    for name, given in (("Weight", weight), ("Bias", bias)):
+        if given is None:
+            raise RuntimeError(f"{name} must be provided")
+        if given._array.size != input._array.shape[1]:
+            raise RuntimeError(f"Expect {name.lower()} size to match C")
+    return ops.quantized.batch_norm(input, weight, bias, *rest)
+
+
+LIBRARY: dict[str, Any] = {             # functions of quantised tensors alone
+    "quantized_batch_norm": _batch_norm,
+    **{f"quantized_max_pool{n}d": _largest(n) for n in (1, 2, 3)}}
 _OTHERS: dict[str, Any] = {
+    "max_pool1d": _largest(1),
     "equal": _equal, "copy_": _copy, "to": _to, "empty_like": _empty_like,
     "is_floating_point": lambda t: False, "is_complex": lambda t: False,
     "numel": lambda t: t._array.size, "is_same_size": lambda a, b: a.shape == b.shape,

@@ -143,6 +143,30 @@ def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bia
         grad_output.sum((0, *range(2, grad_output._array.ndim))) if by_bias else None)
 
 
+@op("_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, "
+    f"Tensor self, {_GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", out=False,
+    function=False, method=False)
+def _convolution_double_backward(ggI: Tensor | None, ggW: Tensor | None, ggb: Tensor | None,
+                                 gO: Tensor, weight: Tensor, self: Tensor, *rest: Any
+                                 ) -> tuple[Any, ...]:
+    """The gradients of what `convolution_backward` gives, by `grad_output`, input and weight."""
+    *geometry, (by_grad, by_input, by_weight) = rest
+    seen = None
+    for image, kernel in ((ggI, weight), (self, ggW)) if by_grad else ():
+        if image is not None and kernel is not None:
+            part = convolution(image, kernel, None, *geometry)
+            seen = part if seen is None else seen + part
+    if by_grad and ggb is not None:
+        added = ggb.reshape(-1, *(1,) * (gO._array.ndim - 2))
+        seen = added.expand(gO.shape) if seen is None else seen + added
+
+    def backward(image: Tensor, kernel: Tensor, place: int) -> Any:
+        return convolution_backward(gO, image, kernel, None, *geometry,
+                                    [place == 0, place == 1, False])[place]
+    return (seen, backward(self, ggW, 0) if by_input and ggW is not None else None,
+            backward(ggI, weight, 1) if by_weight and ggI is not None else None)
+
+
 def _gradients(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_shape: Any,
                stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
                groups: int) -> Any:
@@ -187,6 +211,7 @@ def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, b
         f"{name}(Tensor self, Tensor {other}, int[] shape, {_GEOMETRY}) -> Tensor",
         kernel=_in_single(kernel), kind="multilinear", batch=batch, function=False, method=False,
         out=False, shape=lambda self, factor, shape, *geometry: shape, doc=doc,
+        node="ConvolutionBackwardBackward0",
         **{"d_self": by_self, f"d_{other}": by_other})
 
 

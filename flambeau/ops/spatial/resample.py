@@ -93,11 +93,13 @@ def _declare_upsampling(kind: str, n: int) -> Any:
     backward = op(
         f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size, "
         f"{given}) -> Tensor", kernel=transposed, kind="linear", out=False, **inner, batch=unfolded,
+        shape=lambda grad, size, shape, *rest: tuple(shape),
         node=f"{node}BackwardBackward0", d_grad_output=_named(
             lambda grad, size, *rest: forward(grad, size, *rest), "grad", "output_size", *saved))
     forward = op(
         f"{name}(Tensor self, SymInt[{n}] output_size, {given}) -> Tensor",
         kernel=keeping_layout(resized), canonical=canonical, kind="linear", **inner,
+        shape=lambda self, size, *rest: (*self._array.shape[:2], *size),
         quick=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,
         batch=folded(lambda: forward.op.call), node=f"{node}Backward0", d_self=_named(
             lambda grad, shape, size, *rest: backward(grad, size, shape, *rest),

@@ -1,5 +1,6 @@
 """Layers that `flambeau/ops/spatial/convolve.py` computes."""
 import numpy as np
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
 
@@ -44,3 +45,36 @@ def test_complex_convolution():
     real = conv(parts[0], parts[2]) - conv(parts[1], parts[3])
     imag = conv(parts[0], parts[3]) + conv(parts[1], parts[2])
     np.testing.assert_allclose(conv(x, w).numpy(), flambeau.complex(real, imag).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_double_backward_is_the_derivative_of_the_backward_pass(transposed):
+    double = {"dtype": flambeau.float64, "requires_grad": True}
+    x, w = flambeau.randn(2, 3, 6, **double), flambeau.randn(3, 3, 3, **double)
+    rest = [2], [1], [1], transposed, [0], 1
+    out = flambeau.ops.aten.convolution(x, w, None, *rest)
+    g = flambeau.randn(out.shape, **double)
+    first = flambeau.ops.aten.convolution_backward(g, x, w, [3], *rest, [True] * 3)
+    assert {type(part.grad_fn).__name__ for part in first[:2]} == {"ConvolutionBackwardBackward0"}
+    ways = [flambeau.randn_like(part) for part in first]
+    wanted = flambeau.autograd.grad(first, (g, x, w), ways)
+    found = flambeau.ops.aten._convolution_double_backward(*ways, g, w, x, *rest, [True] * 3)
+    for a, b in zip(found, wanted):
+        assert flambeau.allclose(a, b)
+    alone = flambeau.ops.aten._convolution_double_backward(
+        None, None, ways[2], g, w, x, *rest, [True] * 3)
+    assert alone[0].shape == g.shape and alone[1] is None and alone[2] is None
+
+
+def test_gradients_of_layers_have_derivatives_by_each_factor():
+    from flambeau.nn import grad as gradients
+    x, w, g = flambeau.ones(1, 1, 5), flambeau.ones(1, 1, 2), flambeau.ones(1, 1, 4)
+    assert gradients.conv1d_input(x.shape, w.requires_grad_(), g).requires_grad
+    assert gradients.conv1d_weight(x.requires_grad_(), w.shape, g).requires_grad
+    with flambeau.no_grad():
+        assert not gradients.conv1d_input(x.shape, w, g).requires_grad
+
+
+def test_interpolation_on_meta_computes_nothing():
+    x = flambeau.empty(4, 4, 2 ** 14, 2 ** 14, device="meta")
+    assert flambeau.nn.functional.interpolate(x, scale_factor=2).shape == (4, 4, 2 ** 15, 2 ** 15)

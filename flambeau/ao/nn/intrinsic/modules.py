@@ -13,6 +13,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from flambeau import Tensor, nn
+from flambeau._support.lazy_modules import parts
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
 __all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d",
@@ -95,3 +96,5 @@ class ConvAddReLU2d(_WithAddend):
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return self.relu(self.add(self[0](x1), x2))
+
+parts(__name__, "fused")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, nn
+from flambeau._support.lazy_modules import parts
 from flambeau.ao.nn import intrinsic, qat
 from flambeau.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 
@@ -201,3 +202,5 @@ def freeze_bn_stats(mod: nn.Module) -> None:
     """For `module.apply`: batch normalisation of convolutions keeps its statistics."""
     if isinstance(mod, _ConvBnNd):
         mod.freeze_bn_stats()
+
+parts(__name__, "modules modules.conv_fused modules.linear_fused modules.linear_relu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, nn
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy_modules import lazy_modules, parts
 from flambeau._support.own_methods import each_its_own
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
@@ -222,3 +222,5 @@ class EmbeddingBag(_Table, nn.EmbeddingBag):
                                self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
                                self.weight.detach(), self.include_last_offset,
                                self.padding_idx).train(self.training)
+
+parts(__name__, "modules modules.conv modules.embedding_ops modules.linear")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.lazy_modules import parts
 from flambeau.ao.nn import qat
 
 
@@ -16,3 +17,5 @@ class Linear(qat.Linear):
                              "This means a MovingAverage observer with averaging constant equal "
                              "to 1")
         super()._watch(qconfig)
+
+parts(__name__, "modules modules.linear")

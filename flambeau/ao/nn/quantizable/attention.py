@@ -6,7 +6,6 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.ao.nn.float_functional import FloatFunctional
-from flambeau.ao.quantization.stubs import DeQuantStub, QuantStub
 
 F = nn.functional
 
@@ -40,6 +39,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             setattr(self, name, nn.Linear(size, self.embed_dim, bias=bias, device=device,
                                           dtype=dtype))
         self.q_scaling_product = FloatFunctional()
+        from flambeau.ao.quantization.stubs import DeQuantStub, QuantStub  # import this package
         self.quant_attn_output, self.quant_attn_output_weights = QuantStub(), QuantStub()
         self.dequant_q, self.dequant_k, self.dequant_v = (DeQuantStub() for _ in range(3))
 

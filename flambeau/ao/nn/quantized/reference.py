@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.lazy_modules import parts
 
 __all__ = [
     "GRU",
@@ -185,3 +186,5 @@ _STACK = ("num_layers", "batch_first", "dropout", "bidirectional")
 RNNCell = _recurrent("RNNCell", "nonlinearity")
 LSTMCell, GRUCell = _recurrent("LSTMCell"), _recurrent("GRUCell")
 LSTM, GRU = _recurrent("LSTM", *_STACK), _recurrent("GRU", *_STACK)
+
+parts(__name__, "modules modules.conv modules.linear modules.sparse modules.utils")

@@ -1,5 +1,5 @@
 """Modules in a row as one quantised module."""
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy_modules import lazy_modules, parts
 from flambeau.ao.nn.quantized.modules.batchnorm import BNReLU2d, BNReLU3d
 from flambeau.ao.nn.quantized.modules.conv import (
     ConvAdd2d,
@@ -13,3 +13,6 @@ from flambeau.ao.nn.quantized.modules.linear import LinearLeakyReLU, LinearReLU,
 __all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvReLU1d", "ConvReLU2d",
            "ConvReLU3d", "LinearLeakyReLU", "LinearReLU", "LinearTanh"]
 __getattr__ = lazy_modules(__name__, "dynamic")
+
+parts(__name__, "modules modules.bn_relu modules.conv_add modules.conv_relu "
+      "modules.linear_relu")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.lazy_modules import parts
 from flambeau.ao.nn.quantized import dynamic
 from flambeau.ao.nn.sparse.quantized import _Blocks
 
@@ -22,3 +23,5 @@ class Linear(_Blocks, dynamic.Linear):
 
     def _get_name(self) -> str:
         return "SparseQuantizedDynamicLinear"
+
+parts(__name__, "linear")
