@@ -4,6 +4,7 @@ A row has a group and a name, and is a function that takes `torch` and gives wha
 """
 
 from . import (
+    blocks,
     calls,
     files,
     kernels,

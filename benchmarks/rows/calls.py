@@ -54,6 +54,7 @@ linspace: torch.linspace(0,1,1<<19) |
 ones: torch.ones(1<<20) |
 full: torch.full((1<<19,),3) |
 multinomial rows: torch.multinomial(a,1) | a=R(512,1000)
+multinomial again: torch.multinomial(a,20,True) | a=R(64,300)
 """,
     "reductions": """
 sum bf16 d1: a.sum(1) | a=R(700,700).bfloat16()
@@ -127,6 +128,9 @@ embedding_bag weights: F.embedding_bag(i,w,per_sample_weights=p,mode='sum') |\
   i=I(5000,(256,20)); w=R(5000,64); p=R(256,20)
 ce pixels bwd: F.cross_entropy(a,t).backward() | a=Q(4,21,96,96); t=I(21,(4,96,96))
 nll pixels: F.nll_loss(a,t) | a=N(4,21,96,96).log_softmax(1); t=I(21,(4,96,96))
+ce smooth: F.cross_entropy(a,t,label_smoothing=0.1) | a=N(256,100); t=I(100,(256,))
+embedding_bag bwd: F.embedding_bag(i,w,mode='sum').sum().backward() |\
+  i=I(2000,(128,10)); w=Q(2000,32)
 bce logits posw: F.binary_cross_entropy_with_logits(a,t,pos_weight=w) |\
   a=N(512,500); t=R(512,500); w=R(500)
 softmax d1: a.softmax(1) | a=N(512,1000)
@@ -138,18 +142,41 @@ layer_norm: F.layer_norm(a,(768,),w,b) | a=R(512,768); w=R(768); b=R(768)
 batch_norm eval: F.batch_norm(a,m,v,w,b) | a=R(16,64,28,28); m=R(64); v=R(64); w=R(64); b=R(64)
 sdpa bias: F.scaled_dot_product_attention(q,q,q,attn_mask=m) | q=N(4,8,128,64); m=N(128,128)
 sdpa one query: F.scaled_dot_product_attention(q,k,k) | q=N(8,8,1,64); k=N(8,8,256,64)
+sdpa one query, alone: F.scaled_dot_product_attention(q,k,k) | q=N(1,4,1,32); k=N(1,4,50,32)
+sdpa causal bwd: F.scaled_dot_product_attention(q,q,q,is_causal=True).sum().backward() |\
+  q=Q(4,4,128,32)
 mha: M(x,x,x)[0] | M=torch.nn.MultiheadAttention(128,8,batch_first=True); x=N(8,64,128)
 conv 3x3: F.conv2d(x,w,b,padding=1) | x=N(8,32,32,32); w=N(64,32,3,3); b=N(64)
 conv grouped: F.conv2d(x,w,padding=1,groups=4) | x=N(8,64,28,28); w=N(64,16,3,3)
 conv depthwise 7: F.conv2d(x,w,padding=3,groups=96) | x=N(2,96,28,28); w=N(96,1,7,7)
 conv depthwise s2 bwd: F.conv2d(x,w,padding=1,stride=2,groups=96).sum().backward() |\
   x=Q(4,96,28,28); w=Q(96,1,3,3)
+conv depthwise 5: F.conv2d(x,w,padding=2,groups=72) | x=N(4,72,28,28); w=N(72,1,5,5)
+conv depthwise line: F.conv1d(x,w,padding=3,groups=64) | x=N(8,64,128); w=N(64,1,4)
+conv 3x3 small images: F.conv2d(x,w,padding=1) | x=N(4,256,7,7); w=N(256,256,3,3)
+conv 3x3 bwd: F.conv2d(x,w,padding=1).sum().backward() | x=Q(4,64,28,28); w=Q(64,64,3,3)
+conv1d: F.conv1d(x,w,padding=1) | x=N(16,64,200); w=N(64,64,3)
+conv3d s2: F.conv3d(x,w,padding=1,stride=2) | x=N(2,16,16,16,16); w=N(32,16,3,3,3)
+conv transposed: F.conv_transpose2d(x,w,stride=2,padding=1) | x=N(8,64,14,14); w=N(64,32,4,4)
+conv transposed points: F.conv_transpose2d(x,w) | x=N(16,64,1,1); w=N(64,64,4,4)
 conv bf16: F.conv2d(x,w,padding=1) | x=N(4,16,28,28).bfloat16(); w=N(32,16,3,3).bfloat16()
 maxpool1d: F.max_pool1d(x,2) | x=N(16,64,400)
 adaptive avg 1: F.adaptive_avg_pool2d(x,1) | x=N(16,256,14,14)
 adaptive avg 7: F.adaptive_avg_pool2d(x,7) | x=N(8,128,20,20)
 interp area: F.interpolate(x,size=(16,16),mode='area') | x=R(8,16,64,64)
+maxpool1d overlapping: F.max_pool1d(x,3,2,1) | x=N(16,64,400)
+maxpool1d of all: F.max_pool1d(x,58) | x=N(32,32,58)
+maxpool2d bwd: F.max_pool2d(x,2).sum().backward() | x=Q(8,32,56,56)
+avgpool2d: F.avg_pool2d(x,3,1,1) | x=N(8,32,28,28)
 grid_sample: F.grid_sample(x,g,align_corners=False) | x=N(4,16,32,32); g=R(4,32,32,2)*2-1
+grid_sample border: F.grid_sample(x,g,padding_mode='border',align_corners=True) |\
+  x=N(4,3,64,64); g=R(4,64,64,2)*2.4-1.2
+grid_sample bicubic: F.grid_sample(x,g,'bicubic',align_corners=True) |\
+  x=N(2,8,32,32); g=R(2,32,32,2)*2-1
+grid_sample bwd: F.grid_sample(x,g,align_corners=False).sum().backward() |\
+  x=Q(4,16,32,32); g=P(4,32,32,2)
+bicubic up: F.interpolate(x,scale_factor=2,mode='bicubic') | x=N(2,3,64,64)
+bilinear up bwd: F.interpolate(x,scale_factor=2,mode='bilinear').sum().backward() | x=Q(4,16,32,32)
 dropout2d: F.dropout2d(x,0.1,True) | x=N(16,64,28,28)
 linear thin: F.linear(x,w,b) | x=N(32,784); w=N(256,784); b=N(256)
 linear one row: F.linear(x,w,b) | x=N(1,1024); w=N(1024,1024); b=N(1024)

@@ -69,10 +69,14 @@ static void correlate(const Geometry &g, const T *x, const T *end, const T *w, n
         pack_weights(g.o, depth, w + group * g.o * depth, depth, 1,
                      weights.get() + group * g.o * depth);
     npy_intp work = 2 * g.o * depth * block;
+    // Of small images most panels reach into the next: sums over a great depth are moved there once.
+    constexpr npy_intp sums_row = PANELS * wide;
+    bool apart = depth > DEPTH && g.positions < 8 * wide;
     parallel_for(
         g.groups * blocks, std::max<npy_intp>(1, 400000 / (work + 1)),
         [&](int64_t first, int64_t last) {
-            Buffer<T> panels(PANELS * wide * DEPTH + 2 * wide), spill(MAX_ROWS * wide);
+            Buffer<T> panels(PANELS * wide * DEPTH + 2 * wide), spill(MAX_ROWS * wide),
+                sums(apart ? g.o * sums_row : 0);
             std::vector<Run> runs[PANELS];
             npy_intp high = tile_rows(g.o);
             for (npy_intp task = first; task < last; task++) {
@@ -98,6 +102,11 @@ static void correlate(const Geometry &g, const T *x, const T *end, const T *w, n
                             T *to = result + ((sample * g.groups + group) * g.o + i) * g.positions +
                                     within;
                             const T *b = panels.get() + p * wide * DEPTH;
+                            if (apart) {
+                                run(deep, a, rows, b, wide, sums.get() + i * sums_row + p * wide,
+                                    sums_row, k > 0);
+                                continue;
+                            }
                             if (within + wide <= g.positions && at + wide <= stop) {
                                 run(deep, a, rows, b, wide, to, g.positions, k > 0);
                                 continue;
@@ -122,6 +131,16 @@ static void correlate(const Geometry &g, const T *x, const T *end, const T *w, n
                             }
                         }
                     }
+                }
+                for (npy_intp at = begin; apart && at < stop;) {
+                    npy_intp sample = at / g.positions, inside = at % g.positions;
+                    npy_intp length = std::min(g.positions - inside, stop - at);
+                    T *place = result + (sample * g.groups + group) * g.o * g.positions + inside;
+                    const T *from = sums.get() + at - begin;
+                    for (npy_intp r = 0; r < g.o; r++)
+                        std::copy(from + r * sums_row, from + r * sums_row + length,
+                                  place + r * g.positions);
+                    at += length;
                 }
             }
         },
