@@ -265,6 +265,17 @@ FAMILIES = {
     "conv of one window": lambda m: _conv(
         m, (17, 6, 4, 5), (8, 3, 4, 5), (1, 1), (0, 0), (1, 1), 2
     ),
+    "conv strided": lambda m: _conv(m, (2, 5, 9, 10), (6, 5, 4, 4), (2, 2), (1, 1), (1, 1), 1),
+    "conv strided, groups": lambda m: _conv(
+        m, (2, 8, 11, 10), (10, 4, 3, 5), (3, 2), (0, 2), (1, 1), 2
+    ),
+    "conv strided and dilated": lambda m: _conv(
+        m, (2, 4, 9, 12), (5, 4, 3, 3), (1, 3), (2, 0), (2, 1), 1
+    ),
+    "conv strided line": lambda m: _conv(m, (2, 4, 23), (6, 4, 5), (4,), (2,), (1,), 1),
+    "conv strided volume": lambda m: _conv(
+        m, (2, 4, 5, 6, 7), (5, 4, 2, 3, 3), (2, 1, 2), (1, 1, 0), (1, 1, 1), 1
+    ),
     "conv many": lambda m: _conv(m, (3, 20, 12, 11), (33, 20, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "conv deep, small": lambda m: _conv(m, (9, 70, 5, 4), (9, 70, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "conv 1d": lambda m: _conv(m, (2, 3, 30), (5, 3, 4), (3,), (2,), (1,), 1),
