@@ -21,12 +21,15 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Alias, Declaration, publish
 from flambeau.dispatch.function import Function
 
+_UNASKED = frozenset({"as_subclass"})       # about which PyTorch asks no type and no mode
+
 
 class MemberFunction(Function):
     """The function, or the method, of a member."""
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if modes.function_modes.get() or overrides.overriding(args, kwargs):
+        if (modes.function_modes.get() or overrides.overriding(args, kwargs)) \
+                and self.name not in _UNASKED:
             return overrides.handle_torch_function(self.published, (*args, *kwargs.values()),
                                                    *args, **kwargs)
         overload, values = self.choose(args, kwargs)

@@ -32,7 +32,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             return fresh
         result = func(*tree_map(copied, args), **tree_map(copied, kwargs))
         for original, fresh in pairs:
-            if fresh._version:
+            if fresh.is_inference() or fresh._version:
                 original.copy_(fresh)
         back = {id(fresh): original for original, fresh in pairs}
         return tree_map(lambda x: back.get(id(x), x), result)

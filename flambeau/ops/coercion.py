@@ -131,6 +131,7 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
     each result), and return that."""
     if interceptors:
         _refuse_tangents(op, out, read)
+        _refuse_slices(op, out, result)
         for level in levels.get():
             if hasattr(level, "before_write") and type(out) in tensor_types:
                 level.before_write(out)
@@ -144,6 +145,14 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     return store_one(out, op, result, read)
+
+
+def _refuse_slices(op: Any, *given: Any) -> None:
+    """Inside `vmap`, `out=` would have to hold what each slice gives."""
+    if any(hasattr(one, "_level") for value in given
+           for one in (value if isinstance(value, (tuple, list)) else (value,))):
+        raise RuntimeError(f"Batching rule not implemented for aten::{op.name}.out; the fallback "
+                           "path doesn't work on out= or view ops.")
 
 
 def _refuse_tangents(op: Any, *given: Any) -> None:

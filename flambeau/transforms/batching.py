@@ -55,9 +55,10 @@ from flambeau.ops.view.shape import (
 from flambeau.ops.view.strided import strided_window
 from flambeau.transforms.forward import ForwardLevel, keep_state, named_values
 from flambeau.transforms.meta import meta_array
+from flambeau.transforms.without_memory import WithoutMemory
 
 
-class BatchedTensor(Tensor):
+class BatchedTensor(WithoutMemory, Tensor):
     """One slice, whatever the slice, of `_value` along `_bdim` (None: the same for all)."""
 
     _value: Tensor
@@ -66,23 +67,6 @@ class BatchedTensor(Tensor):
     _history: Any = None                # changes when what the tensor was computed from does
     _history_of_base: Any = None        # of a view: that of `_made_from` when its own was made
     _level: BatchLevel
-
-    def _no_values(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't "
-                           "support vmap over calling .item() on a Tensor, please try to rewrite "
-                           "what you're doing with other operations. If error is occurring "
-                           "somewhere inside PyTorch internals, please file a bug report.")
-
-    def _no_memory(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    tolist = numpy = _no_memory
-    item = __int__ = __float__ = __index__ = __complex__ = _no_values
-
-    def __bool__(self) -> bool:
-        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
-                           "data-dependent control flow. We don't support that yet, please file "
-                           "an issue at https://github.com/pytorch/pytorch/issues .")
 
     def stride(self, dim: int | None = None) -> Any:
         strides, bdim = self._value.stride(), self._bdim

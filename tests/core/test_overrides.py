@@ -252,3 +252,20 @@ def test_types_that_answer_below_do_not_override_functions():
     disabled = flambeau._C._disabled_torch_function_impl
     assert Below.__torch_function__ is disabled
     assert Both.__torch_function__ is not disabled and Above.__torch_function__ is not disabled
+
+
+def test_of_one_subclass_as_another():
+    class One(flambeau.Tensor):
+        pass
+
+    class Seen(flambeau.Tensor):
+        calls = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.calls.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+    x = flambeau.ones(2).as_subclass(One)
+    assert type(x.as_subclass(flambeau.Tensor)) is flambeau.Tensor
+    assert type(x.as_subclass(Seen)) is Seen and type(x.as_subclass(Seen).as_subclass(One)) is One
+    assert not Seen.calls

@@ -17,6 +17,7 @@ from samples import HERE
 
 import flambeau
 import flambeau.nn
+from flambeau.core.tensor import as_leaf
 from flambeau.transforms.batching import BatchLevel
 from flambeau.transforms.forward import ForwardLevel
 
@@ -190,7 +191,7 @@ class LayerTests:
         with BatchLevel(count) as level:
             given = [level.wrap(s, 0) if b else x
                      for s, x, b in zip(stacks, problem.point, batched)]
-            given = [x.detach().requires_grad_() for x in given]
+            given = [as_leaf(x.detach()) for x in given]
             result = problem.run(given)
             loss = (result * problem.weights).sum()
             gradients = flambeau.autograd.grad(loss, given, allow_unused=True)

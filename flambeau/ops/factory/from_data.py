@@ -74,6 +74,8 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
     if kind is bool or kind is int or kind is complex:
         return _from_number(data, target)
     if isinstance(data, Tensor):
+        if hasattr(data, "_level"):
+            data.item()                     # one slice, whatever the slice: raises
         array = data._array
         return views.copy(array) if target is None or target == array.dtype \
             else convert(array, target)

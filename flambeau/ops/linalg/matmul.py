@@ -382,6 +382,8 @@ def _affine_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
 
 
 def _to_weight(grad: Tensor, input: Tensor) -> Tensor:
+    if grad._array.ndim < input._array.ndim:    # a weight that is one row
+        return _to_weight(unsqueeze(grad, -1), input).squeeze(0)
     k, m = input._array.shape[-1], grad._array.shape[-1]
     if input._array.ndim == 1:
         return mul(unsqueeze(grad, 1), conj(input))
@@ -394,11 +396,9 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
     if dims[1] is None and (bias is None or dims[2] is None):
         return linear(x, weight, bias), 0
     w = weight if dims[1] is None else movedim(weight, dims[1], 0)
-    if w._array.ndim == 1 + (dims[1] is not None):          # a vector, with a number as bias
-        b = None if bias is None else unsqueeze(
-            bias if dims[2] is None else movedim(bias, dims[2], 0), -1)
-        at = [dims[0], None if dims[1] is None else 0, None if dims[2:] in ([None], (None,)) else 0]
-        return _linear_batched(size, at, input, unsqueeze(w, -2), b)[0].squeeze(-1), 0
+    if w._array.ndim == 1 + (dims[1] is not None):          # one row, which goes without bias
+        at = (dims[0], None if dims[1] is None else 0, None)
+        return _linear_batched(size, at, input, unsqueeze(w, -2), None)[0].squeeze(-1), 0
     one = input._array.ndim - (dims[0] is not None) == 1
     if one:
         x = unsqueeze(x, -2)
@@ -474,11 +474,17 @@ def _as_addmm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 
+def _to_input(grad: Tensor, weight: Tensor) -> Tensor:
+    if weight._array.ndim == 1:                 # a weight that is one row
+        return mul(unsqueeze(grad, -1), conj(weight))
+    return matmul(grad, conj(weight))
+
+
 linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             namespace="nn.functional", method=False, kernel=_affine_kernel, kernel_checks=True,
             canonical=_check_linear, core="(k),(m,k),(m)->(m)", node="AddmmBackward0",
             refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
-            d_input=lambda grad, weight: matmul(grad, conj(weight)),
+            d_input=lambda grad, weight: _to_input(grad, weight),
             d_weight=lambda grad, input: _to_weight(grad, input),
             d_bias=lambda grad: grad, batch=_linear_batched, as_calls=_as_addmm,
             jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(

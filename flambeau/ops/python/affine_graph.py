@@ -22,7 +22,7 @@ from flambeau._support.source_locations import counter_of
 from flambeau.core.graph import Node, Packed, next_order
 from flambeau.core.tensor import alias, tensor_types
 from flambeau.ops.linalg.added_products import addmm
-from flambeau.ops.linalg.matmul import linear, mm
+from flambeau.ops.linalg.matmul import dot, linear, mm, mv
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.reshaping import unsafe_view, view
@@ -39,6 +39,9 @@ def unfold(node: Node) -> Node:
     if any(type(entry) is Packed for entry in node.saved) or (
             bias is not None and len(shape_of(bias)) != 1):
         return node
+    if (weight is not None and len(shape_of(weight)) == 1) or (
+            weight_entry and weight_entry[0]._array.ndim == 1):
+        return _by_vector(node)
     shape, matrix = node.shape, (prod(node.shape[:-1]), node.shape[-1])
     as_matrix, is_apart = view, False
     if len(shape) > 2 and input_entry and not input_entry[0]._array.flags.c_contiguous:
@@ -62,6 +65,19 @@ def unfold(node: Node) -> Node:
     if is_apart and bias is not None:
         last = made(node, add, (last, bias), shape, (1,) * len(add.op.saved))
     return last
+
+
+def _by_vector(node: Node) -> Node:
+    """The node of the product with a weight that is one row."""
+    if len(node.shape) > 1:
+        return node
+    input, weight, _ = node.edges
+    product, names = (mv, ("vec", "self")) if node.shape else (dot, ("tensor", "self"))
+    if weight is not None:
+        weight = made(node, t, (weight,), shape_of(weight))
+    values = dict(zip(names, node.saved))
+    return made(node, product, (input, weight), node.shape,
+                tuple([values[name] for name in product.op.saved]))
 
 
 def made(whole: Node, function: Any, edges: tuple[Any, ...], shape: Any,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
 from flambeau.core import overrides, type_info
 from flambeau.core.tensor import (
@@ -323,7 +324,7 @@ class Copying(Chapter):
         """The same values, memory and history as an instance of `cls`."""
         if not isinstance(cls, type):
             raise TypeError(f"cls must be a type (got {type_name_of(cls)})")
-        result = copying.alias(self)
+        result = within(overrides.subclasses_enabled, False, copying.alias, self)
         if type(result) is cls:
             return result
         other = alias(result._array, cls)

@@ -359,9 +359,9 @@ logit = pointwise("logit(Tensor self, float? eps=None)", floating=True,
     """)
 
 
-def _sinc_slope(self: Tensor, result: Tensor) -> Tensor:
+def _sinc_slope(self: Tensor) -> Tensor:
     zero = self == 0
-    return where(zero, 0, (cos(self * pi) - result) / where(zero, 1, self))
+    return where(zero, 0, (cos(self * pi) - sinc(self)) / where(zero, 1, self))
 
 
 sinc = pointwise("sinc(Tensor self)", kernel=kernel.sinc, floating=True,

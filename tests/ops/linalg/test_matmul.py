@@ -1,9 +1,12 @@
 """Samples of the ops of `flambeau/ops/linalg/matmul.py`."""
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
 from matrices import both, products
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau
 
 family = Samples()
 
@@ -41,3 +44,14 @@ simple("linear_3d", lambda t, F, x, w: F.linear(x, w), (2, 2, 3), (4, 3))
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+@pytest.mark.parametrize("shape, node", [((5,), "DotBackward0"), ((2, 5), "MvBackward0"),
+                                         ((3, 2, 5), "AddmmBackward0")])
+def test_a_layer_whose_weight_is_one_row(shape, node):
+    x = flambeau.rand(shape, dtype=flambeau.float64, requires_grad=True)
+    w = flambeau.rand(5, dtype=flambeau.float64, requires_grad=True)
+    y = flambeau.nn.functional.linear(x, w)
+    assert flambeau.allclose(y, (x * w).sum(-1)) and type(y.grad_fn).__name__ == node
+    assert flambeau.autograd.gradgradcheck(flambeau.nn.functional.linear, (x, w))
+    assert flambeau.autograd.gradcheck(flambeau.nn.functional.linear, (x, w), check_forward_ad=True)
