@@ -28,6 +28,7 @@ int register_random(PyObject *module);
 int register_views(PyObject *module);
 int register_copying(PyObject *module);
 int register_creation(PyObject *module);
+int register_brain_products(PyObject *module);
 int register_equations(PyObject *module);
 int register_orthogonal(PyObject *module);
 int register_products(PyObject *module);
@@ -144,7 +145,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_calling(module) || register_members(module) || register_indexing(module) ||
         register_places_kernels(module) || register_view_kernels(module) || register_slices(module) ||
         register_windows(module) || register_rearranging(module) ||
-        register_copying(module) || register_creation(module) || register_equations(module) ||
+        register_copying(module) || register_creation(module) || register_equations(module) || register_brain_products(module) ||
         register_orthogonal(module) || register_products(module) || register_fourier(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module) ||
         register_optimizers(module) || register_update_rules(module) || register_checksums(module) || register_network(module)) {

@@ -50,7 +50,7 @@ struct Passes {
     // The radix of the next pass; 0 where a prime factor has no loop.
     static int factor(int64_t n) {
         if (n % 8 == 0 && n != 16) return 8;
-        for (int radix : {4, 2, 3, 5, 7, 11, 13})
+        for (int radix : {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31})
             if (n % radix == 0) return radix;
         return 0;
     }
@@ -63,6 +63,8 @@ struct Passes {
         roots.push_back(T(im));
     }
 };
+
+constexpr int LARGEST_RADIX = 31;
 
 // How rows of length n are transformed: whole, with one row in each lane; or, where n = first *
 // second is long, each row as a matrix of these extents, by columns and then by rows.

@@ -229,6 +229,26 @@ INLINE void sums8(Lane<T> *a) {
 #pragma GCC unroll 4
     for (int k = 0; k < 4; k++) a[k] = even[k] + odd[k], a[k + 4] = even[k] - odd[k];
 }
+// Of an odd number: results k and radix - k differ in the sign of what the differences give.
+template <class T>
+INLINE void sums_odd(Lane<T> *a, const T *roots, int radix) {
+    Lane<T> sum[LARGEST_RADIX / 2], rest[LARGEST_RADIX / 2], total = a[0];
+    int half = radix / 2;
+    for (int i = 0; i < half; i++) {
+        sum[i] = a[i + 1] + a[radix - 1 - i], rest[i] = a[i + 1] - a[radix - 1 - i];
+        total = total + sum[i];
+    }
+    for (int k = 1; k <= half; k++) {
+        Lane<T> even = a[0], odd{};
+        for (int i = 0, at = k; i < half; i++, at = at + k < radix ? at + k : at + k - radix) {
+            even = even + sum[i] * roots[2 * at];
+            odd = odd + rest[i] * roots[2 * at + 1];
+        }
+        odd = {-odd.im, odd.re};
+        a[k] = even + odd, a[radix - k] = even - odd;
+    }
+    a[0] = total;
+}
 template <class T, int radix>
 INLINE void sums(Lane<T> *a, const T *roots) {
     if constexpr (radix == 2) sums2(a);
@@ -236,14 +256,7 @@ INLINE void sums(Lane<T> *a, const T *roots) {
     if constexpr (radix == 4) sums4(a[0], a[1], a[2], a[3]);
     if constexpr (radix == 5) sums5(a);
     if constexpr (radix == 8) sums8(a);
-    if constexpr (radix == 7 || radix > 8) {
-        Lane<T> b[radix];
-        for (int k = 0; k < radix; k++) {
-            b[k] = a[0];
-            for (int i = 1; i < radix; i++) b[k] = b[k] + times(a[i], roots + 2 * (i * k % radix));
-        }
-        for (int k = 0; k < radix; k++) a[k] = b[k];
-    }
+    if constexpr (radix == 7) sums_odd(a, roots, radix);
 }
 
 // y[q + s (radix p + k)] = w^(p k) sum_i x[q + s (p + m i)] exp(-2 pi i k / radix) (Stockham).
@@ -263,6 +276,22 @@ static void pass(const Lane<T> *x, Lane<T> *y, int64_t m, int64_t s, const T *ro
         }
 }
 
+// The same of a prime from 11 to LARGEST_RADIX.
+template <class T>
+static void prime_pass(int radix, const Lane<T> *x, Lane<T> *y, int64_t m, int64_t s, const T *roots) {
+    const T *own = roots + 2 * (radix - 1) * m;
+    for (int64_t p = 0; p < m; p++, roots += 2 * (radix - 1))
+        for (int64_t q = 0; q < s; q++) {
+            Lane<T> a[LARGEST_RADIX];
+            a[0] = x[q + s * p];
+            for (int i = 1; i < radix; i++) a[i] = x[q + s * (p + m * i)];
+            sums_odd(a, own, radix);
+            Lane<T> *to = y + q + s * radix * p;
+            to[0] = a[0];
+            for (int k = 1; k < radix; k++) to[s * k] = times(a[k], roots + 2 * (k - 1));
+        }
+}
+
 // The transforms of what is in `x`; where they are, `x` or `y`.
 template <class T>
 static Lane<T> *transform(const Passes<T> &all, Lane<T> *x, Lane<T> *y) {
@@ -275,8 +304,7 @@ static Lane<T> *transform(const Passes<T> &all, Lane<T> *x, Lane<T> *y) {
             case 5: pass<T, 5>(x, y, one.m, one.s, roots); break;
             case 7: pass<T, 7>(x, y, one.m, one.s, roots); break;
             case 8: pass<T, 8>(x, y, one.m, one.s, roots); break;
-            case 11: pass<T, 11>(x, y, one.m, one.s, roots); break;
-            default: pass<T, 13>(x, y, one.m, one.s, roots); break;
+            default: prime_pass(one.radix, x, y, one.m, one.s, roots); break;
         }
         std::swap(x, y);
     }

@@ -2,6 +2,7 @@
 // around them. The twins, which also do what is not small or not real, are in kernels/linalg/lapack.py; a
 // kernel here declines what is not its case. Results lie column by column, as LAPACK has them.
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/tiny.h"
 
 namespace linalg {
 
@@ -17,21 +18,23 @@ static bool any_failure(PyArrayObject *info) {
 static Routine potrf{"potrf"}, potrs{"potrs"}, potri{"potri"};
 
 template <class T, class I>
-static void cholesky_each(void *routine, const Matrices &m, PyArrayObject *factor, PyArrayObject *info,
-                          bool upper) {
+static bool cholesky_each(void *routine, const Matrices &m, PyArrayObject *factor, PyArrayObject *info,
+                          bool upper, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, I *, T *, I *, I *, size_t))routine;
     I n = I(m.rows);
-    T *a = (T *)PyArray_DATA(factor);
+    T *a = (T *)PyArray_DATA(factor) + from * n * n;
     int32_t *failed = (int32_t *)PyArray_DATA(info);
-    for (npy_intp item = 0; item < m.items; item++, a += n * n) {
+    for (npy_intp item = from; item < to; item++, a += n * n) {
         I found = 0;
-        run(upper ? "U" : "L", &n, a, &n, &found, 1);
+        if (n <= tiny::TINY) found = I(tiny::cholesky(a, n, upper));
+        else run(upper ? "U" : "L", &n, a, &n, &found, 1);
         for (I j = 0; j < n; j++)
             for (I i = upper ? j + 1 : 0; i < (upper ? n : j); i++) a[j * n + i] = 0;
         for (I j = 0; j < n && !found; j++)
             if (std::isnan(a[j * n + j])) found = j + 1;  // passed over by some libraries
         failed[item] = int32_t(found);
     }
+    return true;
 }
 
 // cholesky_ex(a, upper, check_errors): the factor, and where it failed
@@ -42,19 +45,27 @@ static PyObject *cholesky_ex(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *factor = copied(m), *info = one_each(m, -1, NPY_INT32);
     if (factor && info && !m.empty())
-        DISPATCH(m.type(), cholesky_each, routine, m, factor, info, is_true(a[1]));
+        DISPATCH_EACH(m, cholesky_each, routine, m, factor, info, is_true(a[1]));
     if (is_true(a[2]) && info && any_failure(info)) return drop({factor, info});
     return results({factor, info});
 }
 
 template <class T, class I>
-static void cholesky_solve_each(void *routine, const Matrices &m, PyArrayObject *l, PyArrayObject *x,
-                                npy_intp columns, const char *half) {
+static bool cholesky_solve_each(void *routine, const Matrices &m, PyArrayObject *l, PyArrayObject *x,
+                                npy_intp columns, const char *half, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, I *, I *, T *, I *, T *, I *, I *, size_t))routine;
     I n = I(m.rows), k = I(columns), error = 0;
-    T *a = (T *)PyArray_DATA(l), *b = (T *)PyArray_DATA(x);
-    for (npy_intp item = 0; item < m.items; item++, a += n * n, b += n * k)
-        run(half, &n, &k, a, &n, b, &n, &error, 1);
+    T *a = (T *)PyArray_DATA(l) + from * n * n, *b = (T *)PyArray_DATA(x) + from * n * k;
+    for (npy_intp item = from; item < to; item++, a += n * n, b += n * k) {
+        if (n <= tiny::TINY) {  // L Lᵀ x = b, or with Uᵀ U
+            bool upper = *half == 'U';
+            tiny::substitute(a, b, n, k, upper, upper, false);
+            tiny::substitute(a, b, n, k, upper, !upper, false);
+        } else {
+            run(half, &n, &k, a, &n, b, &n, &error, 1);
+        }
+    }
+    return true;
 }
 
 // cholesky_solve(b, l, upper)
@@ -67,17 +78,18 @@ static PyObject *cholesky_solve(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *l = copied(m), *x = copied(b);
     if (l && x && !b.empty())
-        DISPATCH(m.type(), cholesky_solve_each, routine, m, l, x, b.columns, is_true(a[2]) ? "U" : "L");
+        DISPATCH_EACH(m, cholesky_solve_each, routine, m, l, x, b.columns, is_true(a[2]) ? "U" : "L");
     Py_XDECREF(l);
     return (PyObject *)x;
 }
 
 template <class T, class I>
-static bool cholesky_inverse_each(void *routine, const Matrices &m, PyArrayObject *x, bool upper) {
+static bool cholesky_inverse_each(void *routine, const Matrices &m, PyArrayObject *x, bool upper,
+                                  npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, I *, T *, I *, I *, size_t))routine;
     I n = I(m.rows), error = 0;
-    T *a = (T *)PyArray_DATA(x);
-    for (npy_intp item = 0; item < m.items; item++, a += n * n) {
+    T *a = (T *)PyArray_DATA(x) + from * n * n;
+    for (npy_intp item = from; item < to; item++, a += n * n) {
         run(upper ? "U" : "L", &n, a, &n, &error, 1);
         if (error) return false;
         for (I j = 0; j < n; j++)
@@ -93,7 +105,7 @@ static PyObject *cholesky_inverse(Args a, Py_ssize_t n, PyObject *) {
     void *routine = potri.find(m.type());
     if (!routine) return declined();
     PyArrayObject *x = copied(m);
-    if (x && !m.empty() && !DISPATCH(m.type(), cholesky_inverse_each, routine, m, x, is_true(a[1])))
+    if (x && !m.empty() && !DISPATCH_EACH(m, cholesky_inverse_each, routine, m, x, is_true(a[1])))
         return drop({x});
     return (PyObject *)x;
 }
@@ -103,19 +115,21 @@ static PyObject *cholesky_inverse(Args a, Py_ssize_t n, PyObject *) {
 static Routine getrf{"getrf"}, getrs{"getrs"};
 
 template <class T, class I>
-static void lu_each(void *routine, const Matrices &m, PyArrayObject *lu, PyArrayObject *pivots,
-                    PyArrayObject *info) {
+static bool lu_each(void *routine, const Matrices &m, PyArrayObject *lu, PyArrayObject *pivots,
+                    PyArrayObject *info, npy_intp from, npy_intp to) {
     auto run = (void (*)(I *, I *, T *, I *, I *, I *))routine;
     I rows = I(m.rows), columns = I(m.columns), k = std::min(rows, columns);
-    T *a = (T *)PyArray_DATA(lu);
-    int32_t *places = (int32_t *)PyArray_DATA(pivots), *failed = (int32_t *)PyArray_DATA(info);
-    I found[SMALL];
-    for (npy_intp item = 0; item < m.items; item++, a += rows * columns) {
+    T *a = (T *)PyArray_DATA(lu) + from * rows * columns;
+    int32_t *places = (int32_t *)PyArray_DATA(pivots) + from * k, *failed = (int32_t *)PyArray_DATA(info);
+    I found[LONGEST_SIDE];
+    for (npy_intp item = from; item < to; item++, a += rows * columns) {
         I error = 0;
-        run(&rows, &columns, a, &rows, found, &error);
+        if (rows <= tiny::TINY && columns <= tiny::TINY) error = I(tiny::lu(a, rows, columns, found));
+        else run(&rows, &columns, a, &rows, found, &error);
         for (I i = 0; i < k; i++) *places++ = int32_t(found[i]);
         failed[item] = int32_t(error);
     }
+    return true;
 }
 
 // lu_factor_ex(a, pivot, check_errors): both factors in one, row exchanges counted from 1, failures
@@ -126,7 +140,7 @@ static PyObject *lu_factor_ex(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *lu = copied(m), *pivots = one_each(m, std::min(m.rows, m.columns), NPY_INT32),
                   *info = one_each(m, -1, NPY_INT32);
-    if (lu && pivots && info && !m.empty()) DISPATCH(m.type(), lu_each, routine, m, lu, pivots, info);
+    if (lu && pivots && info && !m.empty()) DISPATCH_EACH(m, lu_each, routine, m, lu, pivots, info);
     if (is_true(a[2]) && info && any_failure(info)) return drop({lu, pivots, info});
     return results({lu, pivots, info});
 }
@@ -147,16 +161,18 @@ static const int32_t *read_pivots(PyObject *object, const Matrices &m, npy_intp 
 }
 
 template <class T, class I>
-static void lu_solve_each(void *routine, const Matrices &m, PyArrayObject *lu, const int32_t *pivots,
-                          PyArrayObject *x, npy_intp columns, const char *way) {
+static bool lu_solve_each(void *routine, const Matrices &m, PyArrayObject *lu, const int32_t *pivots,
+                          PyArrayObject *x, npy_intp columns, const char *way, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, I *, I *, T *, I *, I *, T *, I *, I *, size_t))routine;
     I n = I(m.rows), k = I(columns), error;
-    T *a = (T *)PyArray_DATA(lu), *b = (T *)PyArray_DATA(x);
-    I places[SMALL];
-    for (npy_intp item = 0; item < m.items; item++, a += n * n, b += n * k, pivots += n) {
+    T *a = (T *)PyArray_DATA(lu) + from * n * n, *b = (T *)PyArray_DATA(x) + from * n * k;
+    I places[LONGEST_SIDE];
+    pivots += from * n;
+    for (npy_intp item = from; item < to; item++, a += n * n, b += n * k, pivots += n) {
         std::copy(pivots, pivots + n, places);
         run(way, &n, &k, a, &n, places, b, &n, &error, 1);
     }
+    return true;
 }
 
 // lu_solve(lu, pivots, b, left, adjoint): x with a x = b, or aᵀ x = b
@@ -170,7 +186,7 @@ static PyObject *lu_solve(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *lu = copied(m), *x = copied(b);
     if (lu && x && !b.empty())
-        DISPATCH(m.type(), lu_solve_each, routine, m, lu, pivots, x, b.columns, is_true(a[4]) ? "T" : "N");
+        DISPATCH_EACH(m, lu_solve_each, routine, m, lu, pivots, x, b.columns, is_true(a[4]) ? "T" : "N");
     Py_XDECREF(lu);
     return (PyObject *)x;
 }
@@ -190,7 +206,7 @@ static void unpack_each(const Matrices &m, PyArrayObject *lu, PyArrayObject *l, 
 
 template <class T, class>
 static void permute_each(const Matrices &m, const int32_t *pivots, PyArrayObject *p) {
-    npy_intp n = m.rows, k = std::min(m.rows, m.columns), order[SMALL];
+    npy_intp n = m.rows, k = std::min(m.rows, m.columns), order[LONGEST_SIDE];
     T *to = (T *)PyArray_DATA(p);
     for (npy_intp item = 0; item < m.items; item++, to += n * n, pivots += k) {
         for (npy_intp i = 0; i < n; i++) order[i] = i;
@@ -226,6 +242,54 @@ static PyObject *lu(Args a, Py_ssize_t n, PyObject *) {
     return parts;
 }
 
+// ---- determinants -------------------------------------------------------------------------------
+
+// Of each factorisation the determinant; or its sign, and the logarithm of its size.
+template <class T, class>
+static void products_of_pivots(const Matrices &m, PyArrayObject *lu, PyArrayObject *pivots, PyArrayObject *signs,
+                               PyArrayObject *logarithms) {
+    npy_intp n = m.rows;
+    const T *a = (const T *)PyArray_DATA(lu);
+    const int32_t *places = (const int32_t *)PyArray_DATA(pivots);
+    T *found = (T *)PyArray_DATA(signs), *sizes = logarithms ? (T *)PyArray_DATA(logarithms) : nullptr;
+    for (npy_intp item = 0; item < m.items; item++, a += n * n, places += n) {
+        double product = 1, sum = 0;
+        for (npy_intp i = 0; i < n; i++) {
+            double pivot = a[i * (n + 1)];
+            if (places[i] != i + 1) product = -product;
+            if (!sizes) {
+                product *= pivot;
+            } else {
+                sum += std::log(std::fabs(pivot));
+                product = pivot == 0 ? 0 : pivot < 0 ? -product : pivot == pivot ? product : pivot;
+            }
+        }
+        found[item] = T(product);
+        if (sizes) sizes[item] = T(sum);
+    }
+}
+
+static PyObject *determinants(PyObject *given, bool logarithmic) {
+    Matrices m;
+    if (!read(given, m) || !square(m)) return declined();
+    void *routine = getrf.find(m.type());
+    if (!routine) return declined();
+    PyArrayObject *lu = copied(m), *pivots = one_each(m, m.rows, NPY_INT32), *info = one_each(m, -1, NPY_INT32);
+    PyArrayObject *signs = one_each(m, -1, m.type()), *sizes = logarithmic ? one_each(m, -1, m.type()) : nullptr;
+    bool good = lu && pivots && info && signs && (sizes || !logarithmic);
+    if (good) {
+        if (!m.empty()) DISPATCH_EACH(m, lu_each, routine, m, lu, pivots, info);
+        DISPATCH(m.type(), products_of_pivots, m, lu, pivots, signs, sizes);
+    }
+    Py_XDECREF(lu), Py_XDECREF(pivots), Py_XDECREF(info);
+    if (!good) return drop({signs, sizes});
+    return logarithmic ? results({signs, sizes}) : (PyObject *)signs;
+}
+
+// det(a); slogdet(a): signs, and logarithms of sizes
+static PyObject *det(Args a, Py_ssize_t n, PyObject *) { return n == 1 ? determinants(a[0], false) : declined(); }
+static PyObject *slogdet(Args a, Py_ssize_t n, PyObject *) { return n == 1 ? determinants(a[0], true) : declined(); }
+
 // ---- symmetric matrices -------------------------------------------------------------------------
 
 static Routine sytrf{"sytrf"}, sytrs{"sytrs"};
@@ -234,7 +298,7 @@ template <class T, class I>
 static void ldl_each(void *routine, const Matrices &m, PyArrayObject *ld, PyArrayObject *pivots,
                      PyArrayObject *info) {
     auto run = (void (*)(const char *, I *, T *, I *, I *, T *, I *, I *, size_t))routine;
-    I n = I(m.rows), length = 64 * n, found[SMALL];
+    I n = I(m.rows), length = 64 * n, found[LONGEST_SIDE];
     std::vector<T> work(length);
     T *a = (T *)PyArray_DATA(ld);
     int32_t *places = (int32_t *)PyArray_DATA(pivots), *failed = (int32_t *)PyArray_DATA(info);
@@ -254,6 +318,7 @@ static PyObject *ldl_factor_ex(Args a, Py_ssize_t n, PyObject *) {
     void *routine = sytrf.find(m.type());
     if (!routine) return declined();
     PyArrayObject *ld = copied(m), *pivots = one_each(m, m.rows, NPY_INT32), *info = one_each(m, -1, NPY_INT32);
+    OneThread one(m);
     if (ld && pivots && info && !m.empty()) DISPATCH(m.type(), ldl_each, routine, m, ld, pivots, info);
     if (is_true(a[2]) && info && any_failure(info)) return drop({ld, pivots, info});
     return results({ld, pivots, info});
@@ -270,7 +335,7 @@ static PyObject *ldl_solve(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *ld = copied(m), *x = copied(b);
     if (ld && x && !b.empty())
-        DISPATCH(m.type(), lu_solve_each, routine, m, ld, pivots, x, b.columns, "L");
+        DISPATCH_EACH(m, lu_solve_each, routine, m, ld, pivots, x, b.columns, "L");
     Py_XDECREF(ld);
     return (PyObject *)x;
 }
@@ -284,14 +349,18 @@ struct Way {
 };
 
 template <class T, class I>
-static void triangular_each(void *routine, const Matrices &m, PyArrayObject *left, PyArrayObject *x,
-                            const Matrices &right, Way way) {
+static bool triangular_each(void *routine, const Matrices &m, PyArrayObject *left, PyArrayObject *x,
+                            const Matrices &right, Way way, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, const char *, const char *, const char *, I *, I *, T *, T *, I *,
                          T *, I *, size_t, size_t, size_t, size_t))routine;
     I n = I(m.rows), rows = I(right.rows), columns = I(right.columns);
-    T *a = (T *)PyArray_DATA(left), *b = (T *)PyArray_DATA(x), one = 1;
-    for (npy_intp item = 0; item < m.items; item++, a += n * n, b += rows * columns)
-        run(way.side, way.half, way.turned, way.ones, &rows, &columns, &one, a, &n, b, &rows, 1, 1, 1, 1);
+    T *a = (T *)PyArray_DATA(left) + from * n * n, *b = (T *)PyArray_DATA(x) + from * rows * columns, one = 1;
+    for (npy_intp item = from; item < to; item++, a += n * n, b += rows * columns)
+        if (n <= tiny::TINY && *way.side == 'L')
+            tiny::substitute(a, b, rows, columns, *way.half == 'U', *way.turned == 'T', *way.ones == 'U');
+        else
+            run(way.side, way.half, way.turned, way.ones, &rows, &columns, &one, a, &n, b, &rows, 1, 1, 1, 1);
+    return true;
 }
 
 // The solution of a x = b, or x a = b; `left` becomes the copy of a.
@@ -304,7 +373,7 @@ static PyArrayObject *solve_triangle(PyObject *given, PyObject *right, Way way, 
     if (!routine) return nullptr;
     PyArrayObject *x = copied(b);
     *left = copied(m);
-    if (*left && x && !b.empty()) DISPATCH(m.type(), triangular_each, routine, m, *left, x, b, way);
+    if (*left && x && !b.empty()) DISPATCH_EACH(m, triangular_each, routine, m, *left, x, b, way);
     return x;
 }
 
@@ -332,18 +401,20 @@ static PyObject *triangular_solve(Args a, Py_ssize_t n, PyObject *) {
 static Routine gesv{"gesv"};
 
 template <class T, class I>
-static void solve_each(void *routine, npy_intp items, npy_intp order, PyArrayObject *left, PyArrayObject *x,
-                       npy_intp columns, PyArrayObject *info) {
+static bool solve_each(void *routine, npy_intp order, PyArrayObject *left, PyArrayObject *x,
+                       npy_intp columns, PyArrayObject *info, npy_intp from, npy_intp to) {
     auto run = (void (*)(I *, I *, T *, I *, I *, T *, I *, I *))routine;
-    I n = I(order), k = I(columns), places[SMALL];
-    T *a = (T *)PyArray_DATA(left), *b = (T *)PyArray_DATA(x);
+    I n = I(order), k = I(columns), places[LONGEST_SIDE];
+    T *a = (T *)PyArray_DATA(left) + from * n * n, *b = (T *)PyArray_DATA(x) + from * n * k;
     int32_t *failed = (int32_t *)PyArray_DATA(info);
-    for (npy_intp item = 0; item < items; item++, a += n * n, b += n * k) {
+    for (npy_intp item = from; item < to; item++, a += n * n, b += n * k) {
         I error = 0;
-        run(&n, &k, a, &n, places, b, &n, &error);
+        if (n <= tiny::TINY) error = I(tiny::solve(a, b, n, k, places));
+        else run(&n, &k, a, &n, places, b, &n, &error);
         failed[item] = int32_t(error);
         if (error) std::fill(b, b + n * k, std::numeric_limits<T>::quiet_NaN());
     }
+    return true;
 }
 
 // solve_ex(a, b, left, check_errors): the solution, and for each matrix its first zero pivot
@@ -358,7 +429,7 @@ static PyObject *solve_ex(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *copy = copied(m), *x = copied(b, vector), *info = one_each(m, -1, NPY_INT32);
     if (copy && x && info && !b.empty())
-        DISPATCH(m.type(), solve_each, routine, m.items, m.rows, copy, x, b.columns, info);
+        DISPATCH_EACH(m, solve_each, routine, m.rows, copy, x, b.columns, info);
     Py_XDECREF(copy);
     if (x && info && any_failure(info) && is_true(a[3])) return drop({x, info});
     if (x && !left) Py_SETREF(x, (PyArrayObject *)PyArray_SwapAxes(x, b.lead, b.lead + 1));
@@ -379,7 +450,7 @@ static PyObject *inv_ex(Args a, Py_ssize_t n, PyObject *) {
             if (m.type() == NPY_FLOAT) ((float *)PyArray_DATA(x))[at] = 1;
             else ((double *)PyArray_DATA(x))[at] = 1;
         }
-        DISPATCH(m.type(), solve_each, routine, m.items, m.rows, copy, x, m.rows, info);
+        DISPATCH_EACH(m, solve_each, routine, m.rows, copy, x, m.rows, info);
     }
     Py_XDECREF(copy);
     if (info && any_failure(info) && is_true(a[1])) return drop({x, info});
@@ -392,15 +463,16 @@ static Routine gelsy{"gelsy"};
 
 template <class T, class I>
 static bool lstsq_each(void *routine, const Matrices &m, PyArrayObject *left, const Matrices &b,
-                       PyArrayObject *right, PyArrayObject *x, PyArrayObject *rank, T limit) {
+                       PyArrayObject *right, PyArrayObject *x, PyArrayObject *rank, T limit,
+                       npy_intp begin, npy_intp end) {
     auto run = (void (*)(I *, I *, I *, T *, I *, T *, I *, I *, T *, I *, T *, I *, I *))routine;
     I rows = I(m.rows), columns = I(m.columns), k = I(b.columns), high = std::max(rows, columns), error = 0;
-    I length = 64 * (rows + 2 * columns + k + 1) + 4 * columns, order[SMALL], found;
+    I length = 64 * (rows + 2 * columns + k + 1) + 4 * columns, order[LONGEST_SIDE], found;
     std::vector<T> work(length), tall(high * k);
-    T *a = (T *)PyArray_DATA(left), *to = (T *)PyArray_DATA(x);
-    const T *from = (const T *)PyArray_DATA(right);
+    T *a = (T *)PyArray_DATA(left) + begin * rows * columns, *to = (T *)PyArray_DATA(x) + begin * columns * k;
+    const T *from = (const T *)PyArray_DATA(right) + begin * rows * k;
     npy_int64 *ranks = (npy_int64 *)PyArray_DATA(rank);
-    for (npy_intp item = 0; item < m.items; item++, a += rows * columns, from += rows * k, to += columns * k) {
+    for (npy_intp item = begin; item < end; item++, a += rows * columns, from += rows * k, to += columns * k) {
         for (I j = 0; j < k; j++) std::copy(from + j * rows, from + (j + 1) * rows, tall.data() + j * high);
         std::fill(order, order + columns, I(0));
         run(&rows, &columns, &k, a, &rows, tall.data(), &high, order, &limit, &found, work.data(), &length, &error);
@@ -427,7 +499,7 @@ static PyObject *lstsq(Args a, Py_ssize_t n, PyObject *) {
     PyArrayObject *left = copied(m), *right = copied(b, vector), *rank = one_each(m, -1, NPY_INT64);
     PyArrayObject *x = vector ? one_each(m, m.columns, m.type()) : by_columns(m, m.columns, b.columns);
     bool good = left && right && rank && x &&
-                DISPATCH(m.type(), lstsq_each, routine, m, left, b, right, x, rank, limit);
+                DISPATCH_EACH(m, lstsq_each, routine, m, left, b, right, x, rank, limit);
     Py_XDECREF(left), Py_XDECREF(right);
     if (!good) return drop({x, rank});
     npy_intp none = 0;
@@ -445,7 +517,7 @@ int register_equations(PyObject *module) {
         Native run;
     } all[] = {{"cholesky_ex", cholesky_ex}, {"cholesky_solve", cholesky_solve},
                {"cholesky_inverse", cholesky_inverse}, {"lu_factor_ex", lu_factor_ex}, {"lu_solve", lu_solve},
-               {"lu_unpack", lu_unpack}, {"lu", lu}, {"ldl_factor_ex", ldl_factor_ex}, {"ldl_solve", ldl_solve},
+               {"lu_unpack", lu_unpack}, {"lu", lu}, {"det", det}, {"slogdet", slogdet}, {"ldl_factor_ex", ldl_factor_ex}, {"ldl_solve", ldl_solve},
                {"solve_triangular", solve_triangular}, {"triangular_solve", triangular_solve},
                {"solve_ex", solve_ex}, {"inv_ex", inv_ex}, {"lstsq", lstsq}};
     for (auto &f : all)

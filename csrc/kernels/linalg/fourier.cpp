@@ -11,7 +11,7 @@ namespace linalg {
 constexpr npy_intp LONGEST = 64, WORK = 1 << 16, LITTLE = 1 << 13;
 
 static bool has_passes(npy_intp n) {
-    for (npy_intp p : {2, 3, 5, 7, 11, 13})
+    for (npy_intp p : {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31})
         while (n % p == 0) n /= p;
     return n == 1;
 }

@@ -24,6 +24,34 @@ void *Routine::find(int type) {
     return found == &none ? nullptr : found;
 }
 
+static PyObject *call_one_thread(const char *method) {
+    static PyObject *context;
+    PyObject *module = context ? nullptr : PyImport_ImportModule("flambeau.kernels.linalg.blas");
+    PyObject *found = module ? PyObject_CallMethod(module, "one_thread", nullptr) : nullptr;
+    Py_XDECREF(module);
+    if (found) context = found;
+    if (!context || context == Py_None) return nullptr;
+    bool leave = *method == 'x';
+    return leave ? PyObject_CallMethod(context, "__exit__", "OOO", Py_None, Py_None, Py_None)
+                 : PyObject_CallMethod(context, "__enter__", nullptr);
+}
+
+OneThread::OneThread(const Matrices &m) {
+    npy_intp longest = std::max(m.rows, m.columns);
+    if (longest <= SMALL || (m.items == 1 && std::min(m.rows, m.columns) > ONE_THREAD)) return;
+    PyObject *done = call_one_thread("enter");
+    entered = done != nullptr;
+    Py_XDECREF(done);
+    PyErr_Clear();
+}
+
+OneThread::~OneThread() {
+    if (!entered) return;
+    PyObject *done = call_one_thread("x");
+    Py_XDECREF(done);
+    PyErr_Clear();
+}
+
 static bool read_type(PyObject *object, Matrices &m, int type) {
     if (!PyArray_CheckExact(object)) return false;
     m.array = (PyArrayObject *)object;
@@ -35,7 +63,7 @@ static bool read_type(PyObject *object, Matrices &m, int type) {
 static bool count(Matrices &m) {
     m.dims = PyArray_DIMS(m.array);
     for (int d = 0; d < m.lead; d++) m.items *= m.dims[d];
-    return m.rows <= SMALL && m.columns <= SMALL && m.items <= ITEMS;
+    return m.rows <= LONGEST_SIDE && m.columns <= LONGEST_SIDE && m.rows * m.columns <= MOST_ELEMENTS;
 }
 
 bool read(PyObject *object, Matrices &m, int type) {

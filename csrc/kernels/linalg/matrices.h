@@ -2,8 +2,10 @@
 // small matrices of arrays, which are the last two dimensions.
 #pragma once
 #include "kernels/pointwise/kernel.h"
+#include "parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <initializer_list>
 #include <vector>
 
@@ -25,7 +27,9 @@ inline PyObject *declined() {
     Py_RETURN_NOTIMPLEMENTED;
 }
 
-constexpr npy_intp SMALL = 32, ITEMS = 4096;  // for more, threads are worth their while
+// Up to SMALL rows and columns BLAS uses one thread of its own accord; LONGEST_SIDE and MOST_ELEMENTS bound what is
+// computed here: beyond, several threads of BLAS on one matrix are faster.
+constexpr npy_intp SMALL = 32, ONE_THREAD = 256, LONGEST_SIDE = 2048, MOST_ELEMENTS = 512 * 512;
 
 struct Matrices {
     PyArrayObject *array = nullptr;
@@ -38,6 +42,32 @@ struct Matrices {
     bool empty() const { return !items || !rows || !columns; }
     void turn() { std::swap(rows, columns), std::swap(row, column); }
 };
+
+// While it lives BLAS and LAPACK compute by one thread, where matrices of `m` might make them start
+// more: threads of ours take a matrix each.
+class OneThread {
+    bool entered = false;
+
+  public:
+    explicit OneThread(const Matrices &m);
+    ~OneThread();
+};
+
+// Runs body(from, to) for the matrices from `from` up to `to`, in several threads where there is work
+// for them. Whether all bodies said that they have succeeded.
+template <class Body>
+bool each(const Matrices &m, Body body) {
+    OneThread one(m);
+    double work = double(m.rows + 2) * double(m.columns + 2) * double(std::min(m.rows, m.columns) + 8);
+    npy_intp grain = npy_intp(std::max(1.0, 40000 / work));
+    std::atomic<bool> good{true};
+    PyThreadState *state = work * double(m.items) > 1e5 ? PyEval_SaveThread() : nullptr;
+    parallel_for(m.items, grain, [&](int64_t from, int64_t to) {
+        if (!body(npy_intp(from), npy_intp(to))) good = false;
+    }, 1);
+    if (state) PyEval_RestoreThread(state);
+    return good;
+}
 
 // Reads an array of matrices of float32 or float64, none of which is large.
 bool read(PyObject *object, Matrices &m, int type = -1);
@@ -73,5 +103,11 @@ inline char letter(PyObject *text) {
     ((type) == NPY_FLOAT                                                                              \
          ? (linalg::wide_integers ? body<float, int64_t>(__VA_ARGS__) : body<float, int32_t>(__VA_ARGS__)) \
          : (linalg::wide_integers ? body<double, int64_t>(__VA_ARGS__) : body<double, int32_t>(__VA_ARGS__)))
+
+// As DISPATCH for body(…, from, to), over all matrices of `m`; bodies say whether they succeed.
+#define DISPATCH_EACH(m, body, ...)                                                                   \
+    linalg::each(m, [&](npy_intp from, npy_intp to) {                                                 \
+        return DISPATCH((m).type(), body, __VA_ARGS__, from, to);                                     \
+    })
 
 }  // namespace linalg

@@ -1,6 +1,7 @@
 // Orthogonal factors, singular values and eigenvalues of small real matrices, as equations.cpp does
 // the rest. Twins: kernels/linalg/lapack.py.
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/tiny.h"
 
 namespace linalg {
 
@@ -25,6 +26,7 @@ static PyObject *geqrf(Args a, Py_ssize_t n, PyObject *) {
     void *routine = geqrf_.find(m.type());
     if (!routine) return declined();
     PyArrayObject *work = copied(m), *tau = one_each(m, std::min(m.rows, m.columns), m.type());
+    OneThread one(m);
     if (work && tau && !m.empty()) DISPATCH(m.type(), reflect_each, routine, m, work, tau);
     return results({work, tau});
 }
@@ -62,6 +64,7 @@ static PyObject *householder_product(Args a, Py_ssize_t n, PyObject *) {
     void *routine = tau && k <= m.columns ? orgqr.find(m.type()) : nullptr;
     if (!routine) return declined();
     PyArrayObject *q = copied(m);
+    OneThread one(m);
     if (q && !m.empty()) DISPATCH(m.type(), form_each, routine, m.items, m.rows, m.columns, q, tau, k);
     return (PyObject *)q;
 }
@@ -95,6 +98,7 @@ static PyObject *ormqr(Args a, Py_ssize_t n, PyObject *) {
     void *routine = ormqr_.find(m.type());
     if (!routine) return declined();
     PyArrayObject *vectors = copied(m), *x = copied(c);
+    OneThread one(m);
     if (vectors && x && !c.empty() && k)
         DISPATCH(m.type(), apply_each, routine, m, vectors, tau, k, c, x, left, is_true(a[4]));
     Py_XDECREF(vectors);
@@ -102,25 +106,30 @@ static PyObject *ormqr(Args a, Py_ssize_t n, PyObject *) {
 }
 
 template <class T, class I>
-static void qr_each(void *geqrf, void *orgqr, const Matrices &m, PyArrayObject *work, PyArrayObject *q,
-                    npy_intp wide, PyArrayObject *r) {
+static bool qr_each(void *geqrf, void *orgqr, const Matrices &m, PyArrayObject *work, PyArrayObject *q,
+                    npy_intp wide, PyArrayObject *r, npy_intp from, npy_intp end) {
     auto factor = (void (*)(I *, I *, T *, I *, T *, T *, I *, I *))geqrf;
     auto form = (void (*)(I *, I *, I *, T *, I *, T *, T *, I *, I *))orgqr;
     I rows = I(m.rows), columns = I(m.columns), k = std::min(rows, columns), error, width = I(wide);
     I length = 64 * std::max(rows, columns);
     std::vector<T> space(length);
-    T tau[SMALL], *a = (T *)PyArray_DATA(work), *to = q ? (T *)PyArray_DATA(q) : nullptr;
-    T *upper = (T *)PyArray_DATA(r);
     npy_intp height = std::min(npy_intp(wide), m.rows);
-    for (npy_intp item = 0; item < m.items; item++, a += rows * columns) {
-        factor(&rows, &columns, a, &rows, tau, space.data(), &length, &error);
+    T tau[LONGEST_SIDE], *a = (T *)PyArray_DATA(work) + from * rows * columns;
+    T *to = q ? (T *)PyArray_DATA(q) + from * rows * width : nullptr;
+    T *upper = (T *)PyArray_DATA(r) + from * height * columns;
+    bool few = tiny::reflects(rows, width) && tiny::reflects(rows, columns);
+    for (npy_intp item = from; item < end; item++, a += rows * columns) {
+        if (few) tiny::reflect(a, rows, columns, tau);
+        else factor(&rows, &columns, a, &rows, tau, space.data(), &length, &error);
         for (I j = 0; j < columns; j++)
             for (I i = 0; i < I(height); i++) *upper++ = i <= j ? a[j * rows + i] : T(0);
         if (!to) continue;
         std::copy(a, a + rows * std::min(width, columns), to);
-        form(&rows, &width, &k, to, &rows, tau, space.data(), &length, &error);
+        if (few) tiny::form(to, rows, width, k, tau);
+        else form(&rows, &width, &k, to, &rows, tau, space.data(), &length, &error);
         to += rows * width;
     }
+    return true;
 }
 
 // qr(a, mode): Q and R
@@ -136,7 +145,7 @@ static PyObject *qr(Args a, Py_ssize_t n, PyObject *) {
     PyArrayObject *work = copied(m), *r = by_columns(m, wide, m.columns);
     PyArrayObject *q = only_r ? (PyArrayObject *)PyArray_SimpleNew(1, &none, m.type()) : by_columns(m, m.rows, wide);
     if (work && q && r && !m.empty())
-        DISPATCH(m.type(), qr_each, first, second, m, work, only_r ? nullptr : q, wide, r);
+        DISPATCH_EACH(m, qr_each, first, second, m, work, only_r ? nullptr : q, wide, r);
     Py_XDECREF(work);
     return results({q, r});
 }
@@ -148,14 +157,15 @@ static Routine gesdd{"gesdd"};
 // Without `u` and `vh` the values alone.
 template <class T, class I>
 static bool svd_each(void *routine, const Matrices &m, PyArrayObject *work, PyArrayObject *u,
-                     PyArrayObject *s, PyArrayObject *vh, bool full) {
+                     PyArrayObject *s, PyArrayObject *vh, bool full, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, I *, I *, T *, I *, T *, T *, I *, T *, I *, T *, I *, I *, I *,
                          size_t))routine;
     I rows = I(m.rows), columns = I(m.columns), k = std::min(rows, columns), error = 0, length = -1;
     I height = full ? columns : k, width = full ? rows : k;
     std::vector<I> integers(8 * k);
-    T *a = (T *)PyArray_DATA(work), *left = u ? (T *)PyArray_DATA(u) : nullptr, *values = (T *)PyArray_DATA(s),
-      *right = vh ? (T *)PyArray_DATA(vh) : nullptr, wanted, none;
+    T *a = (T *)PyArray_DATA(work) + from * rows * columns, *values = (T *)PyArray_DATA(s) + from * k;
+    T *left = u ? (T *)PyArray_DATA(u) + from * rows * width : nullptr;
+    T *right = vh ? (T *)PyArray_DATA(vh) + from * height * columns : nullptr, wanted, none;
     const char *job = !u ? "N" : full ? "A" : "S";
     if (!u) left = right = &none;
     run(job, &rows, &columns, a, &rows, values, left, &rows, right, &height, &wanted, &length,
@@ -163,7 +173,7 @@ static bool svd_each(void *routine, const Matrices &m, PyArrayObject *work, PyAr
     if (error) return false;
     length = I(wanted);
     std::vector<T> space(std::max<I>(length, 1));
-    for (npy_intp item = 0; item < m.items; item++) {
+    for (npy_intp item = from; item < to; item++) {
         run(job, &rows, &columns, a, &rows, values, left, &rows, right, &height, space.data(), &length,
             integers.data(), &error, 1);
         if (error) return false;
@@ -190,7 +200,7 @@ static PyObject *svd(Args a, Py_ssize_t n, PyObject *) {
     PyArrayObject *work = copied(m), *u = by_columns(m, m.rows, full ? m.rows : k),
                   *s = one_each(m, k, m.type()), *vh = by_columns(m, full ? m.columns : k, m.columns);
     bool good = work && u && s && vh;
-    if (good && !m.empty()) good = DISPATCH(m.type(), svd_each, routine, m, work, u, s, vh, full);
+    if (good && !m.empty()) good = DISPATCH_EACH(m, svd_each, routine, m, work, u, s, vh, full);
     else if (good && full) {
         DISPATCH(m.type(), identities, m, m.rows, u);
         DISPATCH(m.type(), identities, m, m.columns, vh);
@@ -207,7 +217,7 @@ static PyObject *svdvals(Args a, Py_ssize_t n, PyObject *) {
     if (!routine) return declined();
     PyArrayObject *work = copied(m), *s = one_each(m, std::min(m.rows, m.columns), m.type());
     bool good = work && s;
-    if (good && !m.empty()) good = DISPATCH(m.type(), svd_each, routine, m, work, nullptr, s, nullptr, false);
+    if (good && !m.empty()) good = DISPATCH_EACH(m, svd_each, routine, m, work, nullptr, s, nullptr, false);
     Py_XDECREF(work);
     return good ? (PyObject *)s : drop({s});
 }
@@ -218,17 +228,17 @@ static Routine syevd{"syevd"}, geev{"geev"};
 
 template <class T, class I>
 static bool eigh_each(void *routine, const Matrices &m, PyArrayObject *vectors, PyArrayObject *values,
-                      const char *job, const char *half) {
+                      const char *job, const char *half, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, const char *, I *, T *, I *, T *, T *, I *, I *, I *, I *, size_t,
                          size_t))routine;
     I n = I(m.rows), error = 0, length = -1, count = -1, integers;
-    T *a = (T *)PyArray_DATA(vectors), *w = (T *)PyArray_DATA(values), wanted;
+    T *a = (T *)PyArray_DATA(vectors) + from * n * n, *w = (T *)PyArray_DATA(values) + from * n, wanted;
     run(job, half, &n, a, &n, w, &wanted, &length, &integers, &count, &error, 1, 1);
     if (error) return false;
     length = I(wanted), count = integers;
     std::vector<T> space(std::max<I>(length, 1));
     std::vector<I> places(std::max<I>(count, 1));
-    for (npy_intp item = 0; item < m.items; item++, a += n * n, w += n) {
+    for (npy_intp item = from; item < to; item++, a += n * n, w += n) {
         run(job, half, &n, a, &n, w, space.data(), &length, places.data(), &count, &error, 1, 1);
         if (error) return false;
     }
@@ -244,7 +254,7 @@ static PyObject *symmetric(Args a, Py_ssize_t n, bool vectors) {
     PyArrayObject *v = copied(m), *w = one_each(m, m.rows, m.type());
     bool good = v && w;
     if (good && !m.empty())
-        good = DISPATCH(m.type(), eigh_each, routine, m, v, w, vectors ? "V" : "N", half == 'L' ? "L" : "U");
+        good = DISPATCH_EACH(m, eigh_each, routine, m, v, w, vectors ? "V" : "N", half == 'L' ? "L" : "U");
     if (!good) return drop({v, w});
     if (vectors) return results({w, v});
     Py_DECREF(v);
@@ -257,16 +267,17 @@ static PyObject *eigvalsh(Args a, Py_ssize_t n, PyObject *) { return symmetric(a
 
 template <class T, class I>
 static bool eig_each(void *routine, const Matrices &m, PyArrayObject *work, PyArrayObject *values,
-                     PyArrayObject *vectors) {
+                     PyArrayObject *vectors, npy_intp from, npy_intp to) {
     auto run = (void (*)(const char *, const char *, I *, T *, I *, T *, T *, T *, I *, T *, I *, T *, I *,
                          I *, size_t, size_t))routine;
     I n = I(m.rows), error = 0, length = std::max<I>(34 * n, 1);
     std::vector<T> space(length), found(n * n);
-    T *a = (T *)PyArray_DATA(work), re[SMALL], im[SMALL], none;
-    T *w = (T *)PyArray_DATA(values), *v = vectors ? (T *)PyArray_DATA(vectors) : nullptr;
-    for (npy_intp i = 0; i < m.items * n * n; i++)
+    T *a = (T *)PyArray_DATA(work) + from * n * n, re[LONGEST_SIDE], im[LONGEST_SIDE], none;
+    T *w = (T *)PyArray_DATA(values) + 2 * from * n;
+    T *v = vectors ? (T *)PyArray_DATA(vectors) + 2 * from * n * n : nullptr;
+    for (npy_intp i = 0; i < (to - from) * n * n; i++)
         if (!std::isfinite(a[i])) return false;
-    for (npy_intp item = 0; item < m.items; item++, a += n * n) {
+    for (npy_intp item = from; item < to; item++, a += n * n) {
         run("N", v ? "V" : "N", &n, a, &n, re, im, &none, &n, found.data(), &n, space.data(), &length, &error, 1, 1);
         if (error) return false;
         for (I i = 0; i < n; i++) *w++ = re[i], *w++ = im[i];
@@ -300,7 +311,7 @@ static PyObject *general(Args a, Py_ssize_t n, bool wants_vectors) {
         Py_XDECREF(flat);
     }
     bool good = work && values && (vectors || !wants_vectors);
-    if (good && !m.empty()) good = DISPATCH(m.type(), eig_each, routine, m, work, values, vectors);
+    if (good && !m.empty()) good = DISPATCH_EACH(m, eig_each, routine, m, work, values, vectors);
     Py_XDECREF(work);
     if (!good) return drop({values, vectors});
     return wants_vectors ? results({values, vectors}) : (PyObject *)values;
@@ -336,8 +347,8 @@ static bool spectrum(const Matrices &m, bool hermitian, PyArrayObject *work, PyA
                      PyArrayObject *s, PyArrayObject *vh) {
     void *routine = (hermitian ? syevd : gesdd).find(m.type());
     if (!routine) return false;
-    if (hermitian) return DISPATCH(m.type(), eigh_each, routine, m, work, s, u ? "V" : "N", "L");
-    return DISPATCH(m.type(), svd_each, routine, m, work, u, s, vh, false);
+    if (hermitian) return DISPATCH_EACH(m, eigh_each, routine, m, work, s, u ? "V" : "N", "L");
+    return DISPATCH_EACH(m, svd_each, routine, m, work, u, s, vh, false);
 }
 
 template <class T, class>

@@ -1,15 +1,18 @@
-// Products of a sparse matrix, given by places, and a dense one.
+// Products of a sparse matrix, given by places or by compressed rows, and a dense one, or another sparse one.
 #include "common.h"
+#include "parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstring>
+#include <vector>
 
 namespace {
 
 // result[r] += v * dense[c] for each element v at (r, c); false where a place is outside.
 template <class T>
-bool multiply(const int64_t *rows, const int64_t *columns, const T *data, npy_intp count,
+CLONES bool multiply(const int64_t *rows, const int64_t *columns, const T *data, npy_intp count,
               const T *dense, npy_intp height, npy_intp width, T *result, npy_intp length) {
     for (npy_intp i = 0; i < count; i++) {
         int64_t r = rows[i], c = columns[i];
@@ -65,41 +68,110 @@ PyObject *sparse_multiply(PyObject *, PyObject *args) {
 
 enum Reduction { SUM, MEAN, AMAX, AMIN };
 
+// The larger of two, or the smaller; a NaN wins.
+template <bool MAX, class T>
+INLINE T extreme(T a, T b) {
+    return (MAX ? b > a : b < a) | (b != b) ? b : a;
+}
+
+// `width` columns of the sum (mean, amax, amin) of element times row of `dense`, over a compressed row.
+template <class T, int width, Reduction how>
+INLINE void reduce_columns(const int64_t *columns, const T *data, npy_intp count, const T *dense, npy_intp step,
+                           npy_intp many, T *to) {
+    T sums[width];
+    npy_intp n = many < width ? many : width;
+    for (npy_intp j = 0; j < n; j++) sums[j] = data[0] * dense[columns[0] * step + j];
+    for (npy_intp i = 1; i < count; i++) {
+        const T v = data[i], *from = dense + columns[i] * step;
+        if (n == width) {
+            for (int j = 0; j < width; j++)
+                sums[j] = how == SUM ? sums[j] + v * from[j] : extreme<how == AMAX>(sums[j], T(v * from[j]));
+        } else {
+            for (npy_intp j = 0; j < n; j++)
+                sums[j] = how == SUM ? sums[j] + v * from[j] : extreme<how == AMAX>(sums[j], T(v * from[j]));
+        }
+    }
+    for (npy_intp j = 0; j < n; j++) to[j] = sums[j];
+}
+
+template <class T, Reduction how>
+CLONES void reduce_row(const int64_t *columns, const T *data, npy_intp count, const T *dense, npy_intp width, T *to) {
+    if (width == 1) return reduce_columns<T, 1, how>(columns, data, count, dense, 1, 1, to);
+    npy_intp first = 0;
+    for (; first + 32 <= width; first += 32)
+        reduce_columns<T, 32, how>(columns, data, count, dense + first, width, 32, to + first);
+    for (; first < width; first += 8)
+        reduce_columns<T, 8, how>(columns, data, count, dense + first, width, width - first, to + first);
+}
+
+// The rows of a compressed matrix, checked: false where one begins or ends, or a place is, outside.
+bool rows_fit(const int64_t *starts, npy_intp length, const int64_t *columns, npy_intp count, npy_intp height) {
+    for (npy_intp r = 0; r < length; r++)
+        if (starts[r] < 0 || starts[r] > starts[r + 1] || starts[r + 1] > count) return false;
+    bool inside = true;
+    for (npy_intp i = 0; i < count; i++) inside &= columns[i] >= 0 && columns[i] < height;
+    return inside;
+}
+
 // Of each compressed row the sum, mean, amax or amin of element times row of `dense`; zeros where
 // there is none. False where a place is outside.
 template <class T>
 bool reduce(const int64_t *starts, const int64_t *columns, const T *data, npy_intp count,
             const T *dense, npy_intp height, npy_intp width, T *result, npy_intp length,
             Reduction how) {
+    if (!rows_fit(starts, length, columns, count, height)) return false;
+    npy_intp each = std::max<npy_intp>(1, count * width / std::max<npy_intp>(1, length));
+    parallel_for(length, PARALLEL_FROM / each + 1, [&](int64_t from, int64_t end) {
+        for (npy_intp r = from; r < end; r++) {
+            T *to = result + r * width;
+            int64_t first = starts[r], many = starts[r + 1] - first;
+            const int64_t *c = columns + first;
+            const T *v = data + first;
+            if (!many) std::fill(to, to + width, T(0));
+            else if (how == AMAX) reduce_row<T, AMAX>(c, v, many, dense, width, to);
+            else if (how == AMIN) reduce_row<T, AMIN>(c, v, many, dense, width, to);
+            else reduce_row<T, SUM>(c, v, many, dense, width, to);
+            if (how == MEAN && many > 1)
+                for (npy_intp j = 0; j < width; j++) to[j] /= T(many);
+        }
+    }, 1);
+    return true;
+}
+
+// The elements of a @ b at the places of compressed rows; b given by its columns.
+template <class T>
+CLONES T dot(const T *a, const T *b, npy_intp n) {
+    T sums[16] = {}, sum = 0;
+    npy_intp i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++) sums[k] += a[i + k] * b[i + k];
+    for (; i < n; i++) sum += a[i] * b[i];
+    for (int k = 0; k < 16; k++) sum += sums[k];
+    return sum;
+}
+
+// One sparse matrix after another: of each row of the first, its elements times rows of the second.
+template <class T>
+void multiply_rows(const int64_t *a_starts, const int64_t *a_columns, const T *a, npy_intp length,
+                   const int64_t *b_starts, const int64_t *b_columns, const T *b, npy_intp width,
+                   std::vector<int64_t> &starts, std::vector<int64_t> &columns, std::vector<T> &found) {
+    std::vector<T> sums(width);
+    std::vector<int64_t> seen(width, -1), here;
+    starts.assign(1, 0);
     for (npy_intp r = 0; r < length; r++) {
-        T *to = result + r * width;
-        int64_t first = starts[r], end = starts[r + 1];
-        if (first < 0 || end > count || first > end) return false;
-        if (first == end) std::fill(to, to + width, T(0));
-        for (int64_t i = first; i < end; i++) {
-            int64_t c = columns[i];
-            if (c < 0 || c >= height) return false;
-            const T v = data[i], *from = dense + c * width;
-            if (i == first) {
-                INDEPENDENT for (npy_intp j = 0; j < width; j++) to[j] = v * from[j];
-            } else if (how == AMAX) {
-                for (npy_intp j = 0; j < width; j++) {
-                    T term = v * from[j];
-                    if (term > to[j] || term != term) to[j] = term;     // NaN wins
-                }
-            } else if (how == AMIN) {
-                for (npy_intp j = 0; j < width; j++) {
-                    T term = v * from[j];
-                    if (term < to[j] || term != term) to[j] = term;
-                }
-            } else {
-                INDEPENDENT for (npy_intp j = 0; j < width; j++) to[j] += v * from[j];
+        here.clear();
+        for (int64_t i = a_starts[r]; i < a_starts[r + 1]; i++) {
+            int64_t middle = a_columns[i];
+            for (int64_t j = b_starts[middle]; j < b_starts[middle + 1]; j++) {
+                int64_t c = b_columns[j];
+                if (seen[c] != r) seen[c] = r, sums[c] = T(0), here.push_back(c);
+                sums[c] += a[i] * b[j];
             }
         }
-        if (how == MEAN && end > first + 1)
-            for (npy_intp j = 0; j < width; j++) to[j] /= T(end - first);
+        std::sort(here.begin(), here.end());
+        for (int64_t c : here) columns.push_back(c), found.push_back(sums[c]);
+        starts.push_back(int64_t(columns.size()));
     }
-    return true;
 }
 
 // sparse_reduce(starts, columns, data, dense, result, reduction): arrays in rows, floats of one type
@@ -140,8 +212,91 @@ PyObject *sparse_reduce(PyObject *, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+template <class T>
+PyObject *array_of(const std::vector<T> &values, int type) {
+    npy_intp n = npy_intp(values.size());
+    PyObject *array = PyArray_SimpleNew(1, &n, type);
+    if (array && n) std::memcpy(PyArray_DATA((PyArrayObject *)array), values.data(), n * sizeof(T));
+    return array;
+}
+
+// sparse_rows_multiply(starts, columns, data, starts, columns, data, columns of the second): the product
+// of two matrices in compressed rows, as it
+PyObject *sparse_rows_multiply(PyObject *, PyObject *args) {
+    PyArrayObject *x[6];
+    Py_ssize_t width;
+    PyTypeObject *kind = &PyArray_Type;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!n", kind, &x[0], kind, &x[1], kind, &x[2], kind, &x[3], kind, &x[4], kind,
+                          &x[5], &width))
+        return nullptr;
+    int type = PyArray_TYPE(x[2]);
+    for (int i = 0; i < 6; i++)
+        if (!fits(x[i], 1, i % 3 == 2 ? type : NPY_INT64))
+            return PyErr_Format(PyExc_ValueError, "sparse_rows_multiply: arrays that do not fit");
+    auto of = [&](int i) { return (const int64_t *)PyArray_DATA(x[i]); };
+    npy_intp length = PyArray_SIZE(x[0]) - 1, height = PyArray_SIZE(x[3]) - 1;
+    if (length < 0 || height < 0 || PyArray_SIZE(x[1]) != PyArray_SIZE(x[2]) || PyArray_SIZE(x[4]) != PyArray_SIZE(x[5]) ||
+        !rows_fit(of(0), length, of(1), PyArray_SIZE(x[1]), height) ||
+        !rows_fit(of(3), height, of(4), PyArray_SIZE(x[4]), width))
+        return PyErr_Format(PyExc_IndexError, "sparse matrix: a place is outside of it");
+    auto run = [&](auto zero) -> PyObject * {
+        using T = decltype(zero);
+        std::vector<int64_t> starts, columns;
+        std::vector<T> found;
+        NPY_BEGIN_THREADS_DEF;
+        NPY_BEGIN_THREADS;
+        multiply_rows(of(0), of(1), (const T *)PyArray_DATA(x[2]), length, of(3), of(4), (const T *)PyArray_DATA(x[5]),
+                      width, starts, columns, found);
+        NPY_END_THREADS;
+        return Py_BuildValue("(NNN)", array_of(starts, NPY_INT64), array_of(columns, NPY_INT64), array_of(found, type));
+    };
+    switch (type) {
+        case NPY_FLOAT: return run(float());
+        case NPY_DOUBLE: return run(double());
+        case NPY_CFLOAT: return run(std::complex<float>());
+        case NPY_CDOUBLE: return run(std::complex<double>());
+        case NPY_INT64: return run(int64_t());
+        default: return PyErr_Format(PyExc_TypeError, "sparse_rows_multiply: no loop for this type");
+    }
+}
+
+// sparse_sampled(starts, columns, a, b by columns, result): floats of one type
+PyObject *sparse_sampled(PyObject *, PyObject *args) {
+    PyArrayObject *starts, *columns, *a, *b, *result;
+    PyTypeObject *kind = &PyArray_Type;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!", kind, &starts, kind, &columns, kind, &a, kind, &b, kind, &result))
+        return nullptr;
+    int type = PyArray_TYPE(a);
+    if (!fits(starts, 1, NPY_INT64) || !fits(columns, 1, NPY_INT64) || !fits(a, 2, type) || !fits(b, 2, type) ||
+        !fits(result, 1, type) || (type != NPY_FLOAT && type != NPY_DOUBLE) ||
+        PyArray_SIZE(starts) != PyArray_DIM(a, 0) + 1 || PyArray_DIM(a, 1) != PyArray_DIM(b, 1) ||
+        PyArray_SIZE(result) != PyArray_SIZE(columns))
+        return PyErr_Format(PyExc_ValueError, "sparse_sampled: arrays that do not fit");
+    const int64_t *first = (const int64_t *)PyArray_DATA(starts), *at = (const int64_t *)PyArray_DATA(columns);
+    npy_intp length = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), count = PyArray_SIZE(columns);
+    if (!rows_fit(first, length, at, count, PyArray_DIM(b, 0)))
+        return PyErr_Format(PyExc_IndexError, "sparse matrix: a place is outside of it");
+    auto run = [&](auto zero) {
+        using T = decltype(zero);
+        const T *left = (const T *)PyArray_DATA(a), *right = (const T *)PyArray_DATA(b);
+        T *to = (T *)PyArray_DATA(result);
+        NPY_BEGIN_THREADS_DEF;
+        NPY_BEGIN_THREADS;
+        npy_intp each = std::max<npy_intp>(1, count * k / std::max<npy_intp>(1, length));
+        parallel_for(length, PARALLEL_FROM / each + 1, [&](int64_t from, int64_t end) {
+            for (npy_intp r = from; r < end; r++)
+                for (int64_t i = first[r]; i < first[r + 1]; i++) to[i] = dot(left + r * k, right + at[i] * k, k);
+        }, 1);
+        NPY_END_THREADS;
+    };
+    type == NPY_FLOAT ? run(float()) : run(double());
+    Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {{"sparse_multiply", sparse_multiply, METH_VARARGS, nullptr},
                          {"sparse_reduce", sparse_reduce, METH_VARARGS, nullptr},
+                         {"sparse_rows_multiply", sparse_rows_multiply, METH_VARARGS, nullptr},
+                         {"sparse_sampled", sparse_sampled, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -356,8 +356,16 @@ static bool read_element(PyObject *value, PyArrayObject *like, char *to) {
         std::memcpy(to, &number, 8);
         return !overflow;
     }
-    if ((type != F4 && type != F8) || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value)))
-        return false;
+    if (type < F2 && PyLong_CheckExact(value)) {  // the sizes of integers bound what is read of them
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        int width = 8 * int(size_of(type)) - (type >= I1);
+        if (overflow || type == U8 || (type == B1 ? number >> 1 : number < 0 && type >= I1 ? ~number >> width : number >> width))
+            return false;
+        std::memcpy(to, &number, size_of(type));  // the least significant bytes come first
+        return PY_LITTLE_ENDIAN;
+    }
+    if (type < F2 || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value))) return false;
     if (PyLong_CheckExact(value)) {  // of more than 64 bits there are none
         int overflow;
         PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -366,9 +374,20 @@ static bool read_element(PyObject *value, PyArrayObject *like, char *to) {
     double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyLong_AsDouble(value);
     if (PyErr_Occurred()) return PyErr_Clear(), false;
     float narrow = float(number);
-    if (type == F8) std::memcpy(to, &number, 8);
-    else std::memcpy(to, &narrow, 4);
-    return type == F8 || std::isinf(number) || !std::isinf(narrow);
+    if (type == F8 || type == C16) {
+        double parts[] = {number, 0};
+        std::memcpy(to, parts, size_of(type));
+        return true;
+    }
+    if (!std::isinf(number) && std::isinf(narrow)) return false;
+    if (type == F2 || type == BF) {
+        uint16_t half = type == F2 ? Narrow<Half, float>::from(narrow).v : Narrow<BFloat, float>::from(narrow).v;
+        std::memcpy(to, &half, 2);
+        return std::fabs(number) <= (type == F2 ? 65504.0 : 3.38e38) || !std::isfinite(number);
+    }
+    float parts[] = {narrow, 0};
+    std::memcpy(to, parts, size_of(type));
+    return true;
 }
 
 // scatter(x, index, source, dim, reduce, include_self): source is an array or a number.

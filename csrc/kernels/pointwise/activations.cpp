@@ -18,7 +18,7 @@ struct Relu {
 struct Gelu {  // x Φ(x)
     static INLINE float call(float x) { return x * vec::normal(x).cdf; }
     static INLINE double call(double x) {
-        return x * (0.5 * std::erfc(-x * 0.707106781186547524));
+        return x * (0.5 * vec::erfc(-x * 0.707106781186547524));
     }
 };
 template <class T>
@@ -117,7 +117,7 @@ struct GeluBackward {  // Φ(x) + x φ(x)
         return grad * (law.cdf + x * (0.398942280f * law.exponential));
     }
     static INLINE double call(double grad, double x) {
-        double phi = 0.5 * std::erfc(-x * 0.707106781186547524);
+        double phi = 0.5 * vec::erfc(-x * 0.707106781186547524);
         return grad * (phi + x * (0.398942280401432678 * vec::exp(-0.5 * x * x)));
     }
 };

@@ -63,6 +63,10 @@ struct Square {
     template <class T>
     static INLINE T call(T a) { return Multiply::call(a, a); }
 };
+struct Cube {
+    template <class T>
+    static INLINE T call(T a) { return Multiply::call(Multiply::call(a, a), a); }
+};
 struct Absolute {
     template <class T>
     static INLINE auto call(T a) {
@@ -75,6 +79,11 @@ struct Absolute {
         else
             return std::fabs(a);
     }
+};
+// Halves by their bits: the sign turned, or cleared.
+template <bool turn>
+struct WithoutSign {
+    static INLINE uint16_t call(uint16_t a) { return turn ? a ^ 0x8000 : a & 0x7fff; }
 };
 struct Sign {
     template <class T>
@@ -197,6 +206,50 @@ CLONES int float_division(npy_intp n, char *const *p) {
     return 0;
 }
 
+// Of doubles: the whole part of the rounded quotient is off by one at most while it is below 2^52, and
+// the rest is then exact in one fused step.
+template <class Op>
+CLONES int double_division(npy_intp n, char *const *p) {
+    const double *a = (const double *)p[0], *b = (const double *)p[1];
+    double *r = (double *)p[2];
+    constexpr npy_intp BLOCK = 256;
+    double left[BLOCK];
+    for (; n > 0; n -= BLOCK, a += BLOCK, b += BLOCK, r += BLOCK) {
+        npy_intp m = n < BLOCK ? n : BLOCK;
+        int64_t far = 0;
+        for (npy_intp i = 0; i < m; i++) {
+            double x = std::fabs(a[i]), y = std::fabs(b[i]), whole = std::trunc(x / y);
+            far |= !(whole < 0x1p52) | !(y < HUGE_VAL) | !(y > 1e-290);
+            double rest = std::fma(-whole, y, x);
+            rest = rest < 0 ? rest + y : rest;
+            rest = rest >= y ? rest - y : rest;
+            left[i] = std::copysign(rest, a[i]);
+        }
+        if (far)
+            for (npy_intp i = 0; i < m; i++) left[i] = std::fmod(a[i], b[i]);
+        INDEPENDENT
+        for (npy_intp i = 0; i < m; i++) r[i] = Op::given(a[i], b[i], left[i]);
+    }
+    return 0;
+}
+
+// Of halves: by floats.
+template <class Op, class T>
+CLONES int narrow_division(npy_intp n, char *const *p) {
+    const T *a = (const T *)p[0], *b = (const T *)p[1];
+    T *r = (T *)p[2];
+    constexpr npy_intp BLOCK = 256;
+    float x[BLOCK], y[BLOCK], found[BLOCK];
+    char *q[] = {(char *)x, (char *)y, (char *)found};
+    for (; n > 0; n -= BLOCK, a += BLOCK, b += BLOCK, r += BLOCK) {
+        npy_intp m = n < BLOCK ? n : BLOCK;
+        for (npy_intp i = 0; i < m; i++) x[i] = widen(a[i]), y[i] = widen(b[i]);
+        float_division<Op>(m, q);
+        for (npy_intp i = 0; i < m; i++) r[i] = Narrow<T, float>::from(found[i]);
+    }
+    return 0;
+}
+
 // Whole numbers below 2^50 have a quotient in double whose whole part is theirs.
 template <class Op, class T, bool constant>
 CLONES int whole_division(npy_intp n, char *const *p) {
@@ -238,6 +291,8 @@ template <class Op>
 void declare_division(PyObject *m, const char *name) {
     Kernel *k = declare<Op, 2>(m, name, Floats{});
     k->table[F4].loop = float_division<Op>;
+    k->table[F8].loop = double_division<Op>;
+    k->table[F2].loop = narrow_division<Op, Half>, k->table[BF].loop = narrow_division<Op, BFloat>;
     for (int d = U1; d <= I8; d++) k->table[d].in[0] = k->table[d].in[1] = k->table[d].out = DType(d);
     check_zero<Op>(k, Integers{});
     divide_near<Op, int64_t>(k), divide_near<Op, int32_t>(k);
@@ -421,13 +476,16 @@ int register_arithmetic(PyObject *m) {
     with_constants<Subtract, 2, 0b10>(subtract, Usual{}), with_constants<Subtract, 2, 0b01>(subtract, Usual{});
     with_constants<Multiply, 2, 0b10>(multiply, Usual{}), with_constants<Multiply, 2, 0b01>(multiply, Usual{});
     with_constants<Divide, 2, 0b10>(divide, UsualFloats{}), with_constants<Divide, 2, 0b01>(divide, UsualFloats{});
-    declare<Negative, 1>(m, "negative", Integers{}, Floats{}, Complexes{});
+    Kernel *negative = declare<Negative, 1>(m, "negative", Integers{}, Floats{}, Complexes{});
+    negative->table[F2].loop = negative->table[BF].loop = loop1<WithoutSign<true>, uint16_t, uint16_t>;
     declare<Positive, 1>(m, "positive", Integers{}, Floats{}, Complexes{});
     declare<Conjugate, 1>(m, "conj", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<RealPart, 1, Real>(m, "real", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<ImaginaryPart, 1, Real>(m, "imag", Bools{}, Integers{}, Floats{}, Complexes{});
+    declare<Cube, 1>(m, "cube", Types<int32_t, int64_t, float, double>{});
     declare<Square, 1>(m, "square", Integers{}, Floats{}, Complexes{});
-    declare<Absolute, 1, Real>(m, "absolute", Integers{}, Floats{}, Complexes{});
+    Kernel *absolute = declare<Absolute, 1, Real>(m, "absolute", Integers{}, Floats{}, Complexes{});
+    absolute->table[F2].loop = absolute->table[BF].loop = loop1<WithoutSign<false>, uint16_t, uint16_t>;
     declare<Sign, 1>(m, "sign", Bools{}, Integers{}, Floats{});
     declare<Sign, 1>(m, "sgn", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<Reciprocal, 1>(m, "reciprocal", Floats{}, Complexes{});

@@ -70,26 +70,52 @@ double second_kind(double x) {
 
 // ---- modified -----------------------------------------------------------------------------------
 
-template <int order>
-double scaled_first(double x) {  // exp(-|x|) I(x)
-    double y = std::fabs(x);
-    if (std::isinf(y)) return order ? std::copysign(0.0, x) : 0;
-    if (!(y > 8)) {
-        double sum = order ? sum_on(BESSEL_I1, y, 0, 8) : sum_on(BESSEL_I0, y, 0, 8);
-        return order ? x * sum : sum;
+// As `sum_on`, with its terms written out: for loops over elements that are vectors.
+template <int N>
+INLINE double unrolled_sum_on(const double (&c)[N], double x, double low, double high) {
+    double t = (2 * x - low - high) / (high - low), before = 0, here = 0;
+#pragma GCC unroll 64
+    for (int k = N - 1; k > 0; k--) {
+        double next = 2 * t * here - before + c[k];
+        before = here, here = next;
     }
-    double sum = (order ? sum_on(FAR_I1, 8 / y, 0, 1) : sum_on(FAR_I0, 8 / y, 0, 1)) / std::sqrt(y);
-    return order && x < 0 ? -sum : sum;
+    return t * here - before + c[0];
 }
 
 template <int order>
-double modified_first(double x) {
-    double y = std::fabs(x);
-    if (std::isinf(y)) return NOTHING;
-    if (y < 700) return std::exp(y) * scaled_first<order>(x);
-    double half = std::exp(y / 2);  // the whole may overflow where the product does not
-    return half * scaled_first<order>(x) * half;
+INLINE double scaled_first(double x) {  // exp(-|x|) I(x)
+    double y = std::fabs(x), close = y > 8 ? 8 : y, far = y > 8 ? y : 8;
+    double near = order ? x * unrolled_sum_on(BESSEL_I1, close, 0, 8) : unrolled_sum_on(BESSEL_I0, close, 0, 8);
+    double outer = (order ? unrolled_sum_on(FAR_I1, 8 / far, 0, 1) : unrolled_sum_on(FAR_I0, 8 / far, 0, 1)) / std::sqrt(far);
+    outer = order ? vec::with_sign(outer, x) : outer;
+    outer = y == vec::INF64 ? order ? vec::with_sign(0.0, x) : 0.0 : outer;
+    return y > 8 ? outer : near;
 }
+
+template <int order>
+INLINE double modified_first(double x) {
+    double y = std::fabs(x), scaled = scaled_first<order>(x);
+    double half = vec::exp(y / 2);  // the whole may overflow where the product does not
+    double r = y < 700 ? vec::exp(y) * scaled : half * scaled * half;
+    return y == vec::INF64 ? NOTHING : r;
+}
+
+struct ScaledI0 {
+    template <class T>
+    static INLINE T call(T x) { return T(scaled_first<0>(x)); }
+};
+struct ScaledI1 {
+    template <class T>
+    static INLINE T call(T x) { return T(scaled_first<1>(x)); }
+};
+struct ModifiedI0 {
+    template <class T>
+    static INLINE T call(T x) { return T(modified_first<0>(x)); }
+};
+struct ModifiedI1 {
+    template <class T>
+    static INLINE T call(T x) { return T(modified_first<1>(x)); }
+};
 
 // K(x) for 0 < x ≤ 2.
 template <int order>
@@ -161,7 +187,10 @@ double erfcx(double x) {
 
 constexpr double ROOT_HALF = 0.707106781186547524;
 
-double ndtr(double x) { return 0.5 * std::erfc(-x * ROOT_HALF); }
+struct Ndtr {
+    template <class T>
+    static INLINE T call(T x) { return T(0.5 * vec::erfc(-double(x) * ROOT_HALF)); }
+};
 
 double log_ndtr(double x) {
     if (x < -1) return std::log(erfcx(-x * ROOT_HALF) / 2) - x * x / 2;
@@ -173,7 +202,7 @@ double log_ndtr(double x) {
 double lower_quantile(double p) {
     double x;
     if (p < 0.02425) {
-        double q = std::sqrt(-2 * std::log(p));
+        double q = std::sqrt(-2 * vec::log(p));
         x = (((((-7.784894002430293e-03 * q - 3.223964580411365e-01) * q - 2.400758277161838) * q -
                2.549732539343734) * q + 4.374664141464968) * q + 2.938163982698783) /
             ((((7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996) * q +
@@ -185,9 +214,9 @@ double lower_quantile(double p) {
             (((((-5.447609879822406e+01 * r + 1.615858368580409e+02) * r - 1.556989798598866e+02) * r +
                6.680131188771972e+01) * r - 1.328068155288572e+01) * r + 1);
     }
-    double density = 0.398942280401432678 * std::exp(-x * x / 2);
+    double density = 0.398942280401432678 * vec::exp(-x * x / 2);
     if (density > 1e-290) {
-        double step = (ndtr(x) - p) / density;
+        double step = (0.5 * vec::erfc(-x * ROOT_HALF) - p) / density;
         return x - step / (1 + x * step / 2);
     }
     double tail = erfcx(-x * ROOT_HALF) / 2;  // Φ(x) exp(x²/2), and Newton's step on log Φ
@@ -199,6 +228,29 @@ double ndtri(double p) {
     return p <= 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
 }
 
+// Elements of bfloat16 by the loop over floats: another one would be as large.
+template <class Op>
+int brain_loop(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 256;
+    float x[block], found[block];
+    char *q[] = {(char *)x, (char *)found};
+    for (npy_intp at = 0; at < n; at += block) {
+        npy_intp m = n - at < block ? n - at : block;
+        for (npy_intp i = 0; i < m; i++) x[i] = widen(((const BFloat *)p[0])[at + i]);
+        loop1<Op, float, float>(m, q);
+        for (npy_intp i = 0; i < m; i++) ((BFloat *)p[1])[at + i] = Narrow<BFloat, float>::from(found[i]);
+    }
+    return 0;
+}
+
+template <class Op>
+void declare_halves_too(PyObject *m, const char *name) {
+    Kernel *k = declare<Op, 1>(m, name, Types<Half, float, double>{});
+    if (!k) return;
+    Entry &e = k->table[BF];
+    e.loop = brain_loop<Op>, e.in[0] = e.out = BF;
+}
+
 }  // namespace
 
 int register_bessel(PyObject *m) {
@@ -207,19 +259,19 @@ int register_bessel(PyObject *m) {
     declare<Wide1<first_kind<1>>, 1>(m, "j1", Wide{});
     declare<Wide1<second_kind<0>>, 1>(m, "y0", Wide{});
     declare<Wide1<second_kind<1>>, 1>(m, "y1", Wide{});
-    declare<Wide1<scaled_first<0>>, 1>(m, "i0e", Floats{});
-    declare<Wide1<scaled_first<1>>, 1>(m, "i1e", Floats{});
-    declare<Wide1<modified_first<0>>, 1>(m, "i0", Floats{});
-    declare<Wide1<modified_first<1>>, 1>(m, "i1", Floats{});
-    declare<Wide1<modified_first<0>>, 1>(m, "modified_i0", Wide{});
-    declare<Wide1<modified_first<1>>, 1>(m, "modified_i1", Wide{});
+    declare_halves_too<ScaledI0>(m, "i0e");
+    declare_halves_too<ScaledI1>(m, "i1e");
+    declare_halves_too<ModifiedI0>(m, "i0");
+    declare_halves_too<ModifiedI1>(m, "i1");
+    declare<ModifiedI0, 1>(m, "modified_i0", Wide{});
+    declare<ModifiedI1, 1>(m, "modified_i1", Wide{});
     declare<Wide1<scaled_second<0>>, 1>(m, "k0e", Wide{});
     declare<Wide1<scaled_second<1>>, 1>(m, "k1e", Wide{});
     declare<Wide1<modified_second<0>>, 1>(m, "k0", Wide{});
     declare<Wide1<modified_second<1>>, 1>(m, "k1", Wide{});
     declare<Wide1<airy>, 1>(m, "airy_ai", Wide{});
     declare<Wide1<erfcx>, 1>(m, "erfcx", Wide{});
-    declare<Wide1<ndtr>, 1>(m, "ndtr", Floats{});
+    declare_halves_too<Ndtr>(m, "ndtr");
     declare<Wide1<log_ndtr>, 1>(m, "log_ndtr", Wide{});
     declare<Wide1<ndtri>, 1>(m, "ndtri", Wide{});
     return PyErr_Occurred() ? -1 : 0;

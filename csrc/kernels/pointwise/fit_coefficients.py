@@ -38,6 +38,16 @@ def cos_rest(z):
     return (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2
 
 
+def atan_rest(z):
+    x = mp.sqrt(z)
+    return (mp.atan(x) - x) / x**3
+
+
+def asin_rest(z):
+    x = mp.sqrt(z)
+    return (mp.asin(x) - x) / x**3
+
+
 def odd(f, z):
     """f(x)/x as a function of z = x²"""
     x = mp.sqrt(z)
@@ -213,6 +223,9 @@ FITS = [
     ("ERF_SMALL64", "double", near(lambda z: odd(mp.erf, z), 2 / mp.sqrt(mp.pi)), (0, 1), 12),
     ("ERFCX64", "double", erfcx_mapped, (mp.mpf("-0.4"), mp.mpf("0.5")), 15),
     ("ATAN", "double", near(lambda z: odd(mp.atan, z), 1), (0, 1), 12),
+    ("ATAN64", "double", near(atan_rest, -mp.mpf(1) / 3), (0, mp.mpf("0.1716")), 10),
+    ("ASIN64", "double", near(asin_rest, mp.mpf(1) / 6), (0, mp.mpf("0.25")), 13),
+    ("ERFCX_ALL64", "double", erfcx_mapped, (-1, mp.mpf("0.87")), 25),
     ("ASIN", "double", near(lambda z: odd(mp.asin, z), 1), (0, mp.mpf("0.25")), 8),
 ]
 

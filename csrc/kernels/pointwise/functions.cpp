@@ -38,17 +38,17 @@ VECTOR(Expm1, expm1)
 VECTOR(Log, log)
 VECTOR(Log1p, log1p)
 VECTOR(Tanh, tanh)
-VECTOR32(Exp2, exp2)
-VECTOR32(Log2, log2)
-VECTOR32(Log10, log10)
+VECTOR(Exp2, exp2)
+VECTOR(Log2, log2)
+VECTOR(Log10, log10)
 VECTOR32(Arcsin, asin)
 VECTOR32(Arccos, acos)
-VECTOR32(Arctan, atan)
-VECTOR32(Sinh, sinh)
-VECTOR32(Cosh, cosh)
-VECTOR32(Arcsinh, asinh)
-VECTOR32(Arccosh, acosh)
-VECTOR32(Arctanh, atanh)
+VECTOR(Arctan, atan)
+VECTOR(Sinh, sinh)
+VECTOR(Cosh, cosh)
+VECTOR(Arcsinh, asinh)
+VECTOR(Arccosh, acosh)
+VECTOR(Arctanh, atanh)
 LIBRARY(Sqrt, sqrt)
 LIBRARY(Floor, floor)
 LIBRARY(Ceil, ceil)
@@ -78,8 +78,8 @@ struct Cos {
     static T library(T x) { return std::cos(x); }
 };
 struct Tan {
-    static INLINE float call(float x) { return vec::tan(x); }
-    static double call(double x) { return std::tan(x); }
+    template <class T>
+    static INLINE T call(T x) { return vec::tan(x); }
     template <class T>
     static T library(T x) { return std::tan(x); }
 };
@@ -120,15 +120,21 @@ void declare_trig(PyObject *m, const char *name, Types<T...>) {
 }
 
 struct Arctan2 {
-    static INLINE float call(float y, float x) { return vec::atan2(y, x); }
-    static INLINE double call(double y, double x) { return std::atan2(y, x); }
+    template <class T>
+    static INLINE T call(T y, T x) { return vec::atan2(y, x); }
 };
 struct Hypot {
     static INLINE float call(float x, float y) {
         float r = float(std::sqrt(double(x) * x + double(y) * y));
         return (std::fabs(x) == vec::INF32) | (std::fabs(y) == vec::INF32) ? vec::INF32 : r;
     }
-    static INLINE double call(double x, double y) { return std::hypot(x, y); }
+    static INLINE double call(double x, double y) {  // scaled by a power of two, so that squares neither overflow nor vanish
+        double a = std::fabs(x), b = std::fabs(y), largest = a > b ? a : b;
+        double down = largest > 1e150 ? 0x1p-600 : largest < 1e-150 ? 0x1p600 : 1.0;
+        double up = largest > 1e150 ? 0x1p600 : largest < 1e-150 ? 0x1p-600 : 1.0;
+        double r = std::sqrt(a * down * (a * down) + b * down * (b * down)) * up;
+        return (a == vec::INF64) | (b == vec::INF64) ? vec::INF64 : r;
+    }
 };
 struct Copysign {
     template <class T>
@@ -140,7 +146,7 @@ struct PowerFloat {
 };
 struct Ldexp {
     static INLINE float call(float x, float y) { return x * vec::exp2(y); }
-    static INLINE double call(double x, double y) { return x * std::exp2(y); }
+    static INLINE double call(double x, double y) { return x * vec::exp2(y); }
 };
 struct Logaddexp {
     template <class T>
@@ -170,7 +176,7 @@ struct Angle {
     template <class T>
     static INLINE T call(T x) { return x != x ? x : x < T(0) ? T(vec::PI) : T(0); }
     template <class T>
-    static INLINE T call(Complex<T> x) { return std::atan2(x.im, x.re); }
+    static INLINE T call(Complex<T> x) { return vec::atan2(x.im, x.re); }
 };
 
 // A complex number of two real ones: its parts, or its size and its angle.
@@ -191,22 +197,18 @@ struct FromPolar {
 
 // The neighbour in the element's own type: a step of its bits.
 template <class Float, class Bits>
-int nextafter_loop(npy_intp n, char *const *p) {
+CLONES int nextafter_loop(npy_intp n, char *const *p) {
     const Float *x = (const Float *)p[0], *y = (const Float *)p[1];
     Float *r = (Float *)p[2];
     constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+    INDEPENDENT
     for (npy_intp i = 0; i < n; i++) {
         auto a = widen(x[i]), b = widen(y[i]);
-        Bits u = bits<Bits>(x[i]);
-        if (a != a) {
-            r[i] = x[i];
-        } else if (b != b || a == b) {
-            r[i] = y[i];
-        } else if (a == 0) {
-            r[i] = bits<Float>(Bits(b > 0 ? 1 : sign | 1));
-        } else {
-            r[i] = bits<Float>(Bits((b > a) == (a > 0) ? u + 1 : u - 1));
-        }
+        Bits u = bits<Bits>(x[i]), v = bits<Bits>(y[i]);
+        Bits step = (b > a) == (a > 0) ? Bits(u + 1) : Bits(u - 1);
+        Bits found = a == 0 ? b > 0 ? Bits(1) : Bits(sign | 1) : step;
+        found = (b != b) | (a == b) ? v : found;
+        r[i] = bits<Float>(a != a ? u : found);
     }
     return 0;
 }
@@ -214,9 +216,12 @@ int nextafter_loop(npy_intp n, char *const *p) {
 // To so many decimals; of a negative number of them, to that power of ten.
 struct RoundDecimals {
     template <class T>
-    static T call(T x, T decimals) {
-        T scale = T(std::pow(10.0, std::fabs(double(decimals))));
-        return decimals < T(0) ? std::nearbyint(x / scale) * scale : std::nearbyint(x * scale) / scale;
+    static INLINE T call(T x, T decimals) {
+        double power = 1, factor = 10;
+        unsigned count = unsigned(std::fabs(decimals));
+        for (int bit = 0; bit < 9; bit++, factor *= factor) power *= count >> bit & 1 ? factor : 1.0;
+        T scale = T(power);
+        return decimals < T(0) ? std::rint(x / scale) * scale : std::rint(x * scale) / scale;
     }
 };
 struct NanToNum {
@@ -256,7 +261,7 @@ int register_functions(PyObject *m) {
     declare<Trunc, 1>(m, "trunc", Integers{}, Floats{});
     declare<Rint, 1>(m, "rint", Integers{}, Floats{});
     declare<Frac, 1>(m, "frac", Floats{});
-    declare<RoundDecimals, 2>(m, "round_decimals", Floats{});
+    with_constants<RoundDecimals, 2, 0b10>(declare<RoundDecimals, 2>(m, "round_decimals", Floats{}), UsualFloats{});
     with_constants<NanToNum, 4, 0b1110>(declare<NanToNum, 4>(m, "nan_to_num", Floats{}), UsualFloats{});
     declare<Arctan2, 2>(m, "arctan2", Floats{});
     declare<Hypot, 2>(m, "hypot", Floats{});

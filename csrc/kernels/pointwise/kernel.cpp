@@ -782,6 +782,13 @@ PyArrayObject *run_general(const Entry &e, int nin, PyArrayObject **x, char (*nu
     return found;
 }
 
+CLONES void widen_brains(const BFloat *from, float *to, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) to[i] = widen(from[i]);
+}
+CLONES void narrow_brains(const float *from, BFloat *to, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) to[i] = Narrow<BFloat, float>::from(from[i]);
+}
+
 // One shape, C-contiguous: no iteration is needed. Null without an error: not this case.
 PyArrayObject *run_simple(const Entry &e, int nin, PyArrayObject **x, char (*numbers)[16]) {
     PyArrayObject *first = x[0];
@@ -823,6 +830,89 @@ PyArrayObject *run_simple(const Entry &e, int nin, PyArrayObject **x, char (*num
     return out;
 }
 
+// Arrays of halves and numbers, which stay in float32 as in PyTorch: block by block in float.
+struct InFloat {
+    const Entry &e;
+    DType half;
+    int nin, constant = 0;  // constant: which operands are numbers
+    const char *from[MAX_IN];
+    float number[MAX_IN];
+    char *to;
+    Loop loop;
+    bool repeated = true;  // numbers are repeated, since the loop takes elements
+
+    void run(npy_intp begin, npy_intp end) const {
+        constexpr npy_intp block = 512;
+        alignas(64) float buffers[MAX_OPERANDS][block];
+        char *p[MAX_OPERANDS];
+        for (int i = 0; i <= nin; i++) p[i] = (char *)buffers[i];
+        for (int i = 0; i < nin; i++)
+            if (constant >> i & 1) std::fill(buffers[i], buffers[i] + (repeated ? block : 1), number[i]);
+        bool narrows = e.out == F4;
+        for (npy_intp at = begin; at < end; at += block) {
+            npy_intp n = end - at < block ? end - at : block;
+            for (int i = 0; i < nin; i++) {
+                if (constant >> i & 1) continue;
+                if (half == F2) widen_all((const Half *)from[i] + at, buffers[i], n);
+                else widen_brains((const BFloat *)from[i] + at, buffers[i], n);
+            }
+            if (!narrows) p[nin] = to + at;
+            loop(n, p);
+            if (!narrows) continue;
+            if (half == F2) narrow_all(buffers[nin], (Half *)to + at, n);
+            else narrow_brains(buffers[nin], (BFloat *)to + at, n);
+        }
+    }
+};
+
+// The call in float, where all arrays are of one shape, row by row. Null without an error: another case.
+PyArrayObject *run_in_float(const Kernel *k, DType half, PyArrayObject **x, PyObject *const *args,
+                            Py_ssize_t given, PyArrayObject *out) {
+    const Entry &e = k->table[F4];
+    InFloat run{e, half, k->nin};
+    if (!e.loop || (e.out != F4 && e.out != B1)) return nullptr;
+    PyArrayObject *first = nullptr;
+    for (int i = 0; i < k->nin; i++) {
+        if (e.in[i] != F4) return nullptr;
+        if (i < given && x[i]) {
+            if (dtype_of(PyArray_TYPE(x[i])) != half || !PyArray_IS_C_CONTIGUOUS(x[i])) return nullptr;
+            if (!first) first = x[i];
+            if (!PyArray_SAMESHAPE(first, x[i])) return nullptr;
+            run.from[i] = PyArray_BYTES(x[i]);
+            continue;
+        }
+        double value = i < given ? PyFloat_AsDouble(args[i]) : k->defaults[i];
+        if (value == -1 && PyErr_Occurred()) return PyErr_Clear(), nullptr;
+        char element[2];
+        bool exact = half == F2 ? store_half<Half>(value, element) : store_half<BFloat>(value, element);
+        if (e.out != F4 && !exact) return nullptr;  // compared are halves
+        run.number[i] = float(value), run.constant |= 1 << i;
+    }
+    if (!first || !run.constant) return nullptr;
+    DType kind = e.out == F4 ? half : e.out;
+    if (out && (!PyArray_IS_C_CONTIGUOUS(out) || !PyArray_SAMESHAPE(first, out) ||
+                dtype_of(PyArray_TYPE(out)) != kind))
+        return nullptr;
+    run.loop = e.loop;
+    for (const ConstantLoop &c : e.constant)
+        if (c.loop && c.which == run.constant) run.loop = c.loop, run.repeated = false;
+    if (out) {
+        Py_INCREF(out);
+    } else {
+        PyArray_Descr *descr = descr_of(kind);
+        if (descr)
+            out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(first), PyArray_DIMS(first),
+                                                        nullptr, nullptr, 0, nullptr);
+        if (!out) return nullptr;
+    }
+    run.to = PyArray_BYTES(out);
+    npy_intp n = PyArray_SIZE(first);
+    PyThreadState *state = n >= PARALLEL_FROM ? PyEval_SaveThread() : nullptr;
+    parallel_for(n, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) { run.run(begin, end); });
+    if (state) PyEval_RestoreThread(state);
+    return out;
+}
+
 PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Kernel *k = (Kernel *)self;
     Py_ssize_t given = PyVectorcall_NARGS(nargsf);
@@ -852,6 +942,17 @@ PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
     }
     if (dtype == NONE || !k->table[dtype].loop) return call_twin(k, args, nargsf, names);
     const Entry &e = k->table[dtype];
+    if ((dtype == F2 || dtype == BF) && k->nin > 1 && !k->key) {
+        PyArrayObject *out = nullptr;
+        bool fits = !out_object || out_object == Py_None;
+        if (!fits && is_plain(out_object) && PyArray_ISWRITEABLE((PyArrayObject *)out_object)) {
+            out = (PyArrayObject *)out_object, fits = true;
+            for (int i = 0; i < given; i++)
+                if (x[i] && PyArray_DATA(x[i]) != PyArray_DATA(out) && clashes(x[i], out)) fits = false;
+        }
+        PyArrayObject *found = fits ? run_in_float(k, dtype, x, args, given, out) : nullptr;
+        if (found || PyErr_Occurred()) return (PyObject *)found;
+    }
     for (int i = 0; i < k->nin; i++) {
         if (i >= given) {
             x[i] = nullptr;

@@ -9,19 +9,18 @@ struct Erf {
     static INLINE T call(T x) { return vec::erf(x); }
 };
 struct Erfc {
-    static INLINE float call(float x) { return vec::erfc(x); }
-    static INLINE double call(double x) { return std::erfc(x); }
+    template <class T>
+    static INLINE T call(T x) { return vec::erfc(x); }
 };
 
-// Winitzki's approximation, then Newton's iteration on erf or, in the tails, on log(erfc).
+// A rational function in the middle, another in the tails, then Newton's iteration on erf or, in the tails, on log(erfc).
 struct Erfinv {
     static double call(double y) {
         double a = std::fabs(y);
         if (!(a < 1)) return a == 1 ? std::copysign(vec::INF64, y) : std::nan("");
         if (a < 1e-8) return y * 0.886226925452758014;
-        double l = std::log1p(-a * a), b = 4.33074675 + 0.5 * l;
-        double x = std::sqrt(std::sqrt(b * b - l / 0.147) - b);
-        for (int i = 0; i < 4; i++) {
+        double x = rational(a);
+        for (int i = 0; i < 2; i++) {
             double slope = 1.12837916709551257 * std::exp(-x * x);
             if (a < 0.5) {
                 x -= (std::erf(x) - a) / slope;
@@ -32,15 +31,18 @@ struct Erfinv {
         }
         return std::copysign(x, y);
     }
-    // A rational function in the middle, another in the tails, and a step of Newton's iteration.
-    static INLINE float call(float y) {
-        double v = y, a = std::fabs(v), z = v * v;
-        double middle = v * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
+    static INLINE double rational(double a) {  // of 0 ≤ a < 1, to nine digits
+        double z = a * a;
+        double middle = a * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
                         ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
-        double inside = a < 1 ? a : 0.5, t = std::sqrt(-vec::log((1 - inside) * 0.5));
+        double t = std::sqrt(-vec::log((1 - a) * 0.5));
         double tail = (((1.641345311 * t + 3.429567803) * t - 1.624906493) * t - 1.970840454) /
                       ((1.637067800 * t + 3.543889200) * t + 1);
-        double x = a <= 0.7 ? middle : v < 0 ? -tail : tail;
+        return a <= 0.7 ? middle : tail;
+    }
+    static INLINE float call(float y) {
+        double v = y, a = std::fabs(v);
+        double x = std::copysign(rational(a < 1 ? a : 0.5), v);
         x -= (vec::erf(x) - v) * (0.886226925452758014 * vec::exp(x * x));
         double edge = a == 1 ? v * vec::INF64 : std::numeric_limits<double>::quiet_NaN();
         return float(a < 1 ? x : edge);
@@ -186,30 +188,33 @@ struct Polygamma {
 struct Entr {  // -x log x
     template <class T>
     static INLINE T call(T x) {
-        T inside = -x * std::log(x), outside = x < T(0) ? -std::numeric_limits<T>::infinity() : std::fabs(x);
+        T inside = -x * vec::log(x), outside = x < T(0) ? -std::numeric_limits<T>::infinity() : std::fabs(x);
         return x > T(0) ? inside : outside;  // NaN stays NaN
     }
 };
 struct Xlogy {
     template <class T>
-    static INLINE T call(T x, T y) { return x == T(0) && y == y ? T(0) : x * std::log(y); }
+    static INLINE T call(T x, T y) { return x == T(0) && y == y ? T(0) : x * vec::log(y); }
 };
 struct Xlog1py {
     template <class T>
-    static INLINE T call(T x, T y) { return x == T(0) && y == y ? T(0) : x * std::log1p(y); }
+    static INLINE T call(T x, T y) { return x == T(0) && y == y ? T(0) : x * vec::log1p(y); }
 };
 struct Logit {  // log(x / (1 - x)), x first brought into [eps, 1 - eps] unless eps is negative
     template <class T>
     static INLINE T call(T x, T eps) {
         if (eps >= T(0)) x = x < eps ? eps : x > T(1) - eps ? T(1) - eps : x;
-        return std::log(x / (T(1) - x));
+        return vec::log(x / (T(1) - x));
     }
 };
 struct Sinc {
     template <class T>
     static INLINE T call(T x) {
         T scaled = x * T(vec::PI);
-        return x == T(0) ? T(1) : std::sin(scaled) / scaled;
+        T sine;
+        if constexpr (std::is_same_v<T, float>) sine = scaled < 1e6f ? scaled > -1e6f ? vec::sin(scaled) : std::sin(scaled) : std::sin(scaled);
+        else sine = std::sin(scaled);
+        return x == T(0) ? T(1) : sine / scaled;
     }
 };
 struct SphericalJ0 {
@@ -261,7 +266,7 @@ int register_special(PyObject *m) {
     declare<Entr, 1>(m, "entr", Wide{});
     declare<Xlogy, 2>(m, "xlogy", Wide{});
     declare<Xlog1py, 2>(m, "xlog1py", Wide{});
-    declare<Logit, 2>(m, "logit", Wide{});
+    with_constants<Logit, 2, 0b10>(declare<Logit, 2>(m, "logit", Wide{}), Wide{});
     declare<Sinc, 1>(m, "sinc", Floats{});
     declare<SphericalJ0, 1>(m, "spherical_j0", Wide{});
     return PyErr_Occurred() || make_function(m, "frexp", frexp_parts) ? -1 : 0;

@@ -116,6 +116,14 @@ INLINE float exp2(float x) {
     return x == x ? e : x;
 }
 
+INLINE double exp2(double x) {
+    double c = x > -1076.0 ? x : -1076.0;
+    c = c < 1025.0 ? c : 1025.0;
+    double k = round_small(c), r = (c - k) * LN2;
+    double e = scale(1.0 + (r + r * r * poly(r, EXP64)), int(k));
+    return x == x ? e : x;
+}
+
 INLINE float expm1(float x) {
     float c = x > -18.0f ? x : -18.0f;
     c = c < 89.0f ? c : 89.0f;
@@ -189,6 +197,29 @@ INLINE T log1p(T x) {
     return x == T(0) ? x : fixed;
 }
 
+// Exact for powers of two, and those of ten.
+INLINE double log2(double x) {
+    bool tiny = x < 2.2250738585072014e-308, fits = (x > 0.0) & (x < INF64);
+    double y = fits ? tiny ? x * 4503599627370496.0 : x : 1.0;
+    double k, f = split_log(y, k);
+    double part = log_normal(1.0 + f);
+    k = tiny ? k - 52.0 : k;
+    double r = k + part * LOG2E;
+    return fits ? r : log(x);
+}
+INLINE double log10(double x) {
+    bool tiny = x < 2.2250738585072014e-308, fits = (x > 0.0) & (x < INF64);
+    double y = fits ? tiny ? x * 18014398509481984.0 : x : 1.0;
+    uint64_t u = bits<uint64_t>(y);
+    double exponent = bits<double>((u >> 52) + 0x4330000000000000ull) - (4503599627370496.0 + 1023.0);
+    bool below = exponent < 0.0;  // from ½ up to 1 there, else from 1 up to 2
+    double part = bits<double>((u & 0x000fffffffffffffull) | (below ? 0x3fe0000000000000ull : 0x3ff0000000000000ull));
+    double k = below ? exponent + 1.0 : exponent;
+    k = tiny ? k - 54.0 : k;
+    double r = (k * 3.69423907715893078616e-13 + 0.434294481903251827651 * log_normal(part)) + k * 3.01029995663611771306e-01;
+    return fits ? r : log(x);
+}
+
 INLINE float log2(float x) { return float(log(double(x)) * LOG2E); }
 INLINE float log10(float x) { return float(log(double(x)) * 0.434294481903251828); }
 
@@ -237,6 +268,11 @@ INLINE float tan(float x) {
     return x == 0.0f ? x : float(value);
 }
 
+INLINE double tan(double x) {
+    double r = sin_shifted(x, 0) / sin_shifted(x, 1);
+    return x == 0.0 ? x : r;
+}
+
 INLINE double atan_unit(double t) { return t * poly(t * t, ATAN); }  // 0 ≤ t ≤ 1
 
 INLINE float atan(float x) {
@@ -260,11 +296,57 @@ INLINE float atan2(float y, float x) {
     return (x == x) & (y == y) ? r : x + y;
 }
 
+// atan of a ≥ 0, and of a quotient, by an angle of π/4 less where it is steep
+INLINE double atan_positive(double top, double bottom) {
+    bool high = top > 2.414213562373095 * bottom, middle = !high & (top > 0.4142135623730950 * bottom);
+    double numerator = high ? -bottom : middle ? top - bottom : top;
+    double denominator = high ? top : middle ? top + bottom : bottom;
+    double t = denominator == 0.0 ? 0.0 : numerator / denominator, z = t * t;
+    double base = high ? PI_2 : middle ? 0.5 * PI_2 : 0.0;
+    double low = high ? 6.123233995736766036e-17 : middle ? 3.061616997868383018e-17 : 0.0;
+    return base + (t + (t * z * poly(z, ATAN64) + low));
+}
+INLINE double atan(double x) {
+    double a = std::fabs(x);
+    double r = with_sign(atan_positive(a < 1e300 ? a : 1e300, 1.0), x);
+    return x == x ? r : x;
+}
+INLINE double atan2(double y, double x) {
+    double a = std::fabs(x), b = std::fabs(y), largest = a > b ? a : b;
+    double down = largest > 1e300 ? 0x1p-100 : largest < 1e-280 ? 0x1p100 : 1.0;
+    bool both = (a == INF64) & (b == INF64);
+    double p = atan_positive(both ? 1.0 : b == INF64 ? 1e300 : b * down,
+                             both ? 1.0 : b == INF64 ? 1.0 : a == INF64 ? 1e300 : a * down);
+    p = a == INF64 ? both ? 0.5 * PI_2 : 0.0 : p;
+    bool left = bits<int64_t>(x) < 0;
+    p = left ? PI - (p - 1.2246467991473532e-16) : p;
+    double r = with_sign(p, y);
+    return (x == x) & (y == y) ? r : x + y;
+}
+
 // asin of a ≤ ½, or half of π/2 - asin of a > ½
 INLINE double asin_part(double a) {
     bool outer = a > 0.5;
     double z = outer ? 0.5 * (1.0 - a) : a * a, s = outer ? std::sqrt(z) : a;
     return s * poly(z, ASIN);
+}
+INLINE double asin_rest(double a, double &root) {  // what asin of the root has beyond it
+    bool outer = a > 0.5;
+    double z = outer ? 0.5 * (1.0 - a) : a * a;
+    root = outer ? std::sqrt(z) : a;
+    return root * z * poly(z, ASIN64);
+}
+INLINE double asin(double x) {
+    double a = std::fabs(x), s, rest = asin_rest(a, s);
+    double outer = PI_2 - (2.0 * (s + rest) - 6.123233995736766036e-17);
+    double r = with_sign(a > 0.5 ? outer : s + rest, x);
+    return a <= 1.0 ? r : std::numeric_limits<double>::quiet_NaN();
+}
+INLINE double acos(double x) {
+    double a = std::fabs(x), s, rest = asin_rest(a, s), signed_ = with_sign(s + rest, x);
+    double inner = PI_2 - (signed_ - 6.123233995736766036e-17), p = 2.0 * (s + rest);
+    double outer = x < 0.0 ? PI - (p - 1.2246467991473532e-16) : p;
+    return a <= 1.0 ? a > 0.5 ? outer : inner : std::numeric_limits<double>::quiet_NaN();
 }
 INLINE float asin(float x) {
     double a = std::fabs(double(x)), p = asin_part(a);
@@ -320,6 +402,32 @@ INLINE float atanh(float x) {
     return a <= 1.0 ? r : std::numeric_limits<float>::quiet_NaN();
 }
 
+INLINE double sinh(double x) {
+    double a = std::fabs(x), c = a < 709.0 ? a : 709.0, e = expm1(c);
+    double far = exp(0.5 * a), r = a < 709.0 ? 0.5 * (e + e / (e + 1.0)) : 0.5 * far * far;
+    return x == x ? with_sign(r, x) : x;
+}
+INLINE double cosh(double x) {
+    double a = std::fabs(x), e = exp(a < 709.0 ? a : 709.0);
+    double far = exp(0.5 * a), r = a < 709.0 ? 0.5 * e + 0.5 / e : 0.5 * far * far;
+    return x == x ? r : x;
+}
+INLINE double asinh(double x) {
+    double a = std::fabs(x), c = a < 1e150 ? a : 1.0;
+    double near = log1p(c + c * c / (1.0 + std::sqrt(c * c + 1.0)));
+    double r = with_sign(a < 1e150 ? near : log(a) + LN2, x);
+    return x == x ? r : x;
+}
+INLINE double acosh(double x) {
+    double c = x < 1e150 ? x : 1.0, y = c - 1.0;
+    double near = log1p(y + std::sqrt(y * (c + 1.0))), r = x < 1e150 ? near : log(x) + LN2;
+    return x < 1.0 ? std::numeric_limits<double>::quiet_NaN() : r;
+}
+INLINE double atanh(double x) {
+    double a = std::fabs(x), r = with_sign(0.5 * log1p(2.0 * a / (1.0 - a)), x);
+    return a <= 1.0 ? r : std::numeric_limits<double>::quiet_NaN();
+}
+
 // ---- error function, activations ----------------------------------------------------------------
 
 INLINE float erf(float x) {
@@ -350,6 +458,20 @@ INLINE float exp_of_square(float a, float half) {
     float r = reduce_exp(c, n) - rest;
     float e = scale(1.0f + (r + r * r * poly(r, EXP32)), n);
     return square < 104.0f ? e : 0.0f;
+}
+
+INLINE double erfcx_positive(double t) {  // exp(t²) erfc(t) for t from 0 to 28
+    double w = 1.0 / (t + 2.0);
+    return poly((t - 2.0) * w, ERFCX_ALL64) * (2.0 * w);
+}
+INLINE double erfc(double x) {
+    double a = std::fabs(x), t = a < 28.0 ? a : 28.0;
+    double top = bits<double>(bits<uint64_t>(t) & 0xfffffffff8000000ull);  // its square is exact
+    double e = exp(-top * top) * exp(-(t - top) * (t + top)) * erfcx_positive(t);
+    double inner = 1.0 - x * poly(a < 0.5 ? x * x : 0.25, ERF_SMALL64);
+    double r = x < 0.0 ? 2.0 - e : e;
+    r = a < 0.5 ? inner : r;
+    return x == x ? r : x;
 }
 
 INLINE float erfc(float x) {

@@ -17,8 +17,10 @@ PyArrayObject *cast_array(PyArrayObject *x, DType to);
 #if defined(_OPENMP)
 #define PRAGMA(...) _Pragma(#__VA_ARGS__)
 #define REDUCE(...) PRAGMA(omp simd reduction(__VA_ARGS__))
+#define REDUCE2(FIRST, SECOND) PRAGMA(omp simd reduction(FIRST) reduction(SECOND))
 #else
 #define REDUCE(...)
+#define REDUCE2(FIRST, SECOND)
 #endif
 
 namespace {
@@ -176,6 +178,13 @@ struct Mean : Sum<T> {
 
 template <class T>
 CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
+    if (n <= 512) {
+        PartType<T> p = 1;
+        REDUCE(* : p)
+        for (npy_intp i = 0; i < n; i++) p *= PartType<T>(widen(x[i]));
+        total *= SumType<T>(p);
+        return;
+    }
     for (; n > 0; x += 1024, n -= 1024) {
         using P = PartType<T>;
         npy_intp m = n < 1024 ? n : 1024, part = m / 4;
@@ -218,13 +227,14 @@ CLONES void row_extreme(const T *x, npy_intp n, Compute<T> &best) {
     using C = Compute<T>;
     C m = best;
     if constexpr (std::is_floating_point_v<C>) {
-        int nan = m != m;
+        std::conditional_t<sizeof(C) == 8, int64_t, int32_t> nan = m != m;
         if constexpr (MAX) {
-            REDUCE(max : m) for (npy_intp i = 0; i < n; i++) m = widen(x[i]) > m ? widen(x[i]) : m;
+            REDUCE2(max : m, | : nan)
+            for (npy_intp i = 0; i < n; i++) m = widen(x[i]) > m ? widen(x[i]) : m, nan |= widen(x[i]) != widen(x[i]);
         } else {
-            REDUCE(min : m) for (npy_intp i = 0; i < n; i++) m = widen(x[i]) < m ? widen(x[i]) : m;
+            REDUCE2(min : m, | : nan)
+            for (npy_intp i = 0; i < n; i++) m = widen(x[i]) < m ? widen(x[i]) : m, nan |= widen(x[i]) != widen(x[i]);
         }
-        for (npy_intp i = 0; i < n; i++) nan |= widen(x[i]) != widen(x[i]);
         if (nan) m = std::numeric_limits<C>::quiet_NaN();
     } else if constexpr (std::is_same_v<T, bool>) {
         for (npy_intp i = 0; i < n; i++) m = MAX ? m | x[i] : m & x[i];
@@ -433,6 +443,36 @@ void reduce_short_rows(const Request &r, typename Op::Result *out) {
     }, 1);
 }
 
+constexpr npy_intp NARROW = 16, TURNED = 256;
+
+// The types whose loops are worth it.
+template <class T>
+constexpr bool turns_rows = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> ||
+                            std::is_same_v<T, bool>;
+
+// Rows of few elements: many of them turned, so that results lie side by side.
+template <class Op>
+void reduce_narrow_rows(const Request &r, typename Op::Result *out) {
+    using T = typename Op::Element;
+    const Dims &kept = r.kept, &gone = r.gone;
+    npy_intp inner = kept.n ? kept.shape[kept.n - 1] : 1, step = kept.n ? kept.strides[kept.n - 1] : 0;
+    parallel_for(kept.size, PIECE / gone.size, [&](int64_t begin, int64_t end) {
+        T turned[NARROW * TURNED];
+        typename Op::Part parts[TURNED];
+        for (int64_t k = begin; k < end;) {
+            npy_intp count = std::min<npy_intp>({TURNED, inner - k % inner, npy_intp(end - k)});
+            const char *base = PyArray_BYTES(r.x) + kept.offset(k, kept.n);
+            for (npy_intp i = 0; i < count; i++)
+                for (npy_intp j = 0; j < gone.size; j++)
+                    turned[j * TURNED + i] = ((const T *)(base + i * step))[j];
+            std::fill(parts, parts + TURNED, typename Op::Part(Op::identity()));
+            for (npy_intp j = 0; j < gone.size; j++) Op::column(turned + j * TURNED, count, parts);
+            for (npy_intp i = 0; i < count; i++) out[k + i] = finished<Op>(typename Op::Acc(parts[i]), gone.size);
+            k += count;
+        }
+    }, 1);
+}
+
 // Takes rows of one result into its accumulator.
 template <class Op>
 void take_rows(const Dims &gone, const char *base, npy_intp from, npy_intp to, npy_intp length,
@@ -459,6 +499,8 @@ void reduce_rows(const Request &r, typename Op::Result *out) {
     const Dims &kept = r.kept, &gone = r.gone;
     if constexpr (takes_short<Op>::value)
         if (gone.n <= 1 && gone.size <= SHORT_ROW) return reduce_short_rows<Op>(r, out);
+    if constexpr (turns_rows<T>)
+        if (gone.n <= 1 && gone.size <= NARROW && kept.size >= 64) return reduce_narrow_rows<Op>(r, out);
     npy_intp length = gone.n ? gone.shape[gone.n - 1] : 1, rows = gone.size / length;
     // few results of many elements: cut each into pieces, of rows or within one row
     npy_intp pieces = 1, rows_each = rows, length_each = length;

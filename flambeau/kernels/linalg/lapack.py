@@ -278,6 +278,23 @@ def permutation_matrix(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
     return (np.arange(m)[:, None] == places[..., None, :]).astype(dtype)
 
 
+# ---- determinants -------------------------------------------------------------------------------
+
+
+@compiled("det")
+def det(a: np.ndarray) -> np.ndarray:
+    matrices(a, square=True)
+    return np.asarray(run_numpy(np.linalg.det, a), a.dtype)
+
+
+@compiled("slogdet")
+def slogdet(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sign, or phase, of the determinant, and the logarithm of its size."""
+    matrices(a, square=True)
+    sign, size = run_numpy(np.linalg.slogdet, a)
+    return np.asarray(sign, a.dtype), np.asarray(size, a.real.dtype)
+
+
 # ---- symmetric matrices -------------------------------------------------------------------------
 
 

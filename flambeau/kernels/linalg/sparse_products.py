@@ -19,6 +19,8 @@ _AT_ONCE = 1 << 22      # elements of an intermediate result
 
 _native = getattr(kernels._native, "sparse_multiply", None)
 _reduce = getattr(kernels._native, "sparse_reduce", None)
+_rows_multiply = getattr(kernels._native, "sparse_rows_multiply", None)
+_sampled = getattr(kernels._native, "sparse_sampled", None)
 
 
 @functools.cache
@@ -85,11 +87,23 @@ def multiply_sparse(a_places: np.ndarray, a: np.ndarray, a_shape: Any, b_places:
                     b: np.ndarray, b_shape: Any) -> tuple[np.ndarray, np.ndarray]:
     """The product of two sparse matrices: places and elements."""
     a, b = _known(a), _known(b)
+    if _rows_multiply is not None and a.dtype == b.dtype and a.dtype.char in "fdFDl":
+        starts, columns, data = _rows_multiply(*_in_rows(a_places, a, a_shape[0]),
+                                               *_in_rows(b_places, b, b_shape[0]), b_shape[1])
+        return np.stack([np.repeat(np.arange(a_shape[0]), np.diff(starts)), columns]), data
     found = _scipy_sparse()
     if found is None:
         return _multiply_sparse(a_places, a, b_places, b, b_shape)
     r = (_matrix(found, a_places, a, a_shape) @ _matrix(found, b_places, b, b_shape)).tocoo()
     return np.stack([r.row, r.col]).astype(np.int64), r.data
+
+
+def _in_rows(places: np.ndarray, data: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    """Where each row begins, columns and elements."""
+    rows, columns, data = _by_rows(places, data)
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=count), out=starts[1:])
+    return starts, np.ascontiguousarray(columns, np.int64), np.ascontiguousarray(data)
 
 
 def _multiply_sparse(a_places: np.ndarray, a: np.ndarray, b_places: np.ndarray, b: np.ndarray,
@@ -139,5 +153,10 @@ def reduced(starts: np.ndarray, columns: np.ndarray, data: np.ndarray, dense: np
 
 def sampled(starts: np.ndarray, columns: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The elements of a @ b at the places of a compressed matrix."""
+    if _sampled is not None and a.dtype == b.dtype and a.dtype.char in "fd":
+        result = np.empty(len(columns), a.dtype)
+        _sampled(np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(columns, np.int64),
+                 np.ascontiguousarray(a), np.ascontiguousarray(b.T), result)
+        return result
     rows = np.repeat(np.arange(len(starts) - 1), starts[1:] - starts[:-1])
     return np.einsum("ij,ji->i", a[rows], b[:, columns])

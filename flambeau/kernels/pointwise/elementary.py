@@ -18,6 +18,13 @@ maximum = binary(np.maximum, "bif")
 negative = unary(np.negative, "ifcW")
 positive = unary(np.positive, "ifcW")
 square = unary(np.square, "ifc")
+
+
+@pointwise("ifc")
+def cube(x):
+    return x * x * x
+
+
 absolute = unary(np.absolute, "ifcW8", "real")
 
 

@@ -29,6 +29,7 @@ from flambeau.ops.linalg.matmul import (
     matmul,
     mv,
     product,
+    product_in_single,
     same_as_mv,
     to_left,
     to_right,
@@ -69,8 +70,8 @@ def _in_single(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha:
     """Half types, and narrower ones, in single precision, rounded once."""
     if a.dtype.itemsize > 2 or a.dtype not in FLOATING:
         return _weighted(self, product(a, b, name), beta, alpha)
-    self, left, right = (convert(x, _SINGLE) for x in (self, a, b))
-    return convert(_in_single(self, left, right, beta, alpha), a.dtype)
+    found = product_in_single(a, b, True)
+    return convert(_weighted(convert(self, _SINGLE), found, beta, alpha), a.dtype)
 
 
 def _check_factors(self: np.ndarray, a: np.ndarray, b: np.ndarray, shape: tuple[int, ...]) -> None:

@@ -285,13 +285,8 @@ def _det_back(grad: Tensor, A: Tensor) -> Tensor:
     return mul(matmul(scale_columns(U, others), Vh), unsqueeze(unsqueeze(grad * turn, -1), -1))
 
 
-def _det_kernel(A: np.ndarray) -> Any:
-    lapack.matrices(A, square=True)
-    return np.asarray(np.linalg.det(A), A.dtype)
-
-
 det = op(
-    "linalg_det(Tensor A) -> Tensor", kernel=_det_kernel, kernel_checks=True,
+    "linalg_det(Tensor A) -> Tensor", kernel=lapack.det, kernel_checks=True,
     canonical=_check_square_floats("linalg.det", "lu_cpu"), core="(n,n)->()", d_A=_det_back,
     out_type=OUT_TYPE, out_device=OUT_DEVICE, out_speaker="_linalg_det",
     doc="""The determinant of square matrices.
@@ -323,14 +318,8 @@ def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:
     return [solve_matrices(adjoint(A), unsqueeze(unsqueeze(g, -1), -1) * identity(n, A))]
 
 
-def _slogdet_kernel(A: np.ndarray) -> Any:
-    lapack.matrices(A, square=True)
-    sign, size = np.linalg.slogdet(A)
-    return np.asarray(sign, A.dtype), np.asarray(size, A.real.dtype)
-
-
 linalg_slogdet = op(
-    "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kernel=_slogdet_kernel,
+    "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kernel=lapack.slogdet,
     kernel_checks=True, canonical=_check_square_floats("linalg.slogdet"), core="(n,n)->(),()",
     vjp=_slogdet_back, out_type=OUT_TYPE, out_speaker="_linalg_slogdet",
     doc="""The sign (or phase) of the determinant, and the logarithm of its absolute value.

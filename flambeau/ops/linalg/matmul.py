@@ -23,14 +23,21 @@ _MANY = 1 << 14     # products of integers: from here on BLAS, where its sums in
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
+@compiled("brain_product")
+def product_in_single(x: np.ndarray, y: np.ndarray, wide: bool) -> np.ndarray:
+    """The product of half types, summed in float32; `wide`: and not rounded to theirs."""
+    single = np.dtype(np.float32)
+    found = np.asarray(_quiet_matmul(convert(x, single), convert(y, single)))
+    return found if wide else convert(found, x.dtype)
+
+
 def product(x: np.ndarray, y: np.ndarray, name: str = "addmm_impl_cpu_") -> np.ndarray:
     """The matrix product of arrays, batched over leading dimensions; half types in float32."""
     d = x.dtype
     if d in _WIDE:
         return np.dot(x, y) if y.ndim <= 2 and x.ndim <= 2 else _quiet_matmul(x, y)
     if d.itemsize <= 2 and d.kind not in "bui":
-        wide = np.dtype(np.float32)
-        return convert(np.asarray(_quiet_matmul(convert(x, wide), convert(y, wide))), d)
+        return product_in_single(x, y, False)
     if d.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
     if d.kind in "iu" and x.size * y.shape[-1] > _MANY and _largest(x) * _largest(y) < \
@@ -357,9 +364,9 @@ add_members(__rmatmul__=__rmatmul__)
 
 def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     if bias is not None and input.dtype.itemsize <= 2 and input.dtype.kind not in "bui":
-        wide = np.dtype(np.float32)     # half types are rounded once, after the bias
-        return convert(np.asarray(_affine(convert(input, wide), convert(weight, wide),
-                                          convert(bias, wide))), input.dtype)
+        # half types are rounded once, after the bias
+        single = product_in_single(input, weight.T, True)
+        return convert(np.asarray(kernels.add(single, convert(bias, single.dtype))), input.dtype)
     r = product(input, weight.T) if weight.ndim == 2 else product(input, weight)
     if bias is not None:
         if r.dtype is bias.dtype and type(r) is np.ndarray:

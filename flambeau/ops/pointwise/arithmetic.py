@@ -273,7 +273,8 @@ def _pow_kernel(self: Any, exponent: Any) -> np.ndarray:
     if exponent in _SHORT and (exponent in (1, 2) or self.dtype in FLOATING):
         return _SHORT[exponent](self)
     if exponent == 3:
-        return kernels.multiply(kernels.square(self), self)
+        return kernels.multiply(kernels.square(self), self) if is_half(self.dtype) else \
+            kernels.cube(self)
     if is_half(self.dtype):                 # the exponent is an element too
         exponent = scalar_operand(self, exponent)[1]
     return kernels.power(self, exponent)

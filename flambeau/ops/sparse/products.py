@@ -72,7 +72,11 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
         return result if COO in (a._layout, b._layout) else as_form(
             result, (forms.CSR, 2, None, 0))
     if is_sparse(a):
-        r = kernels.multiply(*operand(a), b._array)
+        d = b._array
+        if a._layout is forms.CSR and d.dtype.char in "fd" and a._data.ndim == 1 and d.ndim < 3:
+            r = kernels.reduced(*a._where, a._data, d if d.ndim == 2 else d[:, None], "sum")
+            return wrap(r if d.ndim == 2 else r[:, 0])
+        r = kernels.multiply(*operand(a), d)
     else:
         assert is_sparse(b)
         places, data, size = operand(b)
