@@ -461,13 +461,16 @@ INLINE float exp_of_square(float a, float half) {
 }
 
 INLINE double erfcx_positive(double t) {  // exp(t²) erfc(t) for t from 0 to 28
-    double w = 1.0 / (t + 2.0);
-    return poly((t - 2.0) * w, ERFCX_ALL64) * (2.0 * w);
+    double bottom = t + 2.0, lost = t - (bottom - 2.0), w = 1.0 / bottom;
+    double rest = (1.0 - w * bottom) - w * lost;  // what the roundings of sum and quotient left out
+    double r = poly((t - 2.0) * w, ERFCX_ALL64) * (2.0 * w);
+    return r + r * rest;
 }
 INLINE double erfc(double x) {
     double a = std::fabs(x), t = a < 28.0 ? a : 28.0;
     double top = bits<double>(bits<uint64_t>(t) & 0xfffffffff8000000ull);  // its square is exact
-    double e = exp(-top * top) * exp(-(t - top) * (t + top)) * erfcx_positive(t);
+    double rest = (t - top) * (t + top), leading = exp(-top * top);  // rest < 1e-4
+    double e = (leading - leading * (rest * (1.0 - rest * (0.5 - rest * (1.0 / 6.0))))) * erfcx_positive(t);
     double inner = 1.0 - x * poly(a < 0.5 ? x * x : 0.25, ERF_SMALL64);
     double r = x < 0.0 ? 2.0 - e : e;
     r = a < 0.5 ? inner : r;

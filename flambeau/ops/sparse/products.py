@@ -74,7 +74,8 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     if is_sparse(a):
         d = b._array
         if a._layout is forms.CSR and d.dtype.char in "fd" and a._data.ndim == 1 and d.ndim < 3:
-            r = kernels.reduced(*a._where, a._data, d if d.ndim == 2 else d[:, None], "sum")
+            outer, inner = a._where
+            r = kernels.reduced(outer, inner, a._data, d if d.ndim == 2 else d[:, None], "sum")
             return wrap(r if d.ndim == 2 else r[:, 0])
         r = kernels.multiply(*operand(a), d)
     else:
