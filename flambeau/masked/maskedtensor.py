@@ -279,7 +279,7 @@ def _dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 _PLAIN = frozenset("""size dim ndimension numel nelement is_floating_point is_complex is_signed
     stride is_contiguous element_size get_device is_same_size storage_offset is_inference is_conj
-    is_neg is_distributed""".split())
+    is_neg is_distributed result_type""".split())
 
 
 def _reduced(name: str, input: MaskedTensor, *args: Any, **kwargs: Any) -> MaskedTensor:

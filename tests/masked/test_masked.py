@@ -147,3 +147,8 @@ def test_refusals(call, error, text):
 def test_plain_facts():
     x = masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
     assert not x.is_conj() and not x.is_neg() and not x.is_inference()
+
+
+def test_the_type_of_a_result_with_numbers():
+    x = masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    assert torch.result_type(x, 2) is torch.float32
