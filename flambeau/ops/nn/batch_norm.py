@@ -148,12 +148,12 @@ def native_batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Any, run
                    output_mask)
 
 
-def _batch_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, bias: Any,
-                    running_mean: Any, running_var: Any, result1: Tensor, result2: Tensor,
-                    training: bool, eps: float) -> Any:
+def _batch_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, running_mean: Any,
+                    running_var: Any, result1: Tensor, result2: Tensor, training: bool,
+                    eps: float) -> Any:
     return (*native_batch_norm_backward(
         grad[0], input, weight, running_mean, running_var, result1, result2, training, eps,
-        wanted_gradients(needs, input, weight, bias)), None, None)
+        [*wanted_gradients(needs, input, weight), needs[2]]), None, None)
 
 
 _BATCH = ("Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "

@@ -290,12 +290,12 @@ def native_group_norm_backward(grad_out: Tensor, input: Tensor, mean: Tensor, rs
     return masked(_group_norm_gradients(grad_out, input, mean, rstd, weight, group), output_mask)
 
 
-def _group_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, bias: Any, N: int, C: int,
-                    HxW: int, group: int, eps: float, result1: Tensor, result2: Tensor) -> Any:
+def _group_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, N: int, C: int, HxW: int,
+                    group: int, eps: float, result1: Tensor, result2: Tensor) -> Any:
     if grad[0] is None:                     # PyTorch has no derivative of the statistics
         return None, None, None
     return native_group_norm_backward(grad[0], input, result1, result2, weight, N, C, HxW, group,
-                                      wanted_gradients(needs, input, weight, bias))
+                                      [*wanted_gradients(needs, input, weight), needs[2]])
 
 
 native_group_norm = op(

@@ -1,6 +1,10 @@
 """Layers that `flambeau/ops/nn/normalize.py` computes."""
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
+
+import flambeau as torch
+from flambeau.nn import functional as F
 
 cases = Cases()
 simple = cases.simple
@@ -18,3 +22,15 @@ simple("normalize_p", lambda t, F, x: F.normalize(x, 3, 0), (2, 3))
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+@pytest.mark.parametrize("normalized", [
+    lambda x, w, b: F.group_norm(x, 2, w, b),
+    lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True)])
+def test_the_bias_may_be_written_to_before_the_backward_pass(normalized):
+    x, w, b = (torch.rand(*shape, requires_grad=True) for shape in ((2, 4, 3), (4,), (4,)))
+    shift = b * 1
+    y = normalized(x, w, shift)
+    shift.mul_(2)
+    y.sum().backward()
+    assert torch.allclose(b.grad, torch.full((4,), 6.0))
