@@ -57,7 +57,7 @@ static bool cholesky_solve_each(void *routine, const Matrices &m, PyArrayObject 
     I n = I(m.rows), k = I(columns), error = 0;
     T *a = (T *)PyArray_DATA(l) + from * n * n, *b = (T *)PyArray_DATA(x) + from * n * k;
     for (npy_intp item = from; item < to; item++, a += n * n, b += n * k) {
-        if (n <= tiny::TINY) {  // L Lᵀ x = b, or with Uᵀ U
+        if (n <= tiny::FEW) {  // L Lᵀ x = b, or with Uᵀ U
             bool upper = *half == 'U';
             tiny::substitute(a, b, n, k, upper, upper, false);
             tiny::substitute(a, b, n, k, upper, !upper, false);
@@ -356,7 +356,7 @@ static bool triangular_each(void *routine, const Matrices &m, PyArrayObject *lef
     I n = I(m.rows), rows = I(right.rows), columns = I(right.columns);
     T *a = (T *)PyArray_DATA(left) + from * n * n, *b = (T *)PyArray_DATA(x) + from * rows * columns, one = 1;
     for (npy_intp item = from; item < to; item++, a += n * n, b += rows * columns)
-        if (n <= tiny::TINY && *way.side == 'L')
+        if (n <= tiny::FEW && *way.side == 'L')
             tiny::substitute(a, b, rows, columns, *way.half == 'U', *way.turned == 'T', *way.ones == 'U');
         else
             run(way.side, way.half, way.turned, way.ones, &rows, &columns, &one, a, &n, b, &rows, 1, 1, 1, 1);

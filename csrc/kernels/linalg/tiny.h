@@ -7,7 +7,7 @@
 
 namespace tiny {
 
-constexpr npy_intp TINY = 16;
+constexpr npy_intp TINY = 16, FEW = 8;  // FEW: of those that are only substituted in
 
 // ---- LU -----------------------------------------------------------------------------------------
 

@@ -213,14 +213,20 @@ CLONES int nextafter_loop(npy_intp n, char *const *p) {
     return 0;
 }
 
+struct PowersOfTen {
+    double of[310];
+    PowersOfTen() {
+        for (int i = 0; i < 310; i++) of[i] = std::pow(10.0, i);
+    }
+};
+const PowersOfTen POWERS;
+
 // To so many decimals; of a negative number of them, to that power of ten.
 struct RoundDecimals {
     template <class T>
     static INLINE T call(T x, T decimals) {
-        double power = 1, factor = 10;
-        unsigned count = unsigned(std::fabs(decimals));
-        for (int bit = 0; bit < 9; bit++, factor *= factor) power *= count >> bit & 1 ? factor : 1.0;
-        T scale = T(power);
+        T digits = std::fabs(decimals);
+        T scale = T(POWERS.of[digits < T(309) ? int(digits) : 309]);
         return decimals < T(0) ? std::rint(x / scale) * scale : std::rint(x * scale) / scale;
     }
 };

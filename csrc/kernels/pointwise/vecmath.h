@@ -298,12 +298,15 @@ INLINE float atan2(float y, float x) {
 
 // atan of a ≥ 0, and of a quotient, by an angle of π/4 less where it is steep
 INLINE double atan_positive(double top, double bottom) {
-    bool high = top > 2.414213562373095 * bottom, middle = !high & (top > 0.4142135623730950 * bottom);
-    double numerator = high ? -bottom : middle ? top - bottom : top;
-    double denominator = high ? top : middle ? top + bottom : bottom;
-    double t = denominator == 0.0 ? 0.0 : numerator / denominator, z = t * t;
-    double base = high ? PI_2 : middle ? 0.5 * PI_2 : 0.0;
-    double low = high ? 6.123233995736766036e-17 : middle ? 3.061616997868383018e-17 : 0.0;
+    double more = top - bottom, sum = top + bottom;
+    bool middle = top > 0.4142135623730950 * bottom, high = top > 2.414213562373095 * bottom;
+    double numerator = middle ? more : top, denominator = middle ? sum : bottom;
+    double base = middle ? 0.5 * PI_2 : 0.0, low = middle ? 3.061616997868383018e-17 : 0.0;
+    numerator = high ? -bottom : numerator, denominator = high ? top : denominator;
+    base = high ? PI_2 : base, low = high ? 6.123233995736766036e-17 : low;
+    double t = numerator / denominator;
+    t = denominator == 0.0 ? 0.0 : t;
+    double z = t * t;
     return base + (t + (t * z * poly(z, ATAN64) + low));
 }
 INLINE double atan(double x) {
