@@ -291,7 +291,8 @@ INLINE double fast_exp(double x) {
     double r = x - n * 0.693147180369123816490;
     r = r - n * 1.90821492927058770002e-10;
     double p = EXP64[10];
-    for (int i = 9; i >= 0; i--) p = p * r + EXP64[i];
+#pragma GCC unroll 10
+    for (int i = 9; i >= 0; i--) p = p * r + EXP64[i];  // unrolled: else callers are no vectors
     p = p * (r * r) + r + 1.0;
     int64_t k = bits<int64_t>(shifted) - 0x4338000000000000;
     int64_t half = k >> 1;
