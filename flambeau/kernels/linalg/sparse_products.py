@@ -83,11 +83,17 @@ def _multiply(places: np.ndarray, data: np.ndarray, shape: Any, dense: np.ndarra
     return result[:, 0] if dense.ndim == 1 else result
 
 
+def in_order(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether `multiply_sparse` gives the elements row by row, each place once, zeros too."""
+    return _rows_multiply is not None and a.dtype == b.dtype and a.dtype.char in "fdFDl"
+
+
 def multiply_sparse(a_places: np.ndarray, a: np.ndarray, a_shape: Any, b_places: np.ndarray,
                     b: np.ndarray, b_shape: Any) -> tuple[np.ndarray, np.ndarray]:
     """The product of two sparse matrices: places and elements."""
     a, b = _known(a), _known(b)
-    if _rows_multiply is not None and a.dtype == b.dtype and a.dtype.char in "fdFDl":
+    if in_order(a, b):
+        assert _rows_multiply is not None
         starts, columns, data = _rows_multiply(*_in_rows(a_places, a, a_shape[0]),
                                                *_in_rows(b_places, b, b_shape[0]), b_shape[1])
         return np.stack([np.repeat(np.arange(a_shape[0]), np.diff(starts)), columns]), data

@@ -65,9 +65,12 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
                            f"{b.dtype}")
     if is_sparse(a) and is_sparse(b):
         shape = (x[0], y[1])
-        known, data = forms.coalesced(*kernels.multiply_sparse(*operand(a), *operand(b)), shape)
-        indices = _product_places(a, b)             # SciPy drops sums that happen to be zero
-        data = forms.values_at(known, data.astype(a._array.dtype), indices, shape)
+        left, right = operand(a), operand(b)
+        indices, data = kernels.multiply_sparse(*left, *right)
+        if not kernels.in_order(left[1], right[1]):
+            known, data = forms.coalesced(indices, data, shape)
+            indices = _product_places(a, b)         # SciPy drops sums that happen to be zero
+            data = forms.values_at(known, data.astype(a._array.dtype), indices, shape)
         result = make_sparse(COO, (indices,), data, shape, True)
         return result if COO in (a._layout, b._layout) else as_form(
             result, (forms.CSR, 2, None, 0))

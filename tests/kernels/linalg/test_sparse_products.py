@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau.kernels.linalg import sparse_products
 
 RANDOM = np.random.default_rng(0)
@@ -78,3 +79,10 @@ def test_the_largest_of_a_row_with_nan_is_nan():
             found = sparse_products.reduced(starts, columns, np.ones(2),
                                             np.array([[first], [second]]), reduce)
             assert np.isnan(found).all()
+
+
+def test_products_of_sparse_matrices_keep_what_cancels():
+    a, b = flambeau.tensor([[1.0, -1.0], [0.0, 2.0]]), flambeau.tensor([[3.0, 0.0], [3.0, 1.0]])
+    found = (a.to_sparse() @ b.to_sparse()).coalesce()
+    assert found.indices().tolist() == [[0, 0, 1, 1], [0, 1, 0, 1]]
+    assert found.values().tolist() == [0.0, -1.0, 6.0, 2.0]
