@@ -19,6 +19,7 @@ from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view import conjugate_views
+from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reshape, unsafe_view, view
 from flambeau.ops.view.shape import permute, transpose, unsqueeze
@@ -100,12 +101,18 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.shape, other._array.shape
     if len(a) == len(b) == 2:
         left, right = reshape(input, (a[0], 1, a[1], 1)), reshape(other, (1, b[0], 1, b[1]))
-        return unsafe_view(mul(left, right), (a[0] * b[0], a[1] * b[1]))
+        return _blocks(mul(left, right), (a[0] * b[0], a[1] * b[1]))
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     left = reshape(input, [n for size in a for n in (size, 1)])
     right = reshape(other, [n for size in b for n in (1, size)])
-    return unsafe_view(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
+    return _blocks(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
+
+
+def _blocks(products: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Products in the layout of strided factors have no view of that shape."""
+    by_rows = products._array.flags.c_contiguous
+    return unsafe_view(products if by_rows else contiguous(products), shape)
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
