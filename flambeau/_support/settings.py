@@ -34,11 +34,12 @@ def is_warn_always_enabled() -> bool:
     return _state["warn_always"]
 
 
-def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
-    """Warn, unless this was said before in this process."""
-    if message in _seen and not _state["warn_always"]:
+def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: int = 2,
+              key: str = "") -> None:
+    """Warn, unless this (or anything with that `key`) was said before in this process."""
+    if (key or message) in _seen and not _state["warn_always"]:
         return
-    _seen.add(message)
+    _seen.add(key or message)
     warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 

@@ -124,7 +124,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     """
     if create_graph:
         _warn_of_cycle()
-    if inputs is None and grad_tensors is None and type(tensors) in plain and not interceptors \
+    if inputs is None and grad_tensors is None and grad_variables is None \
+            and type(tensors) in plain and not interceptors \
             and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
         edge = None if tensors._edge is None else gradient_edge(tensors)
         if edge is not None:

@@ -1,6 +1,7 @@
 """`Variable`: the name that tensors which require grad once had."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from flambeau.autograd.differentiate import queue_callback
@@ -25,6 +26,9 @@ class Variable(metaclass=_VariableMeta):
                             "function")
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
+        if volatile:
+            warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` "
+                          "instead.", UserWarning, stacklevel=2)
         result = data.detach()
         if requires_grad:
             result.requires_grad_()

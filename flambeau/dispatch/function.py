@@ -7,7 +7,6 @@ watches, and leaves all else to this twin; ``FLAMBEAU_FAST=0`` leaves C out.
 """
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, late_bound, overrides
 from flambeau.core.call import into
@@ -297,7 +297,8 @@ class Function:
                 raise TypeError(str(error)) from None
             if not isinstance(values, str):
                 if overload.signature.is_deprecated:
-                    warn_of_overload(self.name, overload.signature)
+                    warn_of_overload(self.name, overload.signature, [
+                        o.signature for o in self.overloads if not o.signature.is_deprecated])
                 return overload, [*before, *values]
             said.append(values)
             if "failed to unpack" in values:
@@ -377,9 +378,13 @@ class InplaceFunction(Function):
             raise
 
 
-def warn_of_overload(name: str, signature: Signature) -> None:
-    warnings.warn(f"This overload of {name} is deprecated:\n\t{name}{signature}", UserWarning,
-                  stacklevel=5)
+def warn_of_overload(name: str, signature: Signature, others: list[Signature]) -> None:
+    """Once in a program: further such calls of any function are not spoken of."""
+    text = f"This overload of {name} is deprecated:\n\t{name}{signature}"
+    if others:
+        text += "\nConsider using one of the following signatures instead:" + "".join(
+            [f"\n\t{name}{other}" for other in others])
+    warn_once(text, stacklevel=5, key="deprecated overload")
 
 
 def say_first(op: Op, values: list[Any]) -> None:

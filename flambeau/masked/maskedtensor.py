@@ -6,6 +6,7 @@ what the mask selects. Gradients flow through the data; where the mask is False 
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -195,6 +196,10 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
       [  2.0000,       --]
     )
     """
+    warnings.warn("The PyTorch API of MaskedTensors is in prototype stage and will change in the "
+                  "near future. Please open a Github issue for features requests and see our "
+                  "documentation on the torch.masked module for further information about the "
+                  "project.", UserWarning, stacklevel=2)
     data, mask = _checked(data, mask)
     return _make(data.detach().clone().requires_grad_(requires_grad), mask.clone())
 

@@ -21,6 +21,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._support.c_functions import parsed
+from flambeau._support.settings import warn_once
 from flambeau.nested.tensors import NestedTensor, join, make
 
 
@@ -49,6 +50,11 @@ def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, de
       tensor([3])
     ])
     """
+    if layout in (None, flambeau.strided):
+        warn_once("The PyTorch API of nested tensors is in prototype stage and will change in the "
+                  "near future. We recommend specifying layout=torch.jagged when constructing a "
+                  "nested tensor, as this layout receives active development, has better operator "
+                  "coverage, and works with torch.compile.")
     parts = [p.detach() for p in _tensors(tensor_list, dtype, device)]
     return join(parts, layout).requires_grad_(requires_grad)
 

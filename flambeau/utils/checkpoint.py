@@ -39,6 +39,10 @@ from flambeau.utils._selective_checkpoint import (
 )
 
 _PREFIX = "torch.utils.checkpoint"
+_ADVICE = (
+    "use_reentrant=False is recommended, but if you need to preserve the current default behavior, "
+    "you can pass use_reentrant=True. Refer to docs for more details on the differences between "
+    "the two variants.")
 _debug: ContextVar[bool | None] = ContextVar("checkpoint_debug", default=None)
 _early_stop: ContextVar[bool] = ContextVar("checkpoint_early_stop", default=True)
 _group: ContextVar[Any] = ContextVar("checkpoint_group", default=None)
@@ -498,9 +502,9 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     """
     if use_reentrant is None:
         warnings.warn(
-            f"{_PREFIX}: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended; use_reentrant=True is the present default.",
-            stacklevel=2)
+            f"{_PREFIX}: the use_reentrant parameter should be passed explicitly. Starting in "
+            "PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception. "
+            f"{_ADVICE}", stacklevel=2)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
@@ -527,8 +531,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any,
     if use_reentrant is None:
         warnings.warn(
             f"{_PREFIX}.checkpoint_sequential: the use_reentrant parameter should be passed "
-            "explicitly. use_reentrant=False is recommended; use_reentrant=True is the present "
-            "default.", stacklevel=2)
+            "explicitly. In version 2.9 we will raise an exception if use_reentrant is not passed. "
+            f"{_ADVICE}", stacklevel=2)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

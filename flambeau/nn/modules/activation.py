@@ -217,7 +217,7 @@ class Hardtanh(Module):
         ):  # fmt: skip
             if given is not None:
                 warnings.warn(
-                    f"keyword argument `{old}` is deprecated and rename to `{new}`",
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`",
                     FutureWarning, stacklevel=2)  # fmt: skip
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value

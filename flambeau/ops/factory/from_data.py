@@ -168,6 +168,10 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
         if array is not None:
             return array
     shape = _nested_shape(data)
+    if data and type(data) is list and isinstance(data[0], np.ndarray):
+        warn_once("Creating a tensor from a list of numpy.ndarrays is extremely slow. Please "
+                  "consider converting the list to a single numpy.ndarray with numpy.array() "
+                  "before converting to a tensor.")
     try:
         array = np.array(data)
         if array.dtype == object or array.dtype.kind in "US" or array.shape != shape:
@@ -350,11 +354,11 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
                          "with negative strides are not currently supported. (You can probably "
                          "work around this by making a copy of your array  with array.copy().) ")
     if not ndarray.flags.writeable:
-        warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
-                      "non-writable tensors. This means writing to this tensor will result in "
-                      "undefined behavior. You may want to copy the array to protect its data or "
-                      "make it writable before converting it to a tensor. This type of warning "
-                      "will be suppressed for the rest of this program.", UserWarning, stacklevel=2)
+        warn_once("The given NumPy array is not writable, and PyTorch does not support "
+                  "non-writable tensors. This means writing to this tensor will result in "
+                  "undefined behavior. You may want to copy the array to protect its data or "
+                  "make it writable before converting it to a tensor. This type of warning "
+                  "will be suppressed for the rest of this program.")
     array = ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray
     return wrap(array if array.base is None else as_owner(array))
 
@@ -450,7 +454,10 @@ def frombuffer(buffer: Any, dtype: Any, count: int, offset: int, requires_grad: 
                          f"multiple of element size ({size})")
     if memoryview(buffer).readonly:
         warn_once("The given buffer is not writable, and PyTorch does not support non-writable "
-                  "tensors: a write to the tensor would be a write to the buffer.")
+                  "tensors. This means you can write to the underlying (supposedly non-writable) "
+                  "buffer using the tensor. You may want to copy the buffer to protect its data or "
+                  "make it writable before converting it to a tensor. This type of warning will be "
+                  "suppressed for the rest of this program.")
     return finish(np.frombuffer(buffer, target, max(count, -1), offset), None, requires_grad)
 
 

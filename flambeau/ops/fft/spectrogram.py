@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
@@ -56,6 +57,17 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
                                "inputs, and will further require that return_complex=True in a "
                                "future PyTorch release.")
         return_complex = True
+    elif not return_complex:
+        warn_once("stft with return_complex=False is deprecated. In a future pytorch release, stft "
+                  "will return complex tensors for all inputs, and return_complex=False will raise "
+                  "an error.\nNote: you can still call torch.view_as_real on the complex output to "
+                  "recover the old return format.")
+    if window is None:
+        warn_once("A window was not provided. A rectangular window will be applied,which is known "
+                  "to cause spectral leakage. Other windows such as torch.hann_window or "
+                  "torch.hamming_window are recommended to reduce spectral leakage.To suppress "
+                  "this warning and use a rectangular window, explicitly set "
+                  "`window=torch.ones(n_fft, device=<device>)`.")
     single = x._array.ndim == 1
     if align_to_window and size < n_fft:
         # the first piece starts where its window does, not where the zeros around that do
@@ -181,6 +193,11 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
+    if window is None:
+        warn_once("A window was not provided. A rectangular window will be applied.Please provide "
+                  "the same window used by stft to make the inversion lossless.To suppress this "
+                  "warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, "
+                  "device=<device>)`.")
     if input._array.dtype.kind not in "cW":
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from "
                            "stft with return_complex=True.")

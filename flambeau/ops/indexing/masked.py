@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.settings import alert_not_deterministic
+from flambeau._support.settings import alert_not_deterministic, warn_once
 from flambeau.core.dtypes import int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
@@ -213,6 +213,9 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
 def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     broadcast_shapes(mask._array.shape, input._array.shape)
     if mask._array.dtype.kind != "b":
+        if mask._array.dtype == np.uint8:
+            warn_once("masked_scatter_ received a mask with dtype torch.uint8, this behavior is "
+                      "now deprecated,please use a mask with dtype torch.bool instead.")
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{type_name(mask.dtype)}")
     if source._array.dtype != input._array.dtype:

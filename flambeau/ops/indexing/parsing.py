@@ -117,8 +117,9 @@ def _as_items(index: Any) -> list[Any]:
             i is None or i is Ellipsis or isinstance(i, (Tensor, Sequence, slice, np.ndarray))
             for i in index):
         warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and "
-                      "will be changed; use x[tuple(seq)] instead of x[seq], which will be "
-                      "interpreted as tensor index, x[torch.tensor(seq)]", UserWarning,
+                      "will be changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In "
+                      "pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+                      "which will result either in an error or a different result", UserWarning,
                       stacklevel=4)
         return list(index)
     return [index]

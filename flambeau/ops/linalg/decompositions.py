@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
+from flambeau._support.settings import warn_once
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack, orthogonal
@@ -101,6 +102,11 @@ def linalg_cholesky(self: Tensor, upper: bool) -> Tensor:
 
 
 def _old_cholesky(a: np.ndarray, upper: bool) -> np.ndarray:
+    warn_once("torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed "
+              "in a future PyTorch release.\nL = torch.cholesky(A)\nshould be replaced with\n"
+              "L = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\nshould be "
+              "replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce "
+              "equivalent results for all valid (symmetric positive definite) inputs.")
     factor, info = lapack.cholesky_ex(a, upper, False)
     lapack.raise_failure(info, "cholesky", lapack.NOT_POSITIVE)
     return factor
@@ -186,6 +192,10 @@ linalg_qr = op(
     out_speaker="linalg_qr", autocast="full")
 def qr(self: Tensor, some: bool) -> Any:
     """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
+    warn_once("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
+              "PyTorch release.\nThe boolean parameter 'some' has been replaced with a string "
+              "parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+              "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')")
     return return_types.qr(linalg_qr(self, "reduced" if some else "complete"))
 
 

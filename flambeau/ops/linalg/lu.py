@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
+from flambeau._support.settings import warn_once
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -270,6 +271,12 @@ def _lu_with_info(self: Tensor, pivot: bool, check_errors: bool) -> Any:
 @python_function(private="_lu_no_infos", switched=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor` as a tuple, with `info` if asked for."""
+    warn_once("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg."
+              "lu_factor_ex and will be removed in a future PyTorch release.\n"
+              "LU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+              "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+              "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced "
+              "with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)")
     LU, pivots, info = _lu_with_info(A, pivot=pivot, check_errors=not get_infos)
     found = (LU, pivots, info) if get_infos else (LU, pivots)
     if out is None:

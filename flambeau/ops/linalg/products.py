@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, add_members, wrap
@@ -275,6 +276,9 @@ def _chain_matmul(matrices: Any) -> Tensor:
 @python_function
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
+    warn_once("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. "
+              "Use torch.linalg.multi_dot instead, which accepts a list of two or more tensors "
+              "rather than multiple parameters.")
     return _chain_matmul(matrices, out=out)
 
 
@@ -329,6 +333,9 @@ linalg_cross = op(
 def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along `dim`, or along the first dimension of extent 3."""
     if dim is None:
+        warn_once("Using torch.cross without specifying the dim arg is deprecated.\nPlease either "
+                  "pass the dim explicitly or simply use torch.linalg.cross.\nThe default value of "
+                  "dim will change to agree with that of linalg.cross in a future release.")
         dim = next((i for i, n in enumerate(self._array.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
@@ -340,6 +347,8 @@ def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
 
 def _conjugate_transpose(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
+    if not self.ndim:
+        warn_once("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
     if self.ndim not in (0, 2):
         raise RuntimeError("tensor.H is only supported on matrices (2-D tensors). Got "
                            f"{self.ndim}-D tensor." + " For batches of matrices, consider "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from flambeau._support.settings import warn_once
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -240,10 +241,19 @@ def _flip(X: Tensor) -> Tensor:
     return transpose(X, -2, -1)
 
 
+def _old_triangular(*given: Any) -> Any:
+    warn_once("torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand "
+              "will be removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its "
+              "arguments reversed and does not return a copy of one of the inputs.\n"
+              "X = torch.triangular_solve(B, A).solution\nshould be replaced with\n"
+              "X = torch.linalg.solve_triangular(A, B).")
+    return lapack.triangular_solve(*given)
+
+
 triangular_solve = op(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-    kernel=lapack.triangular_solve, kernel_checks=True, canonical=_check_old_triangular,
+    kernel=_old_triangular, kernel_checks=True, canonical=_check_old_triangular,
     core="(n,k),(n,n)->(n,k),(n,n)", batch=batch_leading(lambda: triangular_solve),
     vjp=_old_triangular_back, out_type=OUT_TYPE, autocast="full",
     doc="`linalg.solve_triangular`, by its older name; it also gives a copy of A.")

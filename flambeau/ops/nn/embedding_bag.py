@@ -303,9 +303,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
     """
     if weight._array.dtype == np.int64 and input.is_floating_point():
         import warnings
-        warnings.warn("Argument order of nn.functional.embedding_bag was changed: "
-                      "embedding_bag(weight, input, ...) is deprecated, it should be "
-                      "embedding_bag(input, weight, ...)", stacklevel=2)
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. "
+                      "Usage `embedding_bag(weight, input, ...)` is deprecated, "
+                      "and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
         input, weight = weight, input
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
