@@ -128,6 +128,11 @@ def _get_tracing_state() -> Any:
     return jit.is_tracing() or None
 
 
+def _is_tracing() -> bool:
+    """Does `jit.trace` run a function?"""
+    return _get_tracing_state() is not None
+
+
 def _queue_callback(callback: Callable[[], None]) -> None:
     queue_callback(callback)
 

@@ -63,6 +63,7 @@ def test_graphs_of_torchscript_can_be_named_not_made():
         _C._set_tracing_state(object())
     _C._set_tracing_state(None)
     assert _C._get_tracing_state() is None
+    assert not _C._is_tracing()
 
 
 def test_settings():
