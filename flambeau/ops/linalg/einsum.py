@@ -14,7 +14,7 @@ from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import permute, squeeze, unsqueeze
+from flambeau.ops.view.shape import permute
 
 ELLIPSIS = "..."
 
@@ -144,12 +144,15 @@ def _evaluate(inputs: list[list[Any]], output: list[Any] | None,
     output = _output_labels(inputs, output, wide)
     sizes = _sizes(inputs, operands)
     terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs)]
+    in_order = [*output, *sorted(sizes.keys() - set(output), key=str)]
     for i, j in _order(terms, output, sizes):
         second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
         if i > j:
             first, second = second, first
         kept = {n for _, labels in terms for n in labels} | set(output)
-        terms.append(_pair_product(first, second, kept, sizes))
+        if len(operands) == 2 and _better_swapped(first, second, output):
+            first, second = second, first
+        terms.append(_pair_product(first, second, kept, in_order))
     return _finish(*terms[0], output)
 
 
@@ -221,53 +224,51 @@ def _best_order(equation: str, *shapes: tuple[int, ...]) -> list[Any]:
     return [tuple(sorted(step)) for step in path if len(step) == 2]
 
 
+def _better_swapped(first: Any, second: Any, output: list[Any]) -> bool:
+    """Do the two only operands give the output in its own order when the second comes first?"""
+    (x, a), (y, b) = first, second
+    if any(n not in output for n in set(a) ^ set(b)):
+        return False
+    wide_a, wide_b = _wide(x, a), _wide(y, b)
+    of_first = [n in wide_a for n in output if not (n in wide_a and n in wide_b)]
+    return True in of_first and not of_first[0] and of_first == sorted(of_first)
+
+
 def _pair_product(first: Any, second: Any, kept: set[Any],
-                  sizes: dict[Any, int]) -> tuple[Tensor, list[Any]]:
+                  in_order: list[Any]) -> tuple[Tensor, list[Any]]:
     """Two terms multiplied, and summed over the labels that nothing else needs: one `bmm` with the
     shared labels that stay in front, and those summed over inside."""
     (x, a), (y, b) = first, second
-    x, a = _without(x, a, [n for n in a if n not in kept and n not in b])
-    y, b = _without(y, b, [n for n in b if n not in kept and n not in a])
-    # a shared label that one side has with extent 1 only broadcasts
-    x, a = _drop_ones(x, a, b, y, sizes)
-    y, b = _drop_ones(y, b, a, x, sizes)
-    shared = [n for n in a if n in b]
-    batch = [n for n in shared if n in kept]
-    inside = [n for n in shared if n not in kept]
-    left, right = [n for n in a if n not in b], [n for n in b if n not in a]
-    if not inside and not left and not right:
-        return mul(_ordered(x, a, batch), _ordered(y, b, batch)), batch
-    if not inside:
-        return _outer(x, a, y, b, batch, left, right)
-    extents = [prod([_extent(n, x, a, y, b) for n in group])
-               for group in (batch, left, inside, right)]
-    p = reshape(_ordered(x, a, batch + left + inside), (extents[0], extents[1], extents[2]))
-    q = reshape(_ordered(y, b, batch + inside + right), (extents[0], extents[2], extents[3]))
-    labels = batch + left + right
-    return reshape(bmm(p, q), [_extent(n, x, a, y, b) for n in labels]), labels
+    wide_a, wide_b = _wide(x, a), _wide(y, b)
+    x, a = _without(x, a, [n for n in a if n in wide_a and n not in kept and n not in wide_b])
+    y, b = _without(y, b, [n for n in b if n in wide_b and n not in kept and n not in wide_a])
+    inside = [n for n in a if n not in kept and n in wide_a and n in wide_b]
+    labels = [n for n in in_order if n in kept and (n in a or n in b)]
+    if not inside:                          # a label of extent 1, or that is missing, broadcasts
+        return mul(_aligned(x, a, [labels], wide_a), _aligned(y, b, [labels], wide_b)), labels
+    batch = [n for n in labels if n in wide_a and n in wide_b]
+    left = [n for n in labels if n in wide_a and n not in wide_b]
+    right = [n for n in labels if n not in wide_a]
+    product = bmm(_aligned(x, a, [batch, left, inside], wide_a, join=True),
+                  _aligned(y, b, [batch, inside, right], wide_b, join=True))
+    labels, extents = batch + left + right, wide_a | wide_b
+    return reshape(product, [extents.get(n, 1) for n in labels]), labels
 
 
-def _outer(x: Tensor, a: list[Any], y: Tensor, b: list[Any], batch: list[Any], left: list[Any],
-           right: list[Any]) -> tuple[Tensor, list[Any]]:
-    p, q = _ordered(x, a, batch + left), _ordered(y, b, batch + right)
-    for _ in right:
-        p = unsqueeze(p, -1)
-    for _ in left:
-        q = unsqueeze(q, len(batch))
-    return mul(p, q), batch + left + right
+def _wide(x: Tensor, labels: list[Any]) -> dict[Any, int]:
+    """The extents of the labels that do not broadcast."""
+    return {label: n for label, n in zip(labels, x._array.shape) if n != 1}
 
 
-def _extent(label: Any, x: Tensor, a: list[Any], y: Tensor, b: list[Any]) -> int:
-    return x._array.shape[a.index(label)] if label in a else y._array.shape[b.index(label)]
-
-
-def _drop_ones(x: Tensor, a: list[Any], b: list[Any], y: Tensor,
-               sizes: dict[Any, int]) -> tuple[Tensor, list[Any]]:
-    ones = tuple([i for i, n in enumerate(a) if n in b and x._array.shape[i] == 1
-                  and y._array.shape[b.index(n)] != 1])
-    if not ones:
-        return x, a
-    return squeeze(x, ones), [n for i, n in enumerate(a) if i not in ones]
+def _aligned(x: Tensor, labels: list[Any], groups: list[list[Any]], wide: dict[Any, int],
+             join: bool = False) -> Tensor:
+    """`x` with the dimensions of these groups in this order, those that it lacks of extent 1; each
+    group joined to one dimension, if so asked."""
+    wanted = [n for group in groups for n in group if n in wide]
+    x = _ordered(x, labels, wanted + [n for n in labels if n not in wanted])
+    extents = [[wide.get(n, 1) for n in group] for group in groups]
+    shape = [prod(n) for n in extents] if join else [n for group in extents for n in group]
+    return x if shape == list(x._array.shape) else reshape(x, shape)
 
 
 def _without(x: Tensor, labels: list[Any], drop: list[Any]) -> tuple[Tensor, list[Any]]:
