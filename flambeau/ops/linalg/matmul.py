@@ -40,15 +40,12 @@ def product(x: np.ndarray, y: np.ndarray, name: str = "addmm_impl_cpu_") -> np.n
         return product_in_single(x, y, False)
     if d.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
-    if d.kind in "iu" and x.size * y.shape[-1] > _MANY and _largest(x) * _largest(y) < \
-            2 ** 53 // x.shape[-1]:
-        return np.asarray(np.matmul(x.astype(np.float64), y.astype(np.float64))
-                          ).astype(np.int64).astype(d, copy=False)
+    if d.kind in "iu" and x.size * y.shape[-1] > _MANY:
+        largest = [max(int(kernels.max(a)), -int(kernels.min(a))) for a in (x, y)]
+        if prod(largest) < 2 ** 53 // x.shape[-1]:
+            exact = np.matmul(x.astype(np.float64), y.astype(np.float64))
+            return exact.astype(np.int64).astype(d, copy=False)
     return np.asarray(_quiet_matmul(x, y))
-
-
-def _largest(x: np.ndarray) -> int:
-    return max(int(kernels.max(x)), -int(kernels.min(x)))
 
 
 def same_types(mat1: Tensor, mat2: Tensor) -> None:

@@ -20,7 +20,7 @@ N = torch.tensor([[2, 0, 2, 1], [0, 2, 1, 1]])
     (lambda n: n.unique(), N),
     (lambda n: n.unique(return_inverse=True, return_counts=True), N),
     (lambda n: n.unique_consecutive(return_counts=True), torch.tensor([[1, 1, 2], [3, 0, 0]])),
-], ids=str)
+])
 def test_slices_of_equal_length(function, batch):
     found = vmap(function)(batch)
     by_one = [function(row) for row in batch]

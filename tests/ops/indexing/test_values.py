@@ -8,11 +8,16 @@ from flambeau.ops.indexing.values import as_value, without_ones
 
 @pytest.mark.parametrize("value, expected", [
     (2, 2.0), (True, 1.0), (1.5, 1.5), (np.int32(3), 3.0), (np.float64(0.5), 0.5),
-    (np.bool_(True), 1.0), (torch.tensor(4), 4.0)])
+    (torch.tensor(4), 4.0)])
 def test_numbers(value, expected):
     x = torch.zeros(2, 3)
     x[0, 1] = value
     assert x.tolist() == [[0, expected, 0], [0, 0, 0]]
+
+
+def test_a_bool_of_numpy_is_refused_as_pytorch_does():
+    with pytest.raises(TypeError, match=r"can.t assign a numpy\.bool to a torch\.FloatTensor"):
+        torch.zeros(3)[0] = np.bool_(True)
 
 
 def test_the_tensor_has_the_type_of_the_target():
