@@ -8,7 +8,7 @@ namespace fast {
 
 // What core/ told us: classes, markers, the lists that are asked before each call, and offsets.
 struct Core {
-    PyTypeObject *tensor, *view, *node;
+    PyTypeObject *tensor, *view, *node, *slices;       // slices: the node of a base, after a write to a view
     PyTypeObject *untracked;                           // counters of inference tensors
     PyObject *plain, *floating, *passive;             // sets of types
     PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
@@ -136,6 +136,7 @@ PyObject *make_tensor(PyObject *stolen_array);
 PyObject *as_array(PyObject *stolen);                        // a kernel's result as an array
 int grad_enabled();                                          // -1: an error
 PyObject *edge_of(PyObject *tensor);                         // a new reference, maybe to None
+PyObject *own_edge(PyObject *tensor);                        // the same, of a tensor that is no view
 bool is_floating(PyObject *array);
 PyObject *counter_of(PyObject *tensor);                      // borrowed: [writes, place of the last]
 int bump(PyObject *tensor);
@@ -147,6 +148,24 @@ bool is_scope(PyObject *object);
 size_t entered_scopes();                                     // how many this thread is in
 void leave_down_to(size_t height);                           // after an error
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
+
+// The inputs of a call: its first arguments, or the items of the first one.
+struct TensorArguments {
+    PyObject *const *items;
+    Py_ssize_t n;
+    TensorArguments(const Callable *f, PyObject *const *canonical)
+        : items(f->tensors < 0 ? PySequence_Fast_ITEMS(canonical[0]) : canonical),
+          n(f->tensors < 0 ? PySequence_Fast_GET_SIZE(canonical[0]) : f->tensors) {}
+};
+
+// The node of an op that has written to `tensor`, which the caller has asked about (`may_rebase`).
+int record_write(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *tensor);
+
+// May the history of a tensor be replaced by a node without more ado, after a write to it?
+bool may_rebase(PyObject *tensor);
+
+// A view's new node, after a write to its base; null without an error: `gradient_edge` is to find it.
+PyObject *renew(PyObject *view);
 
 // Of several results, of which only some may be floating: `Output`s of one node.
 int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
@@ -161,6 +180,7 @@ PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n);
 
 PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_canonical(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *read_numbers(PyObject *module, PyObject *const *args, Py_ssize_t n);
 

@@ -7,6 +7,9 @@ The schemas of the declarations are the source. A
 function whose overloads differ in what they give, as those of `max` do, has a line for each. Type
 checkers read a stub in place of the module beside it; `core/methods.pyi` has no module: it declares
 the methods that ops give `Tensor`, which inherits them in the eyes of a checker.
+
+One module is written too, `_support/late_methods.py`: which methods come with families of ops that
+`import flambeau` leaves out.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from flambeau._jit_internal import boolean_dispatched  # noqa: E402
 from flambeau._support.lazy_names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 from flambeau.dispatch.function import Function  # noqa: E402
+from flambeau.ops import LateMember  # noqa: E402
 from flambeau.schema.signature import python_signature  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
@@ -419,14 +423,44 @@ def stubs() -> dict[Path, str]:
     return found
 
 
+def late_methods_text() -> str:
+    """The methods that come with families which `import flambeau` leaves out, by the module that
+    makes them. To be asked before anything else has imported one."""
+    found: dict[str, list[str]] = {}
+
+    def note(cls: type, name: str, member: Any) -> None:
+        if cls is Tensor and isinstance(vars(cls).get(name), (LateMember, type(None))):
+            frame: Any = inspect.currentframe()
+            while frame.f_code.co_name != "<module>":
+                frame = frame.f_back
+            found.setdefault(frame.f_globals["__name__"], []).append(name)
+        type.__setattr__(cls, name, member)
+    type(Tensor).__setattr__ = note                         # type: ignore[assignment, method-assign]
+    importlib.import_module("flambeau.ops").load()
+    del type(Tensor).__setattr__
+    text = '''"""Which methods of Tensor come with families of ops that `import flambeau` skips.
+
+Written by `scripts/make_stubs.py`.
+"""
+
+METHODS = {
+'''
+    for module, names in sorted(found.items()):
+        lines = textwrap.wrap(" ".join(sorted(names)), 88)
+        rows = [f'        "{line} "' for line in lines[:-1]] + [f'        "{lines[-1]}"']
+        text += f'    "{module}":\n' + "\n".join(rows) + ",\n"
+    return text + "}\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
     check = parser.parse_args().check
+    late = {ROOT / "flambeau/_support/late_methods.py": late_methods_text()}
     importlib.import_module("flambeau.nn.functional")
     importlib.import_module("flambeau.ops").load()
     stale = []
-    for path, text in stubs().items():
+    for path, text in {**late, **stubs()}.items():
         if path.exists() and path.read_text() == text:
             continue
         stale.append(str(path.relative_to(ROOT)))

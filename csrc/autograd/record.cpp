@@ -1,4 +1,5 @@
 // Tensors, edges and nodes, made as core/tensor.py, core/op.py and core/graph.py make them.
+#include "kernels/moving/strided.h"
 #include "tensors.h"
 
 namespace fast {
@@ -38,16 +39,19 @@ static PyObject *version_of(PyObject *tensor) {
     return incref(PyList_GET_ITEM(counter, 0));
 }
 
-PyObject *edge_of(PyObject *tensor) {
+PyObject *own_edge(PyObject *tensor) {
     PyObject *edge = slot(tensor, core.edge);
-    if (is_none(edge)) return incref(Py_None);
-    if (edge == core.leaf) return incref(tensor);
-    if (edge != core.lookup) return incref(edge);
+    return incref(is_none(edge) ? Py_None : edge == core.leaf ? tensor : edge);
+}
+
+PyObject *edge_of(PyObject *tensor) {
+    if (slot(tensor, core.edge) != core.lookup) return own_edge(tensor);
     PyObject *view = slot(tensor, core.view_slot), *counter = slot(tensor, core.counter);
     if (view && counter && PyList_CheckExact(counter) && slot(view, core.view_node) &&
         slot(view, core.version) == PyList_GET_ITEM(counter, 0))
         return incref(slot(view, core.view_node));
-    return PyObject_CallOneArg(core.gradient_edge, tensor);
+    PyObject *renewed = renew(tensor);
+    return renewed || PyErr_Occurred() ? renewed : PyObject_CallOneArg(core.gradient_edge, tensor);
 }
 
 bool is_floating(PyObject *array) {
@@ -152,6 +156,10 @@ static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edge
             return PyBool_FromLong(is_tensor(value) && is_by_columns(slot(value, core.array)));
         case Saved::GEOMETRY: {
             static PyObject *name = PyUnicode_InternFromString("geometry");
+            PyObject *array = is_plain_tensor(value) ? slot(value, core.array) : nullptr;
+            PyObject *found = array && PyArray_CheckExact(array)
+                                  ? moving::geometry_of((PyArrayObject *)array) : nullptr;
+            if (found || PyErr_Occurred()) return found;
             return PyObject_CallMethodOneArg(core.late_bound, name, value);
         }
         default: return incref(value);
@@ -185,15 +193,21 @@ static void attach(Callable *f, PyObject *result, PyObject *stolen_edge) {
         set(result, core.edge, stolen_edge);
 }
 
+// Of a node with one result: its shape and its type.
+static int describe_result(PyObject *node, PyObject *result) {
+    PyObject *array = slot(result, core.array);
+    slot(node, core.node_shape) = shape_of(array);
+    slot(node, core.node_dtype) = dtype_object(array);
+    return slot(node, core.node_shape) ? 0 : -1;
+}
+
 // The node of a call that gave `result`; the caller has asked whether there is to be one.
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result) {
     PyObject *node = make_node(f, canonical, stolen_edges, &result);
     if (!node) return -1;
-    PyObject *array = slot(result, core.array), *shape = shape_of(array);
-    slot(node, core.node_shape) = shape;
-    slot(node, core.node_dtype) = dtype_object(array);
+    int failed = describe_result(node, result);
     attach(f, result, node);
-    return shape ? 0 : -1;
+    return failed;
 }
 
 // The edge to the `i`-th of several results.
@@ -233,6 +247,130 @@ int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edg
         PyObject_SetAttr(node.get(), geometry, all.get()) < 0)
         return -1;
     return 0;
+}
+
+// ---- writes ---------------------------------------------------------------------------------------
+// `rebase` of flambeau/core/views.py and `_regenerate` of core/tensor.py, where strides tell what part of
+// its base a view is.
+
+static bool is_true(PyObject *object, PyObject *name) {
+    Ref value(PyObject_GetAttr(object, name));
+    return !value || PyObject_IsTrue(value.get());
+}
+
+static bool retains_grad(PyObject *tensor) {
+    static PyObject *name = PyUnicode_InternFromString("_retains_grad");
+    return is_true(tensor, name);
+}
+
+static PyArrayObject *array_of(PyObject *tensor) {
+    PyObject *array = is_plain_tensor(tensor) ? slot(tensor, core.array) : nullptr;
+    return array && PyArray_CheckExact(array) && is_floating(array) ? (PyArrayObject *)array : nullptr;
+}
+
+// Is a view a window on the memory of its base, of the same type, to which nothing else applies?
+static bool is_window(PyObject *tensor) {
+    PyObject *base = slot(tensor, core.base), *view = slot(tensor, core.view_slot);
+    if (is_none(base) || !view || slot(view, core.view_node) == core.leaf ||
+        !is_none(slot(view, core.replay)) || PyUnicode_GET_LENGTH(slot(view, core.made)))
+        return false;
+    long version = PyLong_AsLong(slot(view, core.version));
+    PyArrayObject *own = array_of(tensor), *whole = array_of(base);
+    return version >= -1 && own && whole && PyArray_DESCR(own) == PyArray_DESCR(whole) &&
+           PyArray_SIZE(own) && PyArray_ITEMSIZE(own) && !PyArray_BASE(moving::root_of(own)) &&
+           slot(base, core.edge) != core.lookup;
+}
+
+bool may_rebase(PyObject *tensor) {
+    PyObject *edge = slot(tensor, core.edge), *base = slot(tensor, core.base);
+    if (edge == core.leaf || !is_floating(slot(tensor, core.array)) || retains_grad(tensor)) return false;
+    if (edge != core.lookup) return is_none(base);
+    if (!is_window(tensor) || slot(base, core.edge) == core.leaf || retains_grad(base)) return false;
+    return !is_none(slot(base, core.edge)) || is_none(slot(slot(tensor, core.view_slot), core.view_node));
+}
+
+// (strides of the base, None, extents and strides of the view, its offset), after the node that wrote.
+static PyObject *slices_saved(PyObject *inner, PyObject *tensor) {
+    PyArrayObject *own = array_of(tensor), *whole = array_of(slot(tensor, core.base));
+    Ref geometry(moving::geometry_of(own)), around(moving::geometry_of(whole));
+    if (!geometry || !around) return nullptr;
+    npy_intp offset = (PyArray_BYTES(own) - PyArray_BYTES(whole)) / PyArray_ITEMSIZE(own);
+    return Py_BuildValue("OOOOOn", inner, PyTuple_GET_ITEM(around.get(), 1), Py_None,
+                         PyTuple_GET_ITEM(geometry.get(), 0), PyTuple_GET_ITEM(geometry.get(), 1), offset);
+}
+
+// The history of a base, to a part of which `inner` has written: of the edges, the first is its old one.
+static int rebase(PyObject *tensor, PyObject *inner) {
+    static PyObject *some = PyUnicode_InternFromString("differentiated"), *unknown = PyLong_FromLong(-1);
+    PyObject *base = slot(tensor, core.base), *edges = slot(inner, core.edges);
+    Ref node(core.slices->tp_alloc(core.slices, 0)), saved(slices_saved(inner, tensor));
+    Ref all(tuple_of(&PyTuple_GET_ITEM(edges, 0), PyTuple_GET_SIZE(edges)));
+    Ref differentiated(PyObject_GetAttr(inner, some));
+    if (!node || !saved || !all || !differentiated || describe_result(node.get(), base) < 0) return -1;
+    stamp(node.get());
+    PyTuple_SetItem(all.get(), 0, own_edge(base));
+    slot(node.get(), core.edges) = all.release();
+    slot(node.get(), core.saved) = saved.release();
+    slot(node.get(), core.node_order) = Py_TYPE(core.order)->tp_iternext(core.order);
+    if (!slot(node.get(), core.node_order) ||
+        (differentiated.get() != Py_None && PyObject_SetAttr(node.get(), some, differentiated.get()) < 0))
+        return -1;
+    set(base, core.edge, node.release());
+    set(slot(tensor, core.view_slot), core.version, incref(unknown));
+    return 0;
+}
+
+// The class of nodes of an op's in-place form, where it has another name.
+static int rename(Callable *f, PyObject *node) {
+    static PyObject *name = PyUnicode_InternFromString("inplace_node"),
+                    *known = PyUnicode_InternFromString("known_as"),
+                    *type = PyUnicode_InternFromString("__class__");
+    Ref given(PyObject_GetAttr(f->op, name));
+    if (!given || !PyObject_IsTrue(given.get())) return given ? 0 : -1;
+    PyObject *arguments[] = {core.late_bound, (PyObject *)f->node, given.get()};
+    Ref renamed(PyObject_VectorcallMethod(known, arguments, 3, nullptr));
+    return renamed ? PyObject_SetAttr(node, type, renamed.get()) : -1;
+}
+
+int record_write(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *tensor) {
+    Ref node(make_node(f, canonical, stolen_edges, &tensor));
+    if (!node || describe_result(node.get(), tensor) < 0 || rename(f, node.get()) < 0) return -1;
+    if (slot(tensor, core.edge) == core.lookup) return rebase(tensor, node.get());
+    set(tensor, core.edge, node.release());
+    return 0;
+}
+
+// The op whose node a view gets after a write: told by Python when it is first needed.
+static Callable *as_strided() {
+    static PyObject *found = nullptr;
+    if (!found) {
+        Ref function(PyObject_GetAttrString(core.late_bound, "as_strided"));
+        Ref op(function ? PyObject_GetAttrString(function.get(), "op") : nullptr);
+        found = op ? PyObject_GetAttrString(op.get(), "call") : nullptr;
+    }
+    return found && Py_TYPE(found) == &CallableType ? (Callable *)found : nullptr;
+}
+
+PyObject *renew(PyObject *tensor) {
+    PyObject *counter = slot(tensor, core.counter), *base = slot(tensor, core.base);
+    if (watched() || !counter || !PyList_CheckExact(counter) || !is_window(tensor) ||
+        retains_grad(tensor))
+        return nullptr;
+    PyObject *view = slot(tensor, core.view_slot), *version = PyList_GET_ITEM(counter, 0);
+    Ref edge(own_edge(base));
+    if (edge.get() == Py_None) {
+        set(view, core.view_node, incref(Py_None));
+    } else {
+        Callable *f = as_strided();
+        Ref geometry(f ? moving::geometry_of(array_of(tensor)) : nullptr);
+        if (!geometry) return nullptr;
+        PyObject **items = &PyTuple_GET_ITEM(geometry.get(), 0);
+        PyObject *canonical[] = {base, items[0], items[1], items[2]};
+        Ref edges(PyTuple_Pack(1, edge.get()));
+        if (!edges || record(f, canonical, edges.release(), tensor) < 0) return nullptr;
+    }
+    set(view, core.version, incref(version));
+    return incref(slot(view, core.view_node));
 }
 
 }  // namespace fast

@@ -100,7 +100,7 @@ static int read_plan(Callable *f, PyObject *plan) {
 static const struct {
     const char *name;
     vectorcallfunc call;
-} kinds[] = {{"elementwise", call_elementwise}, {"canonical", call_canonical}, {"apply", call_apply}};
+} kinds[] = {{"elementwise", call_elementwise}, {"canonical", call_canonical}, {"apply", call_apply}, {"inplace", call_inplace}};
 
 // make(kind, closure, kernel, op, node class, tensors, plan, dtypes, differentiable, view, replay,
 //      class of several results, which of those have gradients,
@@ -125,7 +125,9 @@ static PyObject *make(PyObject *, PyObject *args) {
     vectorcallfunc call = nullptr;
     for (auto &k : kinds)
         if (!std::strcmp(kind, k.name)) call = k.call;
-    if (!call || (call == call_apply && !PyTuple_Check(kernel)) || (call == call_elementwise && !defaults))
+    if (!call || (call == call_apply && !PyTuple_Check(kernel)) ||
+        (call == call_inplace && Py_TYPE(kernel) != &CallableType) ||
+        (call == call_elementwise && !defaults))
         return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
@@ -162,7 +164,9 @@ static PyObject *bind(PyObject *, PyObject *objects) {
         const char *name;
         PyObject **place;
     } wanted[] = {{"Tensor", (PyObject **)&core.tensor}, {"View", (PyObject **)&core.view},
-                  {"Node", (PyObject **)&core.node}, {"Untracked", (PyObject **)&core.untracked}, {"plain", &core.plain}, {"floating", &core.floating},
+                  {"Node", (PyObject **)&core.node}, {"CopySlices", (PyObject **)&core.slices},
+                  {"Untracked", (PyObject **)&core.untracked}, {"plain", &core.plain},
+                  {"floating", &core.floating},
                   {"passive", &core.passive}, {"interceptors", &core.interceptors},
                   {"packers", &core.packers}, {"node_watchers", &core.node_watchers},
                   {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
@@ -183,7 +187,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
         !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
         !PyList_Check(core.packers) || !PyList_Check(core.node_watchers) ||
         !PyIter_Check(core.order) || !PyUnicode_Check(core.package) ||
-        !PyType_IsSubtype(core.node, &PlaceType))
+        !PyType_IsSubtype(core.node, &PlaceType) || !PyType_Check(core.slices) ||
+        !PyType_IsSubtype(core.slices, core.node))
         return PyErr_Format(PyExc_TypeError, "bind: an object of a wrong type");
     PyTypeObject *n = core.node;
     if (find_slot(core.tensor, "_array", &core.array) || find_slot(core.tensor, "_base", &core.base) ||
@@ -218,7 +223,8 @@ int register_fast(PyObject *module) {
     t.tp_repr = repr;
     t.tp_methods = callable_methods;
     if (!zero || !one || PyType_Ready(&t) < 0 || register_places(module) < 0 ||
-        register_scopes(module) < 0 || register_levels(module) < 0)
+        register_scopes(module) < 0 || register_levels(module) < 0 ||
+        PyModule_AddObjectRef(module, "Callable", (PyObject *)&t) < 0)
         return -1;
     return PyModule_AddFunctions(module, module_methods);
 }

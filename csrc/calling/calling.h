@@ -46,6 +46,10 @@ struct Overload {
 // says what is wrong.
 PyObject *canonical_value(Role role, PyObject *value, int ndim, int size);
 
+// A method of one tensor.
+PyObject *bind_method(PyObject *function, PyObject *self);
+int register_bound_methods();
+
 int read_options(PyObject *facts, Options &o);
 
 PyObject *run_op(const Overload &o, PyObject *const *values);

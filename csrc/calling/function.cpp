@@ -498,7 +498,8 @@ static void dealloc(PyObject *self) {
 }
 
 static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
-    return is_none(object) ? incref(self) : PyMethod_New(self, object);
+    if (is_none(object)) return incref(self);
+    return ((Function *)self)->body ? PyMethod_New(self, object) : bind_method(self, object);
 }
 
 static PyObject *name_of(PyObject *self) { return PyObject_GetAttrString(self, "__qualname__"); }
@@ -600,6 +601,6 @@ int register_calling(PyObject *module) {
     t.tp_descr_get = get;
     t.tp_repr = repr;
     t.tp_methods = methods;
-    if (PyType_Ready(&t) < 0) return -1;
+    if (PyType_Ready(&t) < 0 || register_bound_methods() < 0) return -1;
     return PyModule_AddFunctions(module, module_methods);
 }

@@ -1,8 +1,8 @@
 // x[...] and x[...] = value of plain tensors: integers, slices, None and `...` give a view in one
 // step; then come all index tensors at once. What is not done here is left, before any effect, to the
 // twins in flambeau/ops/indexing/index.py, which also say what is wrong.
+#include "calling/pointwise.h"
 #include "kernels/moving/places.h"
-#include "tensors.h"
 
 #include <structmember.h>
 
@@ -12,10 +12,12 @@ using moving::Target;
 
 namespace calling {
 
-// The ops that make views, the one that takes elements, and the twins: told once by Python.
+// The ops that make views, those that take and put elements, and the twins: told once by Python.
 static struct {
-    Callable *select_first, *select, *slice, *unsqueeze, *alias, *take;
+    Callable *select_first, *select, *slice, *unsqueeze, *alias, *take, *put;
     PyObject *getitem, *setitem;
+    PyObject *late;  // the module that has the others
+    Callable *copy, *fill, *view, *expand;
 } known;
 
 constexpr int MAX_ITEMS = 16;
@@ -26,6 +28,7 @@ struct Parsed {
     int nd = 0, count = 0;
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset = 0;
     Callable *op = nullptr;             // of the last item that changes anything
+    bool whole = true;                  // does no item change anything, as it is written?
     Ref indices[moving::MAX_INDICES];   // tensors
     int where[moving::MAX_INDICES];
 
@@ -99,7 +102,9 @@ static bool take_slice(Parsed &p, PyObject *item, int dim, bool alone) {
     }
     npy_intp n = p.length(dim), stride = p.stride(dim);
     if (step < 1) return false;
-    if (alone || start || stop < n || step > 1) p.op = known.slice;
+    bool narrows = start || stop < n || step > 1;
+    if (alone || narrows) p.op = known.slice;
+    p.whole &= !narrows;
     Py_ssize_t length = PySlice_AdjustIndices(n, &start, &stop, step);
     p.add(length, stride * step);
     p.offset += start * stride;
@@ -132,13 +137,13 @@ static bool parse(PyArrayObject *array, PyObject *index, Parsed &p) {
             npy_intp length = p.length(dim);
             if (overflow || at < -length || at >= length) return false;
             p.offset += (at < 0 ? at + length : at) * p.stride(dim);
-            p.op = known.select;
+            p.op = known.select, p.whole = false;
             dim++;
         } else if (PySlice_Check(item)) {
             if (!take_slice(p, item, dim++, alone)) return false;
         } else if (item == Py_None) {
             p.add(1, dim < ndim ? p.length(dim) * p.stride(dim) : item_size);
-            p.op = known.unsqueeze;
+            p.op = known.unsqueeze, p.whole = false;
         } else if (item == Py_Ellipsis) {
             for (; !ellipsis && rest; rest--, dim++) p.add(p.length(dim), p.stride(dim));
             ellipsis = true;
@@ -203,17 +208,29 @@ static PyObject *make_view(PyObject *self, PyObject *index, const Parsed &p) {
     return array ? finish(op, canonical, 2, array) : nullptr;
 }
 
-static PyObject *take_at(PyObject *view, Parsed &p) {
-    Ref tensors(PyTuple_New(1 + p.count)), where(PyTuple_New(p.count));
-    if (!tensors || !where) return nullptr;
-    PyTuple_SET_ITEM(tensors.get(), 0, incref(view));
-    for (int i = 0; i < p.count; i++) {
-        PyTuple_SET_ITEM(tensors.get(), i + 1, p.indices[i].release());
-        PyObject *at = PyLong_FromLong(p.where[i]);
-        if (!at) return nullptr;
-        PyTuple_SET_ITEM(where.get(), i, at);
+// Some tensors and the index tensors of `p`, and the dimensions that these are of.
+struct Indexed {
+    Ref tensors, where;
+
+    Indexed(Parsed &p, std::initializer_list<PyObject *> first)
+        : tensors(PyTuple_New(first.size() + p.count)), where(PyTuple_New(p.count)) {
+        Py_ssize_t n = 0;
+        for (PyObject *tensor : first)
+            if (tensors) PyTuple_SET_ITEM(tensors.get(), n++, incref(tensor));
+        for (int i = 0; tensors && where && i < p.count; i++) {
+            PyTuple_SET_ITEM(tensors.get(), n + i, incref(p.indices[i].get()));
+            PyObject *at = PyLong_FromLong(p.where[i]);
+            if (!at) where.take(nullptr);
+            else PyTuple_SET_ITEM(where.get(), i, at);
+        }
     }
-    PyObject *canonical[2] = {tensors.get(), where.get()};
+    explicit operator bool() const { return tensors && where; }
+};
+
+static PyObject *take_at(PyObject *view, Parsed &p) {
+    Indexed found(p, {view});
+    if (!found) return nullptr;
+    PyObject *canonical[2] = {found.tensors.get(), found.where.get()};
     return call_plain(known.take, canonical, 2);
 }
 
@@ -369,11 +386,94 @@ static bool assign(PyObject *self, PyObject *index, PyObject *value) {
     return element_of(value, p.array, element) && write_element(p, element);
 }
 
+// ---- assignment with a history ------------------------------------------------------------------
+
+// The op of that name, whose module may not be there yet when this one is set up.
+static Callable *op_of(PyObject *const *values, Py_ssize_t at) {
+    PyObject *call = PyTuple_GET_ITEM(values[0], at);
+    return Py_TYPE(call) == &CallableType ? (Callable *)call : nullptr;
+}
+
+static bool find_ops() {
+    if (known.copy) return true;
+    Ref found(PyObject_CallNoArgs(known.late));
+    if (!found || !PyTuple_CheckExact(found.get()) || PyTuple_GET_SIZE(found.get()) != 4) return false;
+    PyObject *values = found.get();
+    known.fill = op_of(&values, 1), known.view = op_of(&values, 2), known.expand = op_of(&values, 3);
+    if (known.fill && known.view && known.expand) known.copy = op_of(&values, 0);
+    if (known.copy) found.release();  // for good
+    return known.copy;
+}
+
+// A number as a tensor of the type of `like`; null: it does not fit.
+static PyObject *number_like(PyObject *value, PyArrayObject *like) {
+    alignas(16) char element[16];
+    if (!element_of(value, like, element)) return nullptr;
+    PyArrayObject *array = moving::empty(like, 0, nullptr);
+    if (!array) return nullptr;
+    std::memcpy(PyArray_DATA(array), element, PyArray_ITEMSIZE(like));
+    return make_tensor((PyObject *)array);
+}
+
+static PyObject *shape_tuple(int nd, const npy_intp *shape) {
+    PyObject *tuple = PyTuple_New(nd);
+    for (int d = 0; tuple && d < nd; d++) PyTuple_SET_ITEM(tuple, d, PyLong_FromSsize_t(shape[d]));
+    return tuple;
+}
+
+// `value` without leading extents of 1, expanded: what is to be copied to such a part.
+static PyObject *expanded(PyObject *value, int nd, const npy_intp *shape) {
+    PyArrayObject *array = array_of(value);
+    int ones = 0, own = PyArray_NDIM(array);
+    while (ones < own && PyArray_DIM(array, ones) == 1) ones++;
+    if (own - ones > nd) return nullptr;
+    for (int d = ones; d < own; d++)
+        if (PyArray_DIM(array, d) != 1 && PyArray_DIM(array, d) != shape[nd - own + d]) return nullptr;
+    Ref rest(shape_tuple(own - ones, PyArray_DIMS(array) + ones)), all(shape_tuple(nd, shape));
+    if (!rest || !all) return nullptr;
+    PyObject *viewed[] = {value, rest.get()};
+    Ref seen(call_plain(known.view, viewed, 2));
+    if (!seen) return nullptr;
+    array = array_of(seen.get());
+    if (PyArray_NDIM(array) == nd && PyArray_CompareLists(PyArray_DIMS(array), shape, nd))
+        return seen.release();
+    PyObject *wide[] = {seen.get(), all.get()};
+    return call_plain(known.expand, wide, 2);
+}
+
+// False: the twin is to do it; nothing has been written.
+static bool assign_recorded(PyObject *self, PyObject *index, PyObject *value) {
+    if (watched() || !has_array(self) || grad_enabled() <= 0 || !is_floating(slot(self, core.array)) ||
+        !PyArray_ISWRITEABLE(array_of(self)))
+        return false;
+    Parsed p;
+    if (!parse(array_of(self), index, p) || !find_ops()) return false;
+    Ref given(has_array(value) ? incref(value) : number_like(value, p.array));
+    Ref part(!given ? nullptr : p.whole ? incref(self) : make_view(self, index, p));
+    if (!part) return false;
+    PyArrayObject *values = array_of(given.get());
+    if (p.count) {
+        Indexed found(p, {part.get(), given.get()});
+        if (!found || PyArray_DESCR(values) != PyArray_DESCR(p.array) ||
+            (PyArray_NDIM(values) && PyArray_DIM(values, 0) == 1))
+            return false;
+        PyObject *canonical[] = {found.tensors.get(), found.where.get(), Py_False};
+        return Ref(write_inplace(known.put, canonical, 3)).get();
+    }
+    bool fits = PyArray_NDIM(values) == p.nd && PyArray_CompareLists(PyArray_DIMS(values), p.shape, p.nd);
+    if (!fits && PyArray_NDIM(values)) given.take(expanded(given.get(), p.nd, p.shape));
+    if (!given) return false;
+    PyObject *canonical[] = {part.get(), given.get()};
+    return Ref(write_inplace(fits || PyArray_NDIM(values) ? known.copy : known.fill, canonical, 2)).get();
+}
+
 static PyObject *setitem(PyObject *, PyObject *const *args, Py_ssize_t n) {
     if (n == 3 && assign(args[0], args[1], args[2])) {
         if (bump(args[0]) < 0) return nullptr;
         Py_RETURN_NONE;
     }
+    if (!PyErr_Occurred() && n == 3 && assign_recorded(args[0], args[1], args[2])) Py_RETURN_NONE;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(moving::Misfit)) PyErr_Clear();
     if (PyErr_Occurred()) return nullptr;
     return PyObject_Vectorcall(known.setitem, args, n, nullptr);
 }
@@ -433,18 +533,19 @@ static PyObject *new_method(PyObject *(*function)(PyObject *, PyObject *const *,
     return (PyObject *)m;
 }
 
-// make_indexing(getitem, setitem, select_first, select, slice, unsqueeze, alias, take): the twins and
-// the ops, to the two methods.
+// make_indexing(getitem, setitem, select_first, select, slice, unsqueeze, alias, take, put, late): the
+// twins and the ops, to the two methods; `late` gives the ops copy, fill, view and expand.
 static PyObject *make_indexing(PyObject *, PyObject *args) {
-    PyObject *ops[6];
-    if (!PyArg_ParseTuple(args, "OOO!O!O!O!O!O!", &known.getitem, &known.setitem, &CallableType, &ops[0],
+    PyObject *ops[7];
+    if (!PyArg_ParseTuple(args, "OOO!O!O!O!O!O!O!O", &known.getitem, &known.setitem, &CallableType, &ops[0],
                           &CallableType, &ops[1], &CallableType, &ops[2], &CallableType, &ops[3],
-                          &CallableType, &ops[4], &CallableType, &ops[5]))
+                          &CallableType, &ops[4], &CallableType, &ops[5], &CallableType, &ops[6],
+                          &known.late))
         return nullptr;
     Callable **places[] = {&known.select_first, &known.select, &known.slice, &known.unsqueeze,
-                           &known.alias, &known.take};
-    for (int i = 0; i < 6; i++) *places[i] = (Callable *)incref(ops[i]);
-    Py_INCREF(known.getitem), Py_INCREF(known.setitem);
+                           &known.alias, &known.take, &known.put};
+    for (int i = 0; i < 7; i++) *places[i] = (Callable *)incref(ops[i]);
+    Py_INCREF(known.getitem), Py_INCREF(known.setitem), Py_INCREF(known.late);
     Ref get(new_method(getitem, known.getitem)), put(new_method(setitem, known.setitem));
     return get && put ? PyTuple_Pack(2, get.get(), put.get()) : nullptr;
 }

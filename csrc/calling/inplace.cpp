@@ -66,27 +66,11 @@ static bool is_tracked(PyObject *tensor) {
 }
 
 // Is there a history, of what is written or of what is read? -1: an error.
-static int has_history(Callable *f, PyObject *const *canonical, PyObject *written) {
+static int has_history(const TensorArguments &inputs, PyObject *written) {
     bool tracked = is_tracked(written);
-    for (int i = 0; i < f->tensors; i++)
-        tracked |= is_plain_tensor(canonical[i]) && is_tracked(canonical[i]);
+    for (Py_ssize_t i = 0; i < inputs.n; i++)
+        tracked |= is_plain_tensor(inputs.items[i]) && is_tracked(inputs.items[i]);
     return tracked ? grad_enabled() : 0;
-}
-
-static bool is_true(PyObject *object, PyObject *name) {
-    Ref value(PyObject_GetAttr(object, name));
-    return !value || PyObject_IsTrue(value.get());
-}
-
-// May the history of a tensor be replaced by a node without more ado? Not that of leaves and views,
-// where PyTorch refuses writes, or the history is that of the base.
-static bool takes_node(Callable *f, PyObject *tensor) {
-    static PyObject *retains = PyUnicode_InternFromString("_retains_grad"),
-                    *renamed = PyUnicode_InternFromString("inplace_node");
-    PyObject *edge = slot(tensor, core.edge);
-    return f->differentiable && is_none(slot(tensor, core.base)) && edge != core.leaf &&
-           edge != core.lookup && is_floating(slot(tensor, core.array)) &&
-           !is_true(tensor, retains) && !is_true(f->op, renamed);
 }
 
 static bool same_kind(PyArrayObject *x, PyArrayObject *r) {
@@ -108,30 +92,52 @@ static bool write(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArray
 }
 
 // The tensor as it was before the write, for a node that saves its values.
-static PyObject *copy_of(PyObject *tensor, PyArrayObject *array) {
+static PyObject *copy_of(PyArrayObject *array, PyObject *edge) {
     PyObject *values = PyArray_NewCopy(array, NPY_KEEPORDER);
     PyObject *copy = values ? make_tensor(values) : nullptr;
-    if (copy) set(copy, core.edge, incref(slot(tensor, core.edge)));
+    if (copy) set(copy, core.edge, incref(edge));
     return copy;
 }
 
 static bool saves_first(Callable *f) {
     for (int i = 0; i < f->nsaved; i++)
-        if (f->saved[i].kind == Saved::TENSOR && f->saved[i].where == 0) return true;
+        if (f->saved[i].kind >= Saved::TENSOR && f->saved[i].where == 0 &&
+            (f->saved[i].kind == Saved::TENSOR || f->saved[i].kind == Saved::TENSORS))
+            return true;
     return false;
+}
+
+// Does each element of the result depend on the elements in its place alone?
+static bool is_elementwise(Callable *f) {
+    if (f->pointwise) return true;
+    Ref declaration(PyObject_GetAttrString(f->op, "declaration"));
+    Ref overlap(declaration ? PyObject_GetAttrString(declaration.get(), "overlap") : nullptr);
+    if (!overlap) PyErr_Clear();
+    return overlap && PyUnicode_Check(overlap.get()) &&
+           PyUnicode_CompareWithASCIIString(overlap.get(), "element") == 0;
+}
+
+// May the operands be read while the result is written? Element by element the memory may be the same,
+// if nothing saves it.
+static bool may_read(Callable *f, const TensorArguments &inputs, PyArrayObject *target, bool saves) {
+    for (Py_ssize_t i = 1; i < inputs.n; i++)
+        if (shares_memory(target, inputs.items[i], false) &&
+            (saves || !is_elementwise(f) || shares_memory(target, inputs.items[i], true)))
+            return false;
+    return true;
 }
 
 // The in-place form where something has a history: the tensor gets the node of the call.
 static PyObject *write_recorded(Callable *f, PyObject *const *canonical, Py_ssize_t n,
                                 PyArrayObject *target) {
-    PyObject *tensor = canonical[0];
-    if (!takes_node(f, tensor)) return PyErr_Clear(), nullptr;
-    for (int i = 1; i < f->tensors; i++)
-        if (shares_memory(target, canonical[i], false)) return nullptr;
-    Ref edges(PyTuple_New(f->tensors)), before;
+    TensorArguments inputs(f, canonical);
+    PyObject *tensor = inputs.items[0];
+    if (!f->differentiable || !may_rebase(tensor)) return PyErr_Clear(), nullptr;
+    if (!may_read(f, inputs, target, f->nsaved)) return nullptr;
+    Ref edges(PyTuple_New(inputs.n)), before;
     bool recorded = false;
-    for (int i = 0; edges && i < f->tensors; i++) {
-        PyObject *edge = is_plain_tensor(canonical[i]) ? edge_of(canonical[i]) : incref(Py_None);
+    for (Py_ssize_t i = 0; edges && i < inputs.n; i++) {
+        PyObject *edge = is_plain_tensor(inputs.items[i]) ? edge_of(inputs.items[i]) : incref(Py_None);
         if (!edge) return nullptr;
         recorded |= edge != Py_None;
         PyTuple_SET_ITEM(edges.get(), i, edge);
@@ -140,26 +146,38 @@ static PyObject *write_recorded(Callable *f, PyObject *const *canonical, Py_ssiz
     PyObject *items[MAX_ARGS];
     for (Py_ssize_t i = 0; i < n; i++) items[i] = canonical[i];
     if (saves_first(f)) {
-        before.take(copy_of(tensor, target));
+        if (f->tensors < 0) return nullptr;
+        before.take(copy_of(target, PyTuple_GET_ITEM(edges.get(), 0)));
         items[0] = before.get();
         if (!items[0]) return nullptr;
     }
     if (!write(f, canonical, n, target, false) || bump(tensor) < 0) return nullptr;
-    return record(f, items, edges.release(), tensor) < 0 ? nullptr : incref(tensor);
+    return record_write(f, items, edges.release(), tensor) < 0 ? nullptr : incref(tensor);
 }
 
 PyObject *write_inplace(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
-    if (f->tensors < 1 || n < f->tensors || n > MAX_ARGS || !is_none(f->returns) || f->view)
-        return nullptr;
-    PyArrayObject *target = writable(canonical[0]);
-    int history = target ? has_history(f, canonical, canonical[0]) : -1;
+    if (!f->tensors || n < f->tensors || n > MAX_ARGS || !is_none(f->returns) || f->view) return nullptr;
+    TensorArguments inputs(f, canonical);
+    PyObject *tensor = inputs.n ? inputs.items[0] : Py_None;
+    PyArrayObject *target = writable(tensor);
+    int history = target ? has_history(inputs, tensor) : -1;
     if (history < 0) return nullptr;
     if (history) return write_recorded(f, canonical, n, target);
-    for (int i = 1; i < f->tensors; i++)
-        if (shares_memory(target, canonical[i], f->pointwise)) return nullptr;
+    if (!may_read(f, inputs, target, false)) return nullptr;
     bool directly = f->pointwise && PyArray_IS_C_CONTIGUOUS(target);
     if (!write(f, canonical, n, target, directly)) return nullptr;
-    return bump(canonical[0]) < 0 ? nullptr : incref(canonical[0]);
+    return bump(tensor) < 0 ? nullptr : incref(tensor);
+}
+
+// The in-place form of an op, whose own callable is the kernel of this one.
+PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Callable *f = (Callable *)self;
+    PyObject *result = names || watched() ? nullptr
+                                          : write_inplace((Callable *)f->kernel, args, PyVectorcall_NARGS(nargsf));
+    if (!result && PyErr_Occurred() &&
+        (PyErr_ExceptionMatches(PyExc_NotImplementedError) || PyErr_ExceptionMatches(PyExc_ValueError)))
+        PyErr_Clear();  // no kernel, or a Misfit: the closure says what is wrong
+    return result || PyErr_Occurred() ? result : fall_back(f, args, nargsf, names);
 }
 
 // A tuple of tensors for several results: all of them fit, or nothing is written.
@@ -170,7 +188,7 @@ static PyObject *write_outs(Callable *f, PyObject *const *canonical, Py_ssize_t 
     PyObject **items = &PyTuple_GET_ITEM(outs, 0);
     for (Py_ssize_t k = 0; k < count; k++) {
         PyArrayObject *target = writable(items[k]);
-        if (!target || has_history(f, canonical, items[k])) return nullptr;
+        if (!target || has_history(TensorArguments(f, canonical), items[k])) return nullptr;
         for (int i = 0; i < f->tensors; i++)
             if (shares_memory(target, canonical[i], false)) return nullptr;
         for (Py_ssize_t other = 0; other < k; other++)
@@ -198,7 +216,7 @@ PyObject *write_out(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObj
     if (f->tensors < 0 || n < f->tensors || f->view) return nullptr;
     if (!is_none(f->returns)) return write_outs(f, canonical, n, out);
     PyArrayObject *target = writable(out);
-    int history = target ? has_history(f, canonical, out) : 1;
+    int history = target ? has_history(TensorArguments(f, canonical), out) : 1;
     if (history) return nullptr;
     for (int i = 0; i < f->tensors; i++)
         if (shares_memory(target, canonical[i], f->pointwise)) return nullptr;

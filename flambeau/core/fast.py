@@ -26,6 +26,7 @@ from flambeau.core.tensor import (
     gradient_edge,
     plain,
 )
+from flambeau.core.views import CopySlices
 from flambeau.kernels.refused import native_dtypes
 
 read_numbers = native.read_numbers if native is not None else lambda data, dtype: None
@@ -36,7 +37,7 @@ def bind(**objects: Any) -> None:
     if native is not None:
         native.fast_bind({
             "Tensor": Tensor, "View": View, "Node": Node, "Untracked": Untracked, "plain": plain,
-            "floating": FLOATING,
+            "floating": FLOATING, "CopySlices": CopySlices,
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
@@ -73,4 +74,14 @@ def callable_of(kind: str, op: Any, closure: Any, kernel: Any) -> Any:
         -1 if op.variadic else len(op.tensors), plan, native_dtypes(op), op.is_differentiable,
         bool(op.view) and len(op.tensors) == 1, op.view == "replay", op.returns,
         _differentiable_results(op), *_of_pointwise(op, kind))
+    return update_wrapper(found, closure)
+
+
+def inplace_callable(op: Any, closure: Any) -> Any:
+    """`closure`, the in-place form of an op, or the C callable that stands in front of it."""
+    own = op.functional.call
+    if native is None or type(own) is not native.Callable:
+        return closure
+    found = native.fast_make("inplace", closure, own, op, Node, len(op.tensors), (), 0, False,
+                             False, False, None)
     return update_wrapper(found, closure)

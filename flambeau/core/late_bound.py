@@ -50,7 +50,7 @@ later_gradient: Annotated[Callable[[Tensor, Tensor, bool], Tensor], "ops.sparse.
 
 # ---- views ---------------------------------------------------------------------------------------
 
-as_strided: Annotated[Gives, "ops.view.strided"]
+as_strided: Annotated[Any, "ops.view.strided"]         # called, and its op
 cut_out: Annotated[Callable[..., tuple[Tensor, Callable[[Tensor | None], Tensor]]],
                    "ops.view.strided"]
 geometry: Annotated[Callable[[Tensor], Geometry], "ops.view.strided"]
@@ -82,6 +82,7 @@ saved_attribute: Annotated[Callable[[Node, str], Any], "autograd.saved_names"]
 raw_attribute: Annotated[Callable[[Node, str], Any], "autograd.saved_names"]
 listed: Annotated[Callable[[Node], list[str]], "autograd.saved_names"]
 close_whole: Annotated[Callable[[Node], None], "ops.node_names"]
+known_as: Annotated[Callable[..., type], "ops.node_names"]
 see_formula: Annotated[Callable[[Node, Any, Any, int], None], "ops.node_names"]
 
 # annotations are not evaluated: "Annotated[Gives, 'ops.pointwise.arithmetic']" is cut as text

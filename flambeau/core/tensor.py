@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._support.late_families import TensorMeta
 from flambeau._support.scopes import within
 from flambeau.core import devices, dtypes, late_bound
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
@@ -47,6 +46,10 @@ class Marker:
 LEAF, LOOKUP = Marker("LEAF"), Marker("LOOKUP")
 plain: set[type] = set()             # the types whose tensors an op may take without asking anybody
 tensor_types: set[type] = set()      # all subclasses of Tensor
+
+
+class TensorMeta(type):
+    """The type of Tensor, which PyTorch has a name for: `torch._C._TensorMeta`."""
 
 
 class Tensor(Methods, metaclass=TensorMeta):
@@ -377,13 +380,16 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
         from flambeau.core.views import forbidden
         raise forbidden(tensor, "its base or another view of its base has been")
     view.version = now
+    array, offset = tensor._array, tensor.storage_offset()
     if view.replay is not None:
-        again = within(grad_mode, True, view.replay, base)
+        view.node = within(grad_mode, True, view.replay, base)._view.node
+    elif type(base) in plain:               # the node alone: nothing is computed
+        from flambeau.core.recording import record
+        record(late_bound.as_strided.op, (base, array.shape, array_strides(array), offset),
+               (base_edge,), tensor)
     else:
-        array = tensor._array
-        again = within(grad_mode, True, late_bound.as_strided, base, array.shape,
-                       array_strides(array), tensor.storage_offset())
-    view.node = again._view.node
+        view.node = within(grad_mode, True, late_bound.as_strided, base, array.shape,
+                           array_strides(array), offset)._view.node
     if tensor._retains_grad:
         from flambeau.core.hooks import move_retained
         move_retained(tensor, old, view.node)

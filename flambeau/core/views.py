@@ -108,6 +108,8 @@ def rebase(tensor: Tensor, node: Any) -> None:
     old = tensor._view.node
     slices = CopySlices()
     inner = node.node if node is not None else _nothing
+    if inner.differentiated is not None:
+        slices.differentiated = inner.differentiated
     slices.edges = (base_edge, *(inner.edges[1:] if node is not None else ()))
     slices.order = next_order()
     slices.shape, slices.dtype = base._array.shape, base._array.dtype

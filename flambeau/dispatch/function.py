@@ -311,7 +311,7 @@ class Function:
             return TypeError(said[-1])
         signatures = [overload.signature for overload in self.overloads]
         if self.bound and not any(s.parameters for s in signatures):
-            return TypeError(errors.takes_nothing(self.name, args, kwargs))
+            return TypeError(errors.takes_nothing(self.name, len(args), bool(kwargs)))
         return TypeError(errors.fits_none(self.name, signatures, said, args, kwargs))
 
     def described(self) -> Any:
@@ -321,6 +321,14 @@ class Function:
             return None
         return [describe(o, kind=kind, numbers=self.numbers) for o in self.overloads
                 if not o.signature.is_deprecated]
+
+    def refused_by(self, instance: Any, count: int, named: bool) -> TypeError | None:
+        """The error of `f = instance.method; f(…)` with `count` arguments and perhaps some by name,
+        which PyTorch says otherwise than that of `instance.method(…)`: C asks, which can tell them
+        apart. None if there is nothing to be said but what is said of the function."""
+        if any(o.signature.parameters for o in self.overloads):
+            return None
+        return TypeError(errors.takes_nothing(self.name, count, named, type(instance).__name__))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -8,8 +8,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._support.late_families import find_missing, late_families
-from flambeau.core.tensor import Tensor, add_members
+from flambeau._support.late_methods import METHODS
+from flambeau.core.tensor import Tensor
 
 # The families that nearly every program needs; the others are imported when one of their ops is
 # first asked for, in this order (the likeliest first). Families that bring operators are common:
@@ -52,11 +52,25 @@ def load(found: Callable[[], bool] = lambda: False) -> bool:
     return found()
 
 
-late_families.append(load)
+class LateMember:
+    """A method that comes with a family which has not been imported yet: it stands in for itself.
+    With a `__getattr__` of the class instead, every call of a method would be slower: Python looks
+    one up and calls it in one step only where attributes are found in the common way."""
+
+    __slots__ = ("family", "name")
+
+    def __init__(self, name: str, family: str):
+        self.name, self.family = name, family
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        importlib.import_module(self.family)
+        if vars(Tensor)[self.name] is self:             # the family is just being imported
+            raise AttributeError(f"'Tensor' object has no attribute '{self.name}'",
+                                 name=self.name, obj=instance)
+        return getattr(owner if instance is None else instance, self.name)
 
 
-def _missing_method(self: Tensor, name: str) -> Any:
-    return getattr(self, name) if find_missing(Tensor, name, self) is not None else None
-
-
-add_members(__getattr__=_missing_method)
+for _family, _names in METHODS.items():
+    for _name in _names.split():
+        if _name not in vars(Tensor):                   # else the family is there already
+            setattr(Tensor, _name, LateMember(_name, _family))

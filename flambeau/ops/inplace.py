@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import dtypes, overrides
+from flambeau.core import dtypes, fast, overrides
 from flambeau.core.call import ANY
 from flambeau.core.devices import cpu
 from flambeau.core.graph import next_order
@@ -87,7 +87,7 @@ def make_inplace(functional: Op) -> Op:
             tensors=functional.tensors, namespace=functional.namespace,
             composite=functional.composite, doc=f"Write the result of `{functional.name}` into "
             "this tensor; returns the tensor.")
-    op.function = op.call = _general_inplace(op, interceptors, plain)
+    op.function = op.call = fast.inplace_callable(op, _general_inplace(op, interceptors, plain))
     op.direct = _general_inplace(op, (), ANY)
     functional.inplace_op = op
     return op

@@ -81,10 +81,10 @@ def unknown_name(signature: Signature, name: str, kwargs: dict[str, Any], count:
     return f"{name}() got invalid keyword arguments"
 
 
-def takes_nothing(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """Of a method that has no parameters at all."""
-    return (f"TensorBase.{name}() takes no keyword arguments" if kwargs else
-            f"TensorBase.{name}() takes no arguments ({len(args)} given)")
+def takes_nothing(name: str, count: int, named: bool, owner: str = "TensorBase") -> str:
+    """Of a method that has no parameters at all; bound, it is said to be of the tensor's type."""
+    return (f"{owner}.{name}() takes no keyword arguments" if named else
+            f"{owner}.{name}() takes no arguments ({count} given)")
 
 
 def no_instance(name: str, given: Sequence[Any]) -> str:

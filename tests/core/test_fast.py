@@ -5,6 +5,7 @@ import gc
 import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -368,3 +369,22 @@ def test_complex_numbers_without_imaginary_part_are_complex(number):
             assert function(x, complex(number)).dtype is flambeau.complex64
     with pytest.raises(RuntimeError, match="can't be cast"):
         x.mul_(complex(number))
+
+
+@needs_native
+def test_methods_that_are_kept_name_the_type_of_their_tensor():
+    x, p = flambeau.ones(3), flambeau.nn.Parameter(flambeau.ones(3))
+    kept, of_parameter = x.abs, p.abs
+    for call, said in (
+            (lambda: x.abs(1), "TensorBase.abs() takes no arguments (1 given)"),
+            (lambda: kept(1), "Tensor.abs() takes no arguments (1 given)"),
+            (lambda: kept(a=1), "Tensor.abs() takes no keyword arguments"),
+            (lambda: of_parameter(*range(9)), "Parameter.abs() takes no arguments (9 given)")):
+        with pytest.raises(TypeError, match=re.escape(said)):
+            call()
+    assert kept.__self__ is x and kept.__qualname__ == "Tensor.abs" and kept == x.abs != p.abs
+    assert kept.__name__ == "abs" and next(iter(inspect.signature(x.sum).parameters)) == "dim"
+    assert pickle.loads(pickle.dumps(kept))().tolist() == [1] * 3
+    assert x.add.__call__(*[1], alpha=2).tolist() == [3] * 3 and hash(kept) == hash(x.abs)
+    with pytest.raises(TypeError, match="argument 'other'"):
+        x.add.__call__("a")

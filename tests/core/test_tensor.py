@@ -1,4 +1,7 @@
 """What a tensor holds: its array, its edge, and the counter of its memory."""
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -71,3 +74,24 @@ def test_data_takes_the_memory_of_another():
     assert x.shape == (3,) and x.requires_grad and x.data_ptr() == y.data_ptr()
     with pytest.raises(TypeError, match="Variable data has to be a tensor, but got list"):
         x.data = [1.0]
+
+
+def test_methods_that_come_late_are_members_all_the_time():
+    code = """
+import sys, flambeau
+from flambeau.ops import LateMember
+late = {n: m for n, m in vars(flambeau.Tensor).items() if isinstance(m, LateMember)}
+assert "tril" in late and not hasattr(flambeau.Tensor, "__getattr__")
+assert flambeau.ones(2, 2).tril().tolist() == [[1, 0], [1, 1]] and "tril" in dir(flambeau.Tensor)
+assert not isinstance(vars(flambeau.Tensor)["tril"], LateMember)
+for name in late:
+    assert getattr(flambeau.Tensor, name) is not None, name
+from flambeau.ops import load
+load()
+assert not any(isinstance(m, LateMember) for m in vars(flambeau.Tensor).values())
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'no_such'"):
+        torch.ones(2).no_such
+    with pytest.raises(AttributeError, match="type object 'Tensor' has no attribute 'no_such'"):
+        torch.Tensor.no_such

@@ -1,6 +1,7 @@
 """In-place writes and views: gradients, versions, and what is forbidden."""
 import re
 
+import numpy as np
 import pytest
 
 import flambeau
@@ -363,3 +364,61 @@ def test_sums_with_alpha_in_place():
     assert flambeau.add(leaf, row, alpha=2).grad_fn is not None
     with pytest.raises(RuntimeError, match="The size of tensor a"):
         flambeau.add(x, flambeau.ones(2), alpha=2)
+
+
+def graph(edge, depth=4):
+    """The names of the nodes from one on, with those of their edges."""
+    return [] if edge is None or not depth else [
+        edge.name().rpartition("::")[2], *[graph(e, depth - 1) for e, _ in edge.next_functions]]
+
+
+BEFORE = ["MulBackward0", ["AccumulateGrad"], []]
+
+
+@pytest.mark.parametrize("write, history, part", [
+    (lambda x, y: x[0].mul_(y), ["CopySlices", BEFORE, ["AccumulateGrad"]], [1, 2, 3, 4]),
+    (lambda x, y: x[0].mul_(2).add_(1),
+     ["CopySlices", ["CopySlices", BEFORE, []], []], [2, 2, 2, 2]),
+    (lambda x, y: x[0].exp_(), ["CopySlices", BEFORE], np.exp([1, 2, 3, 4])),
+    (lambda x, y: x[0].pow_(2), ["CopySlices", BEFORE], [2, 4, 6, 8]),
+    (lambda x, y: x[0].zero_(), ["CopySlices", BEFORE], [0] * 4),
+    (lambda x, y: x[0].copy_(y), ["CopySlices", BEFORE, ["AccumulateGrad"]], [0] * 4),
+    (lambda x, y: x.narrow(0, 0, 1).t().squeeze(1).mul_(3), ["CopySlices", BEFORE, []], [3] * 4),
+    (lambda x, y: x.__setitem__(0, 2.0), ["CopySlices", BEFORE, []], [0] * 4),
+    (lambda x, y: x.__setitem__(slice(0, 1), y),
+     ["CopySlices", BEFORE, ["ExpandBackward0", ["ViewBackward0", ["AccumulateGrad"]]]], [0] * 4),
+    (lambda x, y: x.__setitem__(flambeau.tensor([0]), 2.0),
+     ["IndexPutBackward0", BEFORE, []], [0] * 4),
+    (lambda x, y: x[0].__setitem__(flambeau.tensor([0, 1, 2, 3]), y),
+     ["CopySlices", BEFORE, ["AccumulateGrad"]], [0] * 4),
+    (lambda x, y: flambeau.nn.functional.leaky_relu_(x[0]), ["CopySlices", BEFORE], [1] * 4),
+])
+def test_a_write_to_a_part_has_one_node(write, history, part):
+    leaf = flambeau.arange(1.0, 9.0).reshape(2, 4).requires_grad_()
+    y = flambeau.arange(1.0, 5.0).requires_grad_()
+    x = leaf * 1
+    write(x, y)
+    assert graph(x.grad_fn) == history
+    x.sum().backward()
+    assert np.allclose(leaf.grad[0].numpy(), part) and leaf.grad[1].tolist() == [1] * 4
+
+
+def test_a_view_gets_its_node_without_a_call():
+    calls = []
+
+    class Seen(flambeau.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            calls.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+    x = leaf(2, 2) * 1
+    view = x[0]
+    x.mul_(2)
+    with Seen():
+        assert view.grad_fn.name() == "AsStridedBackward0"
+    assert calls == []
+
+
+def test_parts_of_views_without_a_history_are_still_refused():
+    view = flambeau.zeros(4)[:2].requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.view(2)[0] = 1.0

@@ -31,9 +31,9 @@ def test_all_that_is_missing_is_named():
 
 
 def test_methods_without_parameters():
-    assert errors.takes_nothing("abs", (1,), {}) == "TensorBase.abs() takes no arguments (1 given)"
-    assert errors.takes_nothing("abs", (), {"a": 1}) == \
-        "TensorBase.abs() takes no keyword arguments"
+    assert errors.takes_nothing("abs", 1, False) == "TensorBase.abs() takes no arguments (1 given)"
+    assert errors.takes_nothing("abs", 0, True, "Parameter") == \
+        "Parameter.abs() takes no keyword arguments"
     assert "'int' object" in errors.no_instance("abs", (1,))
     assert errors.no_instance("abs", ()) == "unbound method TensorBase.abs() needs an argument"
 

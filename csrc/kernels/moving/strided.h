@@ -95,6 +95,10 @@ inline PyArrayObject *root_of(PyArrayObject *x) {
 // The strides of `x` seen with another shape of as many elements; false where there are none.
 bool reshaped_strides(PyArrayObject *x, int nd, const npy_intp *shape, npy_intp *strides);
 
+// (extents, strides, offset) of an array in the memory that it lies in, in elements; null without an
+// error: that is not a tensor's.
+PyObject *geometry_of(PyArrayObject *x);
+
 // (x, padding, mode), of rearranging.cpp; NotImplemented for what it has no loop for.
 PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names);
 

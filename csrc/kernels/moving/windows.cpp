@@ -94,13 +94,17 @@ static PyObject *tuple_of(const npy_intp *values, int n) {
     return tuple;
 }
 
+PyObject *geometry_of(PyArrayObject *x) {
+    Window w;
+    if (!window_of(x, root_of(x), w)) return nullptr;
+    return Py_BuildValue("NNn", tuple_of(w.shape, w.nd), tuple_of(w.strides, w.nd), w.offset);
+}
+
 // geometry(x): extents, strides and offset in the memory that it lies in.
 static PyObject *geometry(PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    Window w;
     if (names || n != 1 || !PyArray_CheckExact(args[0])) return declined();
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    if (!window_of(x, root_of(x), w)) return declined();
-    return Py_BuildValue("NNn", tuple_of(w.shape, w.nd), tuple_of(w.strides, w.nd), w.offset);
+    PyObject *found = geometry_of((PyArrayObject *)args[0]);
+    return found || PyErr_Occurred() ? found : declined();
 }
 
 // as_strided(x, size, stride, offset): a view of the memory of x.

@@ -469,13 +469,24 @@ def delitem(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
+def _ops_of_assignment() -> tuple[Any, ...]:
+    """What `assign` calls, for its form in C; modules that build on this one have them."""
+    from flambeau.ops.pointwise.conditional import fill
+    from flambeau.ops.view.copying import copy
+    from flambeau.ops.view.reshaping import view
+    from flambeau.ops.view.shape import expand
+    by_tensor = fill.twin.declaration.inplace_ops[-1].functional
+    return tuple([op.call for op in (copy.op, by_tensor, view.op, expand.op)])
+
+
 getitem, setitem = _getitem, _setitem
 for _name, _function in (("__getitem__", _getitem), ("__setitem__", _setitem)):
     _function.__name__ = _function.__qualname__ = _name
     vars(_function)["is_member"] = True     # modes and subclasses see it as they see a property
 if native is not None:                      # C does it for plain tensors without a history
     getitem, setitem = native.make_indexing(
-        _getitem, _setitem, take_first, _select, _slice, _unsqueeze, _alias, take_many.op.call)
+        _getitem, _setitem, take_first, _select, _slice, _unsqueeze, _alias, take_many.op.call,
+        put_many.op.call, _ops_of_assignment)
 add_members(__getitem__=getitem, __setitem__=setitem, __delitem__=delitem)
 
 

@@ -41,5 +41,6 @@ def assign(view: Tensor, value: Tensor) -> None:
     elif not shape:
         view.fill_(value)
     else:
-        value = without_ones(value)
+        ones = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+        value = value.view(shape[ones:])            # PyTorch has a node for it in any case
         view.copy_(value if value._array.shape == target else value.expand(target))

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, array_offset, array_strides, plain
+from flambeau.core.tensor import Tensor, array_offset, array_strides, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving import strided as kernels
 from flambeau.kernels.moving.strided import extent
+from flambeau.kernels.moving.views import copy_into, strided
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.view.conversion import cast, clone
@@ -193,23 +196,42 @@ def same_part(input: Tensor, array: np.ndarray, own: np.ndarray) -> Tensor:
 
 
 def cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
-             offset: int) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
+            offset: int) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
     """For the engine: the part of `grad`, the gradient of a base with these strides, that belongs
     to a view; and a function that gives `grad` with other values there."""
-    if replay is None and type(grad) not in plain:      # no memory to write to
+    is_plain = type(grad) in plain
+    if replay is None and not is_plain:                 # no memory to write to
         own, window = (grad._array.shape, strides, 0), (size, stride, offset)
         part = by_memory(grad, own, window, None)
     else:
         whole = laid_out(grad, strides)
+        if is_plain and replay is None and not grad_enabled() and not interceptors:
+            return _cut_array(whole, size, stride, offset)
         part = strided_window(whole, size, stride, offset) if replay is None else replay(whole)
 
     def put_back(values: Tensor | None) -> Tensor:
         values = zeros_like(part) if values is None else sum_to_size(
             values, part._array.shape)
-        if replay is None and type(grad) not in plain:
+        if replay is None and not is_plain:
             return replaced(grad, values, window, own)
         part.copy_(values)
         return whole
     return clone(part), put_back
 
 
+def _cut_array(whole: Tensor, size: Any, stride: Any, offset: int
+               ) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
+    """The same of a copy that nobody watches: its memory is written to at once."""
+    array = whole._array
+    item = array.itemsize
+    part = strided(array, size, tuple([s * item for s in stride]), offset * item)
+
+    def put_back(values: Tensor | None) -> Tensor:
+        if values is None:
+            part.fill(0)
+        else:
+            if values._array.shape != part.shape:
+                values = sum_to_size(values, part.shape)
+            copy_into(part, convert(values._array, part.dtype))
+        return whole
+    return wrap(part.copy()), put_back
