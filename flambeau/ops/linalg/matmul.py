@@ -336,15 +336,12 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
                            f"[{prod(b[:-2])}, {b[-2]}].")
     if len(b) == 2 and len(a) > 2:
         # one matrix for all: a single product of the flattened rows
-        flat = mm(reshape(input, (-1, a[-1])), other) if 0 not in a else mm(
-            reshape(input, (prod(a[:-1]), a[-1])), other)
+        flat = mm(reshape(input, (prod(a[:-1]), a[-1])), other)
         result = unsafe_view(flat, (*a[:-1], b[-1]))
     else:
         lead = broadcast_shapes(a[:-2], b[:-2])
-        left = reshape(input.expand(*lead, *a[-2:]), (-1 if 0 not in a else prod(lead),
-                                                      *a[-2:]))
-        right = reshape(other.expand(*lead, *b[-2:]), (-1 if 0 not in b else prod(lead),
-                                                       *b[-2:]))
+        left = reshape(input.expand(*lead, *a[-2:]), (prod(lead), *a[-2:]))
+        right = reshape(other.expand(*lead, *b[-2:]), (prod(lead), *b[-2:]))
         result = unsafe_view(bmm(left, right), (*lead, a[-2], b[-1]))
     return result.squeeze(drop) if drop else result
 

@@ -211,7 +211,6 @@ def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, b
         f"{name}(Tensor self, Tensor {other}, int[] shape, {_GEOMETRY}) -> Tensor",
         kernel=_in_single(kernel), kind="multilinear", batch=batch, function=False, method=False,
         out=False, shape=lambda self, factor, shape, *geometry: shape, doc=doc,
-        node="ConvolutionBackwardBackward0",
         **{"d_self": by_self, f"d_{other}": by_other})
 
 
