@@ -307,6 +307,7 @@ zero = op(
     overlap="anywhere", d_self=0, jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self: (zero(self), dims[0]), doc="Zeros like `input`.")
 
-del Tensor.fill, Tensor.zero                # which are methods in place only
+for name in ("fill", "zero"):               # which are methods in place only
+    delattr(Tensor, name)
 
 __all__ = ["clamp", "masked_fill", "nan_to_num", "where"]
