@@ -25,7 +25,8 @@ def test_the_quick_pickler_writes_what_the_other_one_writes():
 
 
 @pytest.mark.parametrize("obj", [torch.float32, torch.device("cpu"), nn.Linear, torch.relu,
-                                 nn.Linear(2, 2), torch.eye(2).to_sparse()], ids=str)
+                                 nn.Linear(2, 2), torch.eye(2).to_sparse()],
+                         ids=["dtype", "device", "class", "function", "module", "sparse"])
 def test_the_quick_pickler_leaves_what_has_other_names(obj):
     with pytest.raises(NeedsNames):
         quick_pickle(obj, 2, serialization._Storages())
