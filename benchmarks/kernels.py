@@ -9,8 +9,6 @@ import time
 import numpy as np
 
 from flambeau import kernels
-from flambeau.kernels import reference
-from flambeau.kernels.reduction import reductions
 
 UNARY = (
     "exp", "tanh", "sin", "cos", "sigmoid", "erf", "absolute", "sqrt", "log", "log1p", "expm1",
@@ -27,6 +25,12 @@ def seconds(function, arguments, repeat):
     return (time.perf_counter() - start) / repeat
 
 
+def versions(name):
+    """A kernel, and its twin in NumPy."""
+    kernel = getattr(kernels, name)
+    return kernel, kernel.reference
+
+
 def rows(size):
     """Name, native function, NumPy's, their arguments."""
     side = int(size**0.5)
@@ -35,9 +39,9 @@ def rows(size):
     positive, row, small = np.abs(x), y[0], x[0, :4].copy()
     for name in UNARY:
         argument = positive if name in ("sqrt", "log", "log1p") else x
-        yield name, getattr(kernels, name), getattr(reference, name), (argument,)
+        yield name, *versions(name), (argument,)
     for name in BINARY:
-        yield name, getattr(kernels, name), getattr(reference, name), (positive, y)
+        yield name, *versions(name), (positive, y)
     yield "row broadcast", kernels.multiply, np.multiply, (x, row)
     yield "column broadcast", kernels.multiply, np.multiply, (x, row[:, None])
     narrow, triple = x.reshape(-1)[: side * side // 3 * 3].reshape(-1, 3), row[:3]
@@ -49,7 +53,7 @@ def rows(size):
         yield f"cast {dtype}", kernels.cast, np.ndarray.astype, (x, np.dtype(dtype))
     for name in REDUCTIONS:
         for axis in (None, 0, 1):
-            yield f"{name} {axis}", getattr(kernels, name), getattr(reductions, name), (x, axis)
+            yield f"{name} {axis}", *versions(name), (x, axis)
     yield "cumsum 1", kernels.cumsum, np.cumsum, (x, 1)
     yield "4 elements: add", kernels.add, np.add, (small, small)
     yield "4 elements: exp", kernels.exp, np.exp, (small,)
