@@ -61,8 +61,12 @@ def test_an_unknown_name_is_an_error_of_the_op():
     (lambda: b.baddbmm(2, 3, b, b), lambda: 2 * b + 3 * (b @ b)),
 ])
 def test_numbers_between_the_tensors(call, same):
-    with pytest.warns(UserWarning, match="This overload of .* is deprecated"):
-        result = call()
+    torch.set_warn_always(True)             # whether an earlier test has seen it or not
+    try:
+        with pytest.warns(UserWarning, match="This overload of .* is deprecated"):
+            result = call()
+    finally:
+        torch.set_warn_always(False)
     torch.testing.assert_close(result, same())
 
 

@@ -184,7 +184,7 @@ part = x[1:, ::2, None][..., 0]
 x[1:, ::2] = 0.0
 x[0] = torch.arange(4)
 x[x > 0] = 1
-x[[0, 1], :] = row
+x[[0, 1], :] = row.clone()
 mask = (x > 0) & ~(x < 1) | (x == 2) ^ (x != 3)
 y = 2 * x @ x.T + 1.0 - row / 2 + 3 // (row.abs() + 1) - 2 ** row
 y += 1

@@ -126,6 +126,7 @@ def _kernel_name(self: np.ndarray, weight: Any, bias: Any, stride: Any, padding:
 @op("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
     f"{_GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", explicit=True, out=False,
     function=False, method=False)
+@one_node(name="ConvolutionBackwardBackward0", inputs="grad_output input weight")
 def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any,
                          stride: Any, padding: Any, dilation: Any, transposed: bool,
                          output_padding: Any, groups: int, output_mask: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ for _name, _args in {
     "t": [()],
     "movedim": [(0, 1), ((0, 1), (1, 0))],
     "unsqueeze": [(0,), (-1,)],
-    "squeeze": [(), (0,)],
+    "squeeze": [(), (0,), ((0, 1),)],
     "Tensor.expand": [(4, 2, 3), (2, 3)],
     "broadcast_to": [((4, 2, 3),)],
     "select": [(0, 1), (1, -1)],
