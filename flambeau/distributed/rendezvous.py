@@ -1,4 +1,5 @@
-"""How processes find each other: `env://`, `tcp://host:port`, `file:///path`."""
+"""How processes find each other: `env://`, `tcp://host:port`, `file:///path`. Of what `env://`
+does not find, Slurm's variables tell."""
 from __future__ import annotations
 
 import os
@@ -7,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlparse, urlunparse
 
+from flambeau.distributed import _slurm
 from flambeau.distributed.constants import default_pg_timeout
 from flambeau.distributed.stores import FileStore, PrefixStore, Store, TCPStore
 
@@ -121,13 +123,13 @@ def _file_rendezvous_handler(url: str, **kwargs: Any) -> Iterator[Meeting]:
 def _env_rendezvous_handler(url: str, timeout: timedelta = default_pg_timeout, **kwargs: Any
                             ) -> Iterator[Meeting]:
     query = _query_to_dict(urlparse(url).query)
+    slurm = _slurm.variables()
 
     def variable(name: str) -> str:
-        if name.lower() in query:
-            return query[name.lower()]
-        if not os.environ.get(name):
+        found = query.get(name.lower()) or os.environ.get(name) or slurm.get(name)
+        if not found:
             raise _error(f"environment variable {name} expected, but not set", "env")
-        return os.environ[name]
+        return found
     rank, size = int(variable("RANK")), int(variable("WORLD_SIZE"))
     host, port = variable("MASTER_ADDR"), int(variable("MASTER_PORT"))
     yield _create_c10d_store(host, port, rank, size, timeout), rank, size

@@ -30,6 +30,8 @@ from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed.constants import default_pg_timeout
 
+_ANSWER = 0.8                           # seconds for a process to say what it is at
+
 
 class MPIOptions(Options):
     """How groups on MPI are made: only their timeout matters."""
@@ -137,7 +139,7 @@ class ProcessGroupMPI(CheckedBackend, Owner):
         """What the others are at, as far as they answer."""
         others = [r for r in (self.ranks if task.partners is None else task.partners)
                   if r != self.ranks[self._rank]]
-        answers = self.peers.ask(others[:8], self.group_name, 0.4)
+        answers = self.peers.ask(others[:8], self.group_name, _ANSWER)
         return "".join(f"; {self._told(task, rank, answers.get(rank))}" for rank in others[:8])
 
     def _told(self, task: Task, rank: int, answer: bytes | None) -> str:
