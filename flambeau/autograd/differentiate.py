@@ -10,7 +10,13 @@ import numpy as np
 from flambeau._support.settings import warn_once
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import Pass, current_pass, run
-from flambeau.core.graph import AccumulateGrad, output_edges, take_over, takes_no_gradient
+from flambeau.core.graph import (
+    AccumulateGrad,
+    differentiable_outputs,
+    output_edges,
+    take_over,
+    takes_no_gradient,
+)
 from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, gradient_edge, plain, tensor_types, wrap
 from flambeau.ops.factory.create import ones_like, zeros_like
@@ -34,7 +40,7 @@ def edge_of(value: Any, what: str) -> Any:
         return node.variable
     if node.part_of is not None:
         take_over(node)
-    return output_edges(node)[number]
+    return output_edges(node)[differentiable_outputs(node)[number]]
 
 
 def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) -> list[Any]:

@@ -257,6 +257,8 @@ class Pass:
         if since:
             late_bound.see_formula(node, grad, produced, since)
         if node.hooks is not None and node.hooks.post:      # perhaps only since it ran
+            produced = [fit_to(edge, g, node, i)
+                        for i, (edge, g) in enumerate(zip(node.edges, produced))]
             produced = run_posthooks(node, node.hooks, produced, seen)
         return produced
 
@@ -279,12 +281,8 @@ class Pass:
         """A gradient has arrived at a leaf: add it to `grad`, at once where nobody watches."""
         if grad is not None:
             array, own = grad._array, leaf._array
-            if leaf._hooks is not None and leaf._hooks.grad_dtype is not None:
-                wanted = leaf._hooks.grad_dtype
-                grad = fit(grad, own.shape, array.dtype if wanted == "any" else wanted.numpy, node,
-                           position)
-            elif array.shape != own.shape or array.dtype is not own.dtype:
-                grad = fit(grad, own.shape, own.dtype, node, position)
+            if array.shape != own.shape or array.dtype is not own.dtype or leaf._hooks is not None:
+                grad = fit_to(leaf, grad, node, position)
         captured = id(leaf) in self.leaf_targets
         if self.captures is not None and not captured:
             return
@@ -403,6 +401,19 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
 
 
 # ---- gradients that need work ----------------------------------------------------------
+
+def fit_to(edge: Any, grad: Any, node: Any, position: int) -> Any:
+    """A gradient as it may arrive at an edge, which may be none, or a leaf."""
+    if edge is None or grad is None:
+        return grad
+    if type(edge) not in tensor_types:
+        return fit(grad, edge.shape, edge.dtype, node, position)
+    own, wanted = edge._array, edge._hooks and edge._hooks.grad_dtype
+    if wanted is None:
+        return fit(grad, own.shape, own.dtype, node, position)
+    array_type = grad._array.dtype if wanted == "any" else wanted.numpy
+    return fit(grad, own.shape, array_type, node, position)
+
 
 def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position: int) -> Any:
     """`grad` summed and cast to what the edge expects: rules need not mention broadcasting."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from math import floor
 from typing import Any
@@ -32,7 +32,6 @@ from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.hooks import NodeHooks, hooks_of, register
 from flambeau.core.modes import deriving, grad_enabled, interceptors
-from flambeau.core.shapes import Size
 from flambeau.core.tensor import LOOKUP, Tensor, alias, new_tensor, plain, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
@@ -105,12 +104,27 @@ class Node(Place):
     def seen(self, index: int) -> tuple[Any, int]:
         """The node and the number of its output that users see in place of an output of this."""
         last = self if self.unfold is None else parts_of(self)
-        return (self, index) if last is self else last.seen(0)
+        if last is not self:
+            return last.seen(0)
+        return self, index and list(differentiable_outputs(self)).index(index)
 
     def of_inputs(self, values: Any) -> Any:
         """Of one value for each tensor argument those whose tensors have a derivative."""
         chosen = self.differentiated
         return values if chosen is None else tuple([values[i] for i in chosen])
+
+    def of_outputs(self, grads: Any) -> tuple[Any, ...]:
+        """Of one gradient for each output, or the only one, those that users see."""
+        if self.outputs == 1:
+            return (grads,)
+        return tuple([None if grads is None else grads[i] for i in differentiable_outputs(self)])
+
+    def to_outputs(self, seen: Any) -> Any:
+        """The gradients for `apply`, of those that users see."""
+        if self.outputs == 1:
+            return seen[0]
+        given = dict(zip(differentiable_outputs(self), seen))
+        return [given.get(i) for i in range(self.outputs)]
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -130,8 +144,9 @@ class Node(Place):
         self.order = -number
 
     @property
-    def _input_metadata(self) -> list[Any]:
-        return [InputMetadata(self, o) for o in output_edges(self)]
+    def _input_metadata(self) -> tuple[Any, ...]:
+        edges = output_edges(self)
+        return tuple([InputMetadata(self, edges[i]) for i in differentiable_outputs(self)])
 
     def register_hook(self, fn: Callable[..., Any]) -> Any:
         """Call `fn(grad_inputs, grad_outputs)` after this node has run; what it returns, if
@@ -148,17 +163,13 @@ class Node(Place):
 
     def __call__(self, *grads: Any) -> Any:
         """Run the node's derivative on given gradients."""
-        count = differentiable_outputs(self)
+        count = len(differentiable_outputs(self))
         if len(grads) != count:
             raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
         if self.saved is None or (self.part_of is not None and self.part_of[0].saved is None):
             raise freed(self)
         self.keep()
-        if self.outputs == 1:
-            produced = self.apply(grads[0])
-        else:
-            produced = self.apply([*grads, *[None] * (self.outputs - count)])
-        produced = tuple(self.of_inputs(produced))
+        produced = tuple(self.of_inputs(self.apply(self.to_outputs(grads))))
         return produced[0] if len(produced) == 1 else produced
 
     def __getattr__(self, name: str) -> Any:
@@ -192,16 +203,14 @@ class Output:
         return self.node.order
 
 
-def differentiable_outputs(node: Node) -> int:
-    """The number of a node's outputs, without those at the end that have no gradients: indices,
-    and what the op declares so."""
-    count = node.outputs
-    if count > 1:
-        marks = getattr(node.op, "differentiable", True)
-        while count > 1 and (not marks[count - 1] if isinstance(marks, tuple) else
-                             node.results[count - 1] and node.results[count - 1][1].kind in "biu"):
-            count -= 1
-    return count
+def differentiable_outputs(node: Node) -> Sequence[int]:
+    """Which outputs of a node users see and count: those that the op has derivatives of, so no
+    indices; of a custom function all."""
+    if node.outputs == 1 or node.op is None:
+        return range(node.outputs)
+    marks = node.op.differentiable
+    return [i for i, (_, dtype) in enumerate(node.results)
+            if dtype.kind not in "biu" and (marks[i] if isinstance(marks, tuple) else True)]
 
 
 def output_edges(node: Node) -> list[Any]:
@@ -457,6 +466,7 @@ class InputMetadata:
 
     def __init__(self, node: Node, output: Any):
         nested = node.__dict__.get("_nested_shape")
-        self.shape = Size(output.shape) if nested is None else nested
-        self.dtype, self.device = from_numpy_dtype(output.dtype), cpu
+        shape, dtype = ((), np.dtype("f4")) if output is None else (output.shape, output.dtype)
+        self.shape = list(shape) if nested is None else nested
+        self.dtype, self.device = from_numpy_dtype(dtype), cpu
         self.is_nested_tensor, self.is_cpp_nested_tensor = nested is not None, False

@@ -204,16 +204,17 @@ def run_tensor_hooks(node: Node, hooks: Any, grad: Any) -> Any:
 
 def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
     """The node's own hooks on the gradients of its outputs."""
-    grads = (grad,) if node.outputs == 1 else tuple(grad)
+    grads = node.of_outputs(grad)
     for hook in list(hooks.pre.values()):
         answer = hook(grads)
         if answer is not None:
             grads = _replacements(grads, answer, hook)
-    return grads[0] if node.outputs == 1 else list(grads)
+    return node.to_outputs(grads)
 
 
 def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
-    outputs = (grad,) if node.outputs == 1 else tuple(grad or (None,) * node.outputs)
+    """The node's own hooks on the gradients of its inputs."""
+    outputs = node.of_outputs(grad)
     shown = node.of_inputs(tuple(produced))
     for hook in list(hooks.post.values()):
         answer = hook(shown, outputs)

@@ -291,7 +291,7 @@ def test_metadata_of_a_nested_tensor():
     assert metadata.shape == nested.shape and isinstance(metadata.shape[1], flambeau.SymInt)
     assert metadata.is_nested_tensor and not metadata.is_cpp_nested_tensor
     plain = (flambeau.ones(2, requires_grad=True) * 2).grad_fn._input_metadata[0]
-    assert plain.shape == (2,) and not plain.is_nested_tensor
+    assert plain.shape == [2] and not plain.is_nested_tensor
 
 
 @pytest.mark.parametrize("place, value, error, message", [

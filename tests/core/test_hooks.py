@@ -66,3 +66,56 @@ def test_hooks_keep_no_tensor_alive():
 def test_hooks_need_a_gradient():
     with pytest.raises(RuntimeError, match="doesn't require gradient"):
         torch.ones(1).register_hook(print)
+
+
+def shapes(grads):
+    return [None if g is None else tuple(g.shape) for g in grads]
+
+
+@pytest.mark.parametrize(("op", "before"), [
+    (lambda x: x.max(1)[0], [(3,)]),
+    (lambda x: torch.linalg.lu(x)[2], [None, (3, 3)]),              # no gradient of P
+    (lambda x: torch.nn.functional.layer_norm(x, (3,)), [(3, 3)]),
+    (lambda x: torch.linalg.qr(x)[1], [None, (3, 3)]),
+])
+def test_hooks_of_nodes_see_outputs_that_have_a_derivative(op, before):
+    x, seen = (torch.rand(3, 3) + torch.eye(3)).requires_grad_(), []
+    y = op(x)
+    assert len(y.grad_fn._input_metadata) == len(before) and before[y.output_nr] == tuple(y.shape)
+    y.grad_fn.register_prehook(lambda grads: seen.append(shapes(grads)))
+    y.grad_fn.register_prehook(lambda grads: tuple(g if g is None else g * 3 for g in grads))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(shapes(outputs)))
+    once, = torch.autograd.grad(op(x).square().sum(), x)
+    y.square().sum().backward()
+    torch.testing.assert_close(x.grad, 3 * once)
+    assert seen == [before, before]
+
+
+def test_the_numbers_of_outputs_are_those_of_edges():
+    _, lower, upper = torch.linalg.lu(torch.rand(2, 2, requires_grad=True))
+    edge = torch.autograd.graph.get_gradient_edge(upper)
+    assert (lower.output_nr, upper.output_nr, edge.output_nr) == (0, 1, 1)
+    assert torch.autograd.grad((upper * 2).sum(), edge)[0].tolist() == [[2, 2], [2, 2]]
+    assert upper.mul(2).grad_fn.next_functions[0] == (upper.grad_fn, 1)
+
+
+@pytest.mark.parametrize("op", [
+    lambda x, w: x + w, lambda x, w: x * w, lambda x, w: torch.lerp(x, w, 0.5),
+    lambda x, w: torch.where(x > 0.5, x, w), lambda x, w: torch.addmm(w, torch.ones(3, 3), x)])
+def test_hooks_after_a_node_see_gradients_that_fit_its_inputs(op):
+    x, w, seen = torch.rand(3, 3, requires_grad=True), torch.rand(3, requires_grad=True), []
+    plain, = torch.autograd.grad(op(x, w).sum(), w)
+    double, y = (lambda g: None if g is None else 2 * g), op(x, w)
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.extend(filter(None, shapes(inputs))))
+    y.grad_fn.register_hook(lambda inputs, outputs: tuple([double(g) for g in inputs]))
+    y.sum().backward()
+    assert sorted(seen) == [(3,), (3, 3)]
+    torch.testing.assert_close(w.grad, 2 * plain)
+
+
+def test_the_type_of_a_gradient_fits_before_hooks_see_it():
+    x, seen = torch.rand(2, requires_grad=True), []
+    y = x * torch.rand(2, dtype=torch.float64)
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[0].dtype))
+    y.sum().backward()
+    assert seen == [torch.float32]
