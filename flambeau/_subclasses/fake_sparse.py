@@ -65,7 +65,7 @@ for _name in ("sparse_dim", "dense_dim", "_dimI", "_dimV", "_nnz", "is_coalesced
 
 FakeSparseTensor.__module__ = FakeTensor.__module__
 FakeSparseTensor.__name__ = FakeSparseTensor.__qualname__ = "FakeTensor"
-take_over(FakeSparseTensor)
+take_over(FakeSparseTensor, bare=lambda fake: fake.form)
 
 
 def of_form(form: SparseTensor) -> FakeSparseTensor:

@@ -146,11 +146,25 @@ quantized = _Quantized("quantized", available=True, engine="x86",
 xeon = Backend("xeon")
 cpu = _CPU("cpu", available=True)
 cusparselt = Backend("cusparselt")
-mha = Backend("mha", get_fastpath_enabled=lambda: True, set_fastpath_enabled=lambda value: None)
+mha = Backend("mha", _is_fastpath_enabled=True)
 nnpack = Backend("nnpack", enabled=True)
 xnnpack = Backend("xnnpack", enabled=False)
 kleidiai = Backend("kleidiai")
 miopen = Backend("miopen", immediate=False)
+
+
+def _get_fastpath_enabled() -> bool:
+    """Whether `nn.MultiheadAttention` may run as one op where nothing is differentiated."""
+    return mha._is_fastpath_enabled
+
+
+def _set_fastpath_enabled(value: bool) -> None:
+    """Allow or forbid `nn.MultiheadAttention` to run as one op."""
+    mha._is_fastpath_enabled = value
+
+
+vars(mha).update(get_fastpath_enabled=_get_fastpath_enabled,
+                 set_fastpath_enabled=_set_fastpath_enabled)
 
 
 def _find_opt_einsum() -> bool:

@@ -7,6 +7,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload
 from flambeau.core.op import table
+from flambeau.nested import attention
 from flambeau.nested.tensors import NestedInt, NestedTensor, join
 
 # Elementwise, but not declared as such; and what makes other elements of the same shape.
@@ -80,6 +81,8 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         func, name = flambeau.matmul, "matmul"
     if name in _BY_PART:
         return _by_part(func, name, first, args, kwargs)
+    if name in attention.RULES:
+        return attention.RULES[name](func, *args, **kwargs)
     raise _unsupported(name)
 
 

@@ -96,3 +96,14 @@ def test_arguments_without_defaults_are_passed():
         flambeau.cdist(x, x), flambeau.where(x > 0, x, 1.0)
     assert seen == [("aten::_cdist_forward", 4), ("aten::gt.Scalar", 2),
                     ("aten::scalar_tensor", 1), ("aten::where.self", 3)]
+
+
+def test_no_dispatch_runs_ops_on_what_a_fake_tensor_is():
+    from flambeau._subclasses.fake_tensor import FakeTensorMode
+    mode = FakeTensorMode()
+    for real in (flambeau.eye(2), flambeau.eye(2).to_sparse(), flambeau.eye(2).to_sparse_csr()):
+        fake = mode.from_tensor(real)
+        with no_dispatch():
+            made = flambeau.zeros_like(fake, device="cpu")
+        assert not isinstance(made, type(fake)) and made.device.type == "cpu"
+        assert made.layout is real.layout and made.shape == real.shape

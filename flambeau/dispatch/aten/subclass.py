@@ -41,8 +41,13 @@ from flambeau.dispatch.aten import forms
 from flambeau.dispatch.aten.level import DispatchLevel, dispatching_types
 
 
-def take_over(cls: type) -> None:
-    """Hand the ops on instances of `cls` to its `__torch_dispatch__`."""
+def take_over(cls: type, bare: Callable[[Any], Tensor] | None = None) -> None:
+    """Hand the ops on instances of `cls` to its `__torch_dispatch__`.
+
+    `bare` gives what ops work on while dispatch is disabled, if it is not the instance.
+    """
+    if bare is not None:
+        _bare_forms[cls] = bare
     plain.discard(cls)
     overrides.own_rules[cls] = run
     for name, member in _OWN.items():
@@ -52,8 +57,22 @@ def take_over(cls: type) -> None:
 
 def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with an instance among its arguments."""
+    if disabled.get():
+        if _bare_forms:
+            from flambeau.utils._pytree import tree_map_only
+            args, kwargs = tree_map_only(tuple(_bare_forms), _bare_form, (args, kwargs))
+        return within(overrides.suspended, run, function, *args, **kwargs)
     return within(public_arguments, (*args, *kwargs.values()), inside, _SubclassLevel(), function,
                   *args, **kwargs)
+
+
+# Whether ops run on instances as on any tensor, without asking `__torch_dispatch__`.
+disabled: ContextVar[bool] = ContextVar("disabled", default=False)
+_bare_forms: dict[type, Callable[[Any], Tensor]] = {}
+
+
+def _bare_form(instance: Tensor) -> Tensor:
+    return _bare_forms[type(instance)](instance)
 
 
 # What the user has given to the call that runs: other tensors in it were made on the way.

@@ -127,6 +127,7 @@ class MultiheadAttention(Module):
         (boolean, True) or are added to the scores (float).
         """
         is_batched = query.dim() == 3
+        slow = self._why_not_in_one(query, key, value, key_padding_mask, attn_mask)
         key_padding_mask = F._canonical_mask(
             mask=key_padding_mask,
             mask_name="key_padding_mask",
@@ -142,6 +143,15 @@ class MultiheadAttention(Module):
             target_type=query.dtype,
             check_other=False,
         )
+        if not slow and self.in_proj_bias is not None:
+            mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
+            return flambeau._native_multi_head_attention(
+                query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+                self.in_proj_bias, self.out_proj.weight, self.out_proj.bias,
+                None if mask is None else mask.bool(), need_weights, average_attn_weights, kind)
+        if query.is_nested or key.is_nested or value.is_nested:
+            raise AssertionError("MultiheadAttention does not support NestedTensor outside of its "
+                                 f"fast path. The fast path was not hit because {slow}")
         swap = self.batch_first and is_batched
         if swap:
             query, key, value = _swap_batch(query, key, value)
@@ -177,18 +187,62 @@ class MultiheadAttention(Module):
         )
         return (output.transpose(1, 0) if swap else output), weights
 
+    def _why_not_in_one(self, query, key, value, key_padding_mask, attn_mask) -> str:
+        """Why this cannot run as one op, "" if it can. PyTorch's tests come in this order."""
+        bias, weight, dtype = self.in_proj_bias, self.in_proj_weight, query.dtype
+        if any(m is not None and m.is_floating_point() for m in (attn_mask, key_padding_mask)):
+            return "floating-point masks are not supported for fast path."
+        if not flambeau.backends.mha.get_fastpath_enabled():
+            return "torch.backends.mha.get_fastpath_enabled() was not True"
+        if query.dim() != 3:
+            return f"input not batched; expected query.dim() of 3 but got {query.dim()}"
+        if query is not key or key is not value:
+            return "non-self attention was used (query, key, and value are not the same Tensor)"
+        if bias is not None and dtype != bias.dtype:
+            return f"dtypes of query ({dtype}) and self.in_proj_bias ({bias.dtype}) don't match"
+        if weight is None:
+            return "in_proj_weight was None"
+        if dtype != weight.dtype:
+            return f"dtypes of query ({dtype}) and self.in_proj_weight ({weight.dtype}) don't match"
+        for obstacle, text in ((self.training, "training is enabled"),
+                               (self.num_heads % 2, "self.num_heads is not even"),
+                               (not self.batch_first, "batch_first was not True"),
+                               (self.bias_k is not None, "self.bias_k was not None"),
+                               (self.bias_v is not None, "self.bias_v was not None"),
+                               (self.add_zero_attn, "add_zero_attn was enabled")):
+            if obstacle:
+                return text
+        if query.is_nested and (key_padding_mask is not None or attn_mask is not None):
+            return ("supplying both src_key_padding_mask and src_mask at the same time"
+                    "                                  is not supported with NestedTensor input")
+        if flambeau.is_autocast_enabled():
+            return "autocast is enabled"
+        return self._what_is_followed(query)
+
+    def _what_is_followed(self, query) -> str:
+        """Why the op would not do: what has to see the single steps."""
+        tensors = [t for t in (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight,
+                               self.out_proj.bias) if t is not None]
+        native = query.is_nested and query.layout is flambeau.strided   # PyTorch's own, in C++
+        if flambeau.overrides.has_torch_function(tensors[native:]):
+            return "some Tensor argument has_torch_function"
+        if flambeau.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            return ("grad is enabled and at least one of query or the input/output projection "
+                    "weights or biases requires_grad")
+        return ""
+
     def merge_masks(self, attn_mask, key_padding_mask, query):
-        """The two masks as one, and its kind: 0 attention, 1 padding, 2 both; None without."""
-        if key_padding_mask is None:
-            return attn_mask, (None if attn_mask is None else 0)
+        """The two masks as one, and its kind: 1 padding alone, 2 for each head; None without."""
         if attn_mask is None:
-            return key_padding_mask, 1
+            return key_padding_mask, (None if key_padding_mask is None else 1)
         batch, length, _ = query.shape
         if attn_mask.dim() == 3:
             merged = attn_mask.view(batch, -1, length, length)
         else:
             merged = attn_mask.view(1, 1, length, length)
         merged = merged.expand(batch, self.num_heads, -1, -1)
+        if key_padding_mask is None:
+            return merged, 2
         padding = key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
         return merged + padding, 2
 

@@ -328,7 +328,7 @@ class TransformerEncoder(Module):
         )
         mask = _float_mask(mask, "mask", src.dtype)
         batch_first = self.layers[0].self_attn.batch_first
-        length = src.size(1 if batch_first and src.dim() == 3 else 0)
+        length = None if src.is_nested else src.size(1 if batch_first and src.dim() == 3 else 0)
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
         for layer in self.layers:

@@ -45,7 +45,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     result = _by_rule(function, args, kwargs)
     given = _flat((*args, *kwargs.values()))
     if any(type(t) in tensor_types and t._device is devices.meta for t in given):
-        return result if result is args[0] else on_meta(result)
+        stays = result is args[0] or kwargs.get("device") is not None
+        return result if stays else on_meta(result)
     return result
 
 

@@ -1,0 +1,91 @@
+"""MultiheadAttention as one op, where nothing is differentiated, and on nested tensors."""
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+
+
+@pytest.fixture
+def attention():
+    torch.manual_seed(0)
+    return nn.MultiheadAttention(8, 2, batch_first=True).eval()
+
+
+@pytest.fixture
+def nested():
+    return torch.nested.nested_tensor([torch.randn(3, 8), torch.randn(2, 8)])
+
+
+def masks():
+    rows = torch.tensor([[False, True, True], [False, False, True], [False] * 3])
+    padding = torch.tensor([[False, False, True], [False, True, True]])
+    return [{}, {"attn_mask": rows}, {"key_padding_mask": padding},
+            {"attn_mask": rows, "key_padding_mask": padding},
+            {"attn_mask": rows.expand(4, 3, 3)}, {"average_attn_weights": False}]
+
+
+@pytest.mark.parametrize("options", masks())
+def test_one_op_gives_what_single_steps_give(attention, options):
+    x = torch.randn(2, 3, 8)
+    with torch.no_grad():
+        once = attention(x, x, x, **options)
+    steps = attention(x, x, x, **options)
+    for a, b in zip(once, steps):
+        torch.testing.assert_close(a, b.detach())
+    assert once[0].is_contiguous() and not steps[0].is_contiguous()
+
+
+def test_can_be_forbidden(attention):
+    x = torch.randn(2, 3, 8)
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.no_grad():
+            assert not attention(x, x, x)[0].is_contiguous()
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+
+
+def test_parts_of_a_nested_tensor_do_not_see_each_other(attention, nested):
+    with torch.no_grad():
+        result, weights = attention(nested, nested, nested)
+        parts = [attention(*[p.unsqueeze(0)] * 3) for p in nested.unbind()]
+    for found, (expected, _) in zip(result.unbind(), parts):
+        torch.testing.assert_close(found, expected[0])
+    assert weights.shape == (2, 3, 3)
+    torch.testing.assert_close(weights[1, :2, :2], parts[1][1][0])
+    assert not weights[1, 2].any() and not weights[1, :, 2].any()
+
+
+def test_encoder_takes_nested_tensors(nested):
+    torch.manual_seed(0)
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+    with torch.no_grad():
+        for found, part in zip(encoder(nested).unbind(), nested.unbind()):
+            torch.testing.assert_close(found, encoder(part.unsqueeze(0))[0])
+
+
+@pytest.mark.parametrize("change, why", [
+    (lambda m: m.train(), "training is enabled"),
+    (lambda m: setattr(m, "batch_first", False), "batch_first was not True"),
+    (lambda m: m.double(), r"dtypes of query \(torch.float32\) and self.in_proj_bias "
+                           r"\(torch.float64\) don't match"),
+    (lambda m: setattr(m, "add_zero_attn", True), "add_zero_attn was enabled"),
+])
+def test_nested_tensors_need_the_one_op(attention, nested, change, why):
+    change(attention)
+    with torch.no_grad(), pytest.raises(AssertionError, match="was not hit because " + why):
+        attention(nested, nested, nested)
+
+
+def test_nested_tensors_have_no_gradients_here(attention, nested):
+    with pytest.raises(AssertionError, match="grad is enabled and at least one of query"):
+        attention(nested, nested, nested)
+
+
+def test_merged_masks_are_of_each_head(attention):
+    query, rows = torch.zeros(2, 3, 8), torch.zeros(3, 3)
+    merged, kind = attention.merge_masks(rows, None, query)
+    assert merged.shape == (2, 2, 3, 3) and kind == 2
+    assert attention.merge_masks(None, torch.zeros(2, 3), query)[1] == 1
+    assert attention.merge_masks(None, None, query) == (None, None)
