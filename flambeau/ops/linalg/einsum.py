@@ -13,10 +13,11 @@ from flambeau.ops.linalg.matmul import bmm
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view.diagonal import diagonal
-from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import permute
+from flambeau.ops.view.reshaping import reshape_to, view
+from flambeau.ops.view.shape import inverse, movedim, permute_to, unsqueeze
 
 ELLIPSIS = "..."
+unsqueeze_at, view_as_shape = unsqueeze.op.call, view.op.call
 
 
 def einsum(*args: Any) -> Tensor:
@@ -26,7 +27,7 @@ def einsum(*args: Any) -> Tensor:
     order. The other form is `einsum(a, [0, 2], b, [2, 1], [0, 1])`.
 
     More than two operands are multiplied in the order that opt_einsum finds, where it is installed
-    (Smith and Gray, opt_einsum, 2018), else from left to right.
+    (Smith and Gray, opt_einsum, 2018) and `backends.opt_einsum.enabled`, else from left to right.
 
     >>> import flambeau
     >>> flambeau.einsum("ii", flambeau.ones(3, 3))
@@ -139,21 +140,32 @@ def _evaluate(inputs: list[list[Any]], output: list[Any] | None,
     # the dimensions of an ellipsis are labelled by number, the last one 0
     for i, (labels, x) in enumerate(zip(inputs, operands)):
         if ELLIPSIS in labels:
-            at, n = labels.index(ELLIPSIS), x._array.ndim - len(labels) + 1
-            inputs[i] = labels[:at] + list(range(n - 1, -1, -1)) + labels[at + 1:]
+            at, missing = labels.index(ELLIPSIS), wide - x._array.ndim + len(labels) - 1
+            inputs[i] = labels[:at] + list(range(wide - 1, -1, -1)) + labels[at + 1:]
+            for _ in range(missing):
+                operands[i] = unsqueeze_at(operands[i], at)
     output = _output_labels(inputs, output, wide)
     sizes = _sizes(inputs, operands)
-    terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs)]
-    in_order = [*output, *sorted(sizes.keys() - set(output), key=str)]
-    for i, j in _order(terms, output, sizes):
+    order = [*output, *sorted(sizes.keys() - set(output), key=_rank)]
+    terms = [_spread(x, labels, order) for x, labels in zip(operands, inputs)]
+    for i, j in _order(inputs, output, sizes):
         second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
         if i > j:
             first, second = second, first
-        kept = {n for _, labels in terms for n in labels} | set(output)
-        if len(operands) == 2 and _better_swapped(first, second, output):
-            first, second = second, first
-        terms.append(_pair_product(first, second, kept, in_order))
-    return _finish(*terms[0], output)
+        summed = [d for d in range(len(output), len(order))
+                  if all(x._array.shape[d] == 1 for x in terms)]
+        terms.append(_pair_product(first, second, summed))
+    result, = terms
+    if len(order) == len(output):
+        return result
+    if len(operands) == 1:
+        return sum(result, tuple(range(len(output), len(order))))
+    return view_as_shape(result, result._array.shape[:len(output)])
+
+
+def _rank(label: Any) -> Any:
+    """Of labels that are summed over: those of the ellipsis come first, then capitals."""
+    return (0, -label) if isinstance(label, int) else (1, ord(label))
 
 
 def _output_labels(inputs: list[list[Any]], output: list[Any] | None, wide: int) -> list[Any]:
@@ -192,98 +204,74 @@ def _sizes(inputs: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
 
 
 def _diagonals(x: Tensor, labels: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Repeated labels taken along the diagonal."""
+    """Repeated labels taken along the diagonal, in the place of the first."""
     labels = list(labels)
     for label in [n for i, n in enumerate(labels) if n in labels[:i]]:
-        a = labels.index(label)
-        b = labels.index(label, a + 1)
-        x = diagonal(x, 0, a, b)
-        labels = [n for i, n in enumerate(labels) if i not in (a, b)] + [label]
+        at = labels.index(label)
+        again = labels.index(label, at + 1)
+        x = movedim(diagonal(x, 0, at, again), -1, at)
+        del labels[again]
     return x, labels
 
 
-def _order(terms: list[Any], output: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
+def _spread(x: Tensor, labels: list[Any], order: list[Any]) -> Tensor:
+    """A term has a dimension for each label, in this order: those that it lacks of extent 1."""
+    x, labels = _diagonals(x, labels)
+    missing = iter(range(len(labels), len(order)))
+    for n in range(len(labels), len(order)):
+        x = unsqueeze_at(x, n)
+    return permute_to(x, tuple([labels.index(n) if n in labels else next(missing)
+                                for n in order]))
+
+
+def _order(inputs: list[Any], output: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
     """Which two terms to multiply next, each time; the product goes to the end."""
-    count = len(terms)
+    count = len(inputs)
     if count <= 2:
         return [(0, 1)] * (count - 1)
-    try:
-        import opt_einsum
-    except ImportError:
+    from flambeau import backends  # which is built on ops
+    opt_einsum = backends.opt_einsum.enabled and backends.opt_einsum.get_opt_einsum()
+    if not opt_einsum:
         return [(0, 1)] + [(n - 1, 0) for n in range(count - 1, 1, -1)]
     names = {n: opt_einsum.get_symbol(i) for i, n in enumerate(sizes)}
-    equation = ",".join("".join(names[n] for n in labels) for _, labels in terms) + "->" \
+    distinct = [list(dict.fromkeys(labels)) for labels in inputs]
+    equation = ",".join("".join(names[n] for n in labels) for labels in distinct) + "->" \
         + "".join(names[n] for n in output)
-    return _best_order(equation, *(tuple(sizes[n] for n in labels) for _, labels in terms))
+    return _best_order(equation, backends.opt_einsum.strategy,
+                       *(tuple(sizes[n] for n in labels) for labels in distinct))
 
 
 @lru_cache(maxsize=256)
-def _best_order(equation: str, *shapes: tuple[int, ...]) -> list[Any]:
+def _best_order(equation: str, strategy: str, *shapes: tuple[int, ...]) -> list[Any]:
     import opt_einsum
-    path = opt_einsum.contract_path(equation, *shapes, shapes=True, memory_limit=None)[0]
+    path = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=strategy,
+                                    memory_limit=None)[0]
     return [tuple(sorted(step)) for step in path if len(step) == 2]
 
 
-def _better_swapped(first: Any, second: Any, output: list[Any]) -> bool:
-    """Do the two only operands give the output in its own order when the second comes first?"""
-    (x, a), (y, b) = first, second
-    if any(n not in output for n in set(a) ^ set(b)):
-        return False
-    wide_a, wide_b = _wide(x, a), _wide(y, b)
-    of_first = [n in wide_a for n in output if not (n in wide_a and n in wide_b)]
-    return True in of_first and not of_first[0] and of_first == sorted(of_first)
-
-
-def _pair_product(first: Any, second: Any, kept: set[Any],
-                  in_order: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Two terms multiplied, and summed over the labels that nothing else needs: one `bmm` with the
-    shared labels that stay in front, and those summed over inside."""
-    (x, a), (y, b) = first, second
-    wide_a, wide_b = _wide(x, a), _wide(y, b)
-    x, a = _without(x, a, [n for n in a if n in wide_a and n not in kept and n not in wide_b])
-    y, b = _without(y, b, [n for n in b if n in wide_b and n not in kept and n not in wide_a])
-    inside = [n for n in a if n not in kept and n in wide_a and n in wide_b]
-    labels = [n for n in in_order if n in kept and (n in a or n in b)]
-    if not inside:                          # a label of extent 1, or that is missing, broadcasts
-        return mul(_aligned(x, a, [labels], wide_a), _aligned(y, b, [labels], wide_b)), labels
-    batch = [n for n in labels if n in wide_a and n in wide_b]
-    left = [n for n in labels if n in wide_a and n not in wide_b]
-    right = [n for n in labels if n not in wide_a]
-    product = bmm(_aligned(x, a, [batch, left, inside], wide_a, join=True),
-                  _aligned(y, b, [batch, inside, right], wide_b, join=True))
-    labels, extents = batch + left + right, wide_a | wide_b
-    return reshape(product, [extents.get(n, 1) for n in labels]), labels
-
-
-def _wide(x: Tensor, labels: list[Any]) -> dict[Any, int]:
-    """The extents of the labels that do not broadcast."""
-    return {label: n for label, n in zip(labels, x._array.shape) if n != 1}
-
-
-def _aligned(x: Tensor, labels: list[Any], groups: list[list[Any]], wide: dict[Any, int],
-             join: bool = False) -> Tensor:
-    """`x` with the dimensions of these groups in this order, those that it lacks of extent 1; each
-    group joined to one dimension, if so asked."""
-    wanted = [n for group in groups for n in group if n in wide]
-    x = _ordered(x, labels, wanted + [n for n in labels if n not in wanted])
-    extents = [[wide.get(n, 1) for n in group] for group in groups]
-    shape = [prod(n) for n in extents] if join else [n for group in extents for n in group]
-    return x if shape == list(x._array.shape) else reshape(x, shape)
-
-
-def _without(x: Tensor, labels: list[Any], drop: list[Any]) -> tuple[Tensor, list[Any]]:
-    if not drop:
-        return x, labels
-    dims = tuple([labels.index(n) for n in drop])
-    return sum(x, dims), [n for n in labels if n not in drop]
-
-
-def _ordered(x: Tensor, labels: list[Any], wanted: list[Any]) -> Tensor:
-    if labels == wanted:
-        return x
-    return permute(x, [labels.index(n) for n in wanted])
-
-
-def _finish(x: Tensor, labels: list[Any], output: list[Any]) -> Tensor:
-    x, labels = _without(x, labels, [n for n in labels if n not in output])
-    return _ordered(x, labels, output)
+def _pair_product(x: Tensor, y: Tensor, summed: list[int]) -> Tensor:
+    """Two terms multiplied, and summed over these dimensions, whose extent becomes 1: one `bmm`,
+    with the shared dimensions that stay in front, and those summed over inside."""
+    wide_x, wide_y = [[n != 1 for n in t._array.shape] for t in (x, y)]
+    if alone := tuple([d for d in summed if wide_x[d] and not wide_y[d]]):
+        x = sum(x, alone, True)
+    if others := tuple([d for d in summed if wide_y[d] and not wide_x[d]]):
+        y = sum(y, others, True)
+    inside = [d for d in summed if wide_x[d] and wide_y[d]]
+    if not inside:
+        return mul(x, y)
+    dims = [d for d in range(len(wide_x)) if d not in inside]
+    batch = [d for d in dims if wide_x[d] and wide_y[d]]
+    left = [d for d in dims if wide_x[d] and not wide_y[d] and d not in alone]
+    right = [d for d in dims if d not in batch and d not in left]
+    if left and right and right[-1] < left[0]:      # then the product is in order the other way
+        x, y, left, right = y, x, right, left
+    of_x, of_y = x._array.shape, y._array.shape
+    n, rows, depth, columns = [prod([max(of_x[d], of_y[d]) if of_x[d] and of_y[d] else 0
+                                     for d in group]) for group in (batch, left, inside, right)]
+    product = bmm(reshape_to(permute_to(x, (*batch, *left, *inside, *right)), (n, rows, depth)),
+                  reshape_to(permute_to(y, (*batch, *inside, *right, *left)), (n, depth, columns)))
+    order = (*batch, *left, *inside, *right)
+    product = view_as_shape(product, (*[of_x[d] for d in (*batch, *left)], *[1] * len(inside),
+                                      *[of_y[d] for d in right]))
+    return permute_to(product, inverse(order))

@@ -59,6 +59,24 @@ def test_errors():
             flambeau.einsum(equation, *operands)
 
 
+@pytest.mark.parametrize(("equation", "shapes", "strides", "node"), [
+    ("cda->cda", [(1, 5, 3)], (15, 3, 1), "Permute"),           # as PyTorch gives them
+    ("ab->b", [(2, 3)], (1,), "Sum"), ("a,b->", [(4,), (3,)], (), "View"),
+    ("cd,c->d", [(1, 2), (5,)], (1,), "View"), ("de,b->be", [(1, 4), (1,)], (4, 1), "View"),
+    ("eac,d->adec", [(1, 2, 5), (2,)], (5, 10, 10, 1), "Mul"),
+    ("bd,ec,abe->beca", [(3, 1), (2, 1), (2, 3, 2)], (2, 1, 2, 6), "View"),
+    ("d,bac->ca", [(5,), (2, 2, 3)], (2, 1), "View"),
+    ("ij,kj->ki", [(2, 3), (4, 3)], (2, 1), "View"),
+    ("d,cad,cb->bdc", [(2,), (2, 2, 2), (2, 4)], (1, 4, 8), "View")])
+def test_layouts_and_last_nodes(equation, shapes, strides, node, monkeypatch):
+    monkeypatch.setattr(flambeau.backends.opt_einsum, "enabled", False)
+    x = flambeau.einsum(equation, *[flambeau.ones(s, requires_grad=True) for s in shapes])
+    assert x.grad_fn.name()[:-len("Backward0")] == node
+    kept = [(s, n) for s, n, extent in zip(x.stride(), strides, x.shape) if extent > 1]
+    assert [s for s, _ in kept] == [n for _, n in kept]
+    assert (x._base is None) == (node in ("Mul", "Sum"))
+
+
 # ---- samples ------------------------------------------------------------------------------------
 
 family = Samples()
