@@ -9,6 +9,7 @@ from . import (
     files,
     kernels,
     loaders,
+    models,
     modules,
     networks,
     optimizers,
