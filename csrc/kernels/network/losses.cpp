@@ -76,10 +76,11 @@ struct Classes {
     void each(Body body) const {
         const int64_t *t = target.data<int64_t>();
         const T *w = weight.data<T>();
-        for (npy_intp i = 0, n = target.size(); i < n; i++) {
-            if (t[i] == ignored) body(i, npy_intp(-1), T(0));
-            else body(i, (i / inner * classes + t[i]) * inner + i % inner, w ? w[t[i]] : T(1));
-        }
+        for (npy_intp row = 0, i = 0; row < rows; row++)
+            for (npy_intp column = 0; column < inner; column++, i++) {
+                if (t[i] == ignored) body(i, npy_intp(-1), T(0));
+                else body(i, (row * classes + t[i]) * inner + column, w ? w[t[i]] : T(1));
+            }
     }
 };
 

@@ -447,9 +447,58 @@ CLONES void read_corners(const Sampling &s, const T *grid, int given, Corners<T>
     corners.all_inside = all;
 }
 
+// The same for four pixels of a plane, without derivatives.
+template <class T>
+CLONES void read_square(const Sampling &s, const T *grid, int given, Corners<T> &corners) {
+    constexpr int n = BLOCK;
+    const npy_intp width = s.size[0], height = s.size[1];
+    const int32_t right = int32_t(width - 1), bottom = int32_t(height - 1);
+    const int32_t step = int32_t(s.step[1]);
+    const bool aligned = s.aligned;
+    T x[n] = {}, y[n] = {}, across[n], down[n];
+    for (int p = 0; p < given; p++) x[p] = grid[2 * p], y[p] = grid[2 * p + 1];
+    for (int p = 0; p < n; p++) {
+        x[p] = unnormalized(x[p], width, aligned, across[p]);
+        y[p] = unnormalized(y[p], height, aligned, down[p]);
+    }
+    bring_in(s, width, x, across);
+    bring_in(s, height, y, down);
+    int32_t all = 1;
+    for (int p = 0; p < n; p++) {
+        T low_x = std::floor(x[p]), low_y = std::floor(y[p]);
+        T east = x[p] - low_x, south = y[p] - low_y, west = 1 - east, north = 1 - south;
+        int32_t x0 = int32_t(low_x), y0 = int32_t(low_y), x1 = x0 + 1, y1 = y0 + 1;
+        int32_t in_x0 = (x0 >= 0) & (x0 <= right), in_x1 = (x1 >= 0) & (x1 <= right);
+        int32_t in_y0 = (y0 >= 0) & (y0 <= bottom), in_y1 = (y1 >= 0) & (y1 <= bottom);
+        west *= T(in_x0), east *= T(in_x1), north *= T(in_y0), south *= T(in_y1);
+        x0 = x0 < 0 ? 0 : x0 > right ? right : x0, x1 = x1 < 0 ? 0 : x1 > right ? right : x1;
+        y0 = y0 < 0 ? 0 : y0 > bottom ? bottom : y0, y1 = y1 < 0 ? 0 : y1 > bottom ? bottom : y1;
+        y0 *= step, y1 *= step;
+        corners.offset[0][p] = y0 + x0, corners.offset[1][p] = y0 + x1;
+        corners.offset[2][p] = y1 + x0, corners.offset[3][p] = y1 + x1;
+        corners.inside[0][p] = in_y0 & in_x0, corners.inside[1][p] = in_y0 & in_x1;
+        corners.inside[2][p] = in_y1 & in_x0, corners.inside[3][p] = in_y1 & in_x1;
+        corners.weight[0][p] = west * north, corners.weight[1][p] = east * north;
+        corners.weight[2][p] = west * south, corners.weight[3][p] = east * south;
+        all &= in_x0 & in_x1 & in_y0 & in_y1;
+    }
+    corners.count = 4;
+    corners.all_inside = all;
+}
+
 template <class T>
 CLONES void mix_one(const int32_t *offset, const T *weight, const T *from, int n, T *to) {
     for (int p = 0; p < n; p++) to[p] = from[offset[p]] * weight[p];
+}
+
+template <class T>
+CLONES void mix_four(const int32_t (*offset)[BLOCK], const T (*weight)[BLOCK], const T *from, int n,
+                     T *to) {
+    const int32_t *a = offset[0], *b = offset[1], *c = offset[2], *d = offset[3];
+    const T *u = weight[0], *v = weight[1], *w = weight[2], *z = weight[3];
+    INDEPENDENT
+    for (int p = 0; p < n; p++)
+        to[p] = from[a[p]] * u[p] + from[b[p]] * v[p] + from[c[p]] * w[p] + from[d[p]] * z[p];
 }
 
 // Adds what four pixels of each point make, times a factor, to `to`.
@@ -470,6 +519,8 @@ void mix_corners(const Corners<T> &corners, const T *from, int n, T *to) {
     static const std::vector<T> ones(BLOCK, T(1));
     if (corners.count == 1) {
         mix_one(corners.offset[0], corners.weight[0], from, n, to);
+    } else if (corners.count == 4) {
+        mix_four(corners.offset, corners.weight, from, n, to);
     } else {
         std::fill(to, to + n, T(0));
         for (int c = 0; c < corners.count; c += 4) {
@@ -498,8 +549,10 @@ template <class T>
 void sample_points(const Sampling &s, const T *image, const T *grid, T *to, npy_intp first,
                    npy_intp last) {
     Corners<T> corners;
+    bool square = s.dims == 2 && s.taps == 2;
     each_block(s, first, last, [&](npy_intp sample, npy_intp begin, int n) {
-        read_corners(s, grid + (sample * s.points + begin) * s.dims, n, corners);
+        (square ? read_square<T> : read_corners<T>)(
+            s, grid + (sample * s.points + begin) * s.dims, n, corners);
         const T *from = image + sample * s.c * s.area;
         T *place = to + sample * s.c * s.points + begin;
         for (npy_intp k = 0; k < s.c; k++, from += s.area, place += s.points)

@@ -3,6 +3,7 @@
 // Along the last axis a row is worked through while it is in the cache. Along another axis
 // neighbouring columns are taken BLOCK at a time, one vector lane each.
 #include "kernels/network/module.h"
+#include "kernels/pointwise/vecmath.h"
 
 namespace network {
 
@@ -49,39 +50,57 @@ CLONES void log_softmax_rows(npy_intp n, npy_intp rows, const T *x, T *y) {
     }
 }
 
-// Of `width` columns: the maxima, and the sums of exp(x - maximum).
+// The maxima of `width` columns.
 template <class T>
-INLINE void column_sums(npy_intp n, npy_intp inner, npy_intp width, const T *x, T *m, T *sum) {
-    for (npy_intp j = 0; j < width; j++) m[j] = LOWEST<T>, sum[j] = 0;
+INLINE void column_maxima(npy_intp n, npy_intp inner, npy_intp width, const T *x, T *m) {
+    for (npy_intp j = 0; j < width; j++) m[j] = LOWEST<T>;
     for (npy_intp i = 0; i < n; i++) {
         const T *row = x + i * inner;
         INDEPENDENT
         for (npy_intp j = 0; j < width; j++) m[j] = row[j] > m[j] ? row[j] : m[j];
     }
+}
+
+// The logarithms of the columns' sums of exp(x - m).
+template <class T>
+INLINE void column_logs(npy_intp n, npy_intp inner, npy_intp width, const T *x, const T *m, T *logs) {
+    for (npy_intp j = 0; j < width; j++) logs[j] = 0;
     for (npy_intp i = 0; i < n; i++) {
         const T *row = x + i * inner;
         INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) sum[j] += fast_exp(row[j] - m[j]);
+        for (npy_intp j = 0; j < width; j++) logs[j] += fast_exp(row[j] - m[j]);
     }
+    INDEPENDENT
+    for (npy_intp j = 0; j < width; j++) logs[j] = vec::log(logs[j]);
 }
 
 template <class T>
 CLONES void softmax_columns(npy_intp n, npy_intp inner, npy_intp width, const T *x, T *y) {
-    T m[BLOCK], sum[BLOCK];
-    column_sums(n, inner, width, x, m, sum);
+    T m[BLOCK], sum[BLOCK] = {};
+    column_maxima(n, inner, width, x, m);
     for (npy_intp i = 0; i < n; i++) {
         const T *from = x + i * inner;
         T *to = y + i * inner;
         INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) to[j] = fast_exp(from[j] - m[j]) / sum[j];
+        for (npy_intp j = 0; j < width; j++) {
+            T e = fast_exp(from[j] - m[j]);
+            to[j] = e;
+            sum[j] += e;
+        }
+    }
+    for (npy_intp j = 0; j < width; j++) sum[j] = 1 / sum[j];
+    for (npy_intp i = 0; i < n; i++) {
+        T *to = y + i * inner;
+        INDEPENDENT
+        for (npy_intp j = 0; j < width; j++) to[j] *= sum[j];
     }
 }
 
 template <class T>
 CLONES void log_softmax_columns(npy_intp n, npy_intp inner, npy_intp width, const T *x, T *y) {
     T m[BLOCK], sum[BLOCK];
-    column_sums(n, inner, width, x, m, sum);
-    for (npy_intp j = 0; j < width; j++) sum[j] = std::log(sum[j]);
+    column_maxima(n, inner, width, x, m);
+    column_logs(n, inner, width, x, m, sum);
     for (npy_intp i = 0; i < n; i++) {
         const T *from = x + i * inner;
         T *to = y + i * inner;
@@ -249,14 +268,11 @@ CLONES void logsumexp_rows(npy_intp n, npy_intp rows, const T *x, T *y) {
 
 template <class T>
 CLONES void logsumexp_columns(npy_intp n, npy_intp inner, npy_intp width, const T *x, T *y) {
-    T m[BLOCK], sum[BLOCK] = {};
-    for (npy_intp j = 0; j < width; j++) m[j] = LOWEST<T>;
-    for (npy_intp i = 0; i < n; i++) INDEPENDENT
-    for (npy_intp j = 0; j < width; j++) m[j] = x[i * inner + j] > m[j] ? x[i * inner + j] : m[j];
+    T m[BLOCK], logs[BLOCK];
+    column_maxima(n, inner, width, x, m);
     for (npy_intp j = 0; j < width; j++) m[j] = std::isinf(m[j]) ? 0 : m[j];
-    for (npy_intp i = 0; i < n; i++) INDEPENDENT
-    for (npy_intp j = 0; j < width; j++) sum[j] += fast_exp(x[i * inner + j] - m[j]);
-    for (npy_intp j = 0; j < width; j++) y[j] = std::log(sum[j]) + m[j];
+    column_logs(n, inner, width, x, m, logs);
+    for (npy_intp j = 0; j < width; j++) y[j] = logs[j] + m[j];
 }
 
 template <class T>
