@@ -59,7 +59,7 @@ class _InplaceActivation(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, inplace=self.inplace)
+        return getattr(F, self._function)(input, inplace=self.inplace)
 
     def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
@@ -85,7 +85,7 @@ class SiLU(_InplaceActivation):
         tensor([0.0000, 9.9995])
     """
 
-    _function = staticmethod(F.silu)
+    _function = "silu"
 
 
 class Mish(_InplaceActivation):
@@ -96,7 +96,7 @@ class Mish(_InplaceActivation):
         tensor([0.])
     """
 
-    _function = staticmethod(F.mish)
+    _function = "mish"
 
 
 class SELU(_InplaceActivation):
@@ -109,7 +109,7 @@ class SELU(_InplaceActivation):
         tensor([1.0507])
     """
 
-    _function = staticmethod(F.selu)
+    _function = "selu"
 
 
 class Hardsigmoid(_InplaceActivation):
@@ -255,7 +255,7 @@ class _Activation(Module):
     """An activation without options."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._function(input)
+        return getattr(F, self._function)(input)
 
 
 class Sigmoid(_Activation):
@@ -290,7 +290,7 @@ class LogSigmoid(_Activation):
         tensor([-0.6931])
     """
 
-    _function = staticmethod(F.logsigmoid)
+    _function = "logsigmoid"
 
 
 class Softsign(_Activation):
@@ -301,7 +301,7 @@ class Softsign(_Activation):
         tensor([0.5000])
     """
 
-    _function = staticmethod(F.softsign)
+    _function = "softsign"
 
 
 class Tanhshrink(_Activation):
@@ -312,7 +312,7 @@ class Tanhshrink(_Activation):
         tensor([0.])
     """
 
-    _function = staticmethod(F.tanhshrink)
+    _function = "tanhshrink"
 
 
 class GLU(Module):
@@ -371,7 +371,7 @@ class _AlphaActivation(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.alpha, self.inplace)
+        return getattr(F, self._function)(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
         inplace = ", inplace=True" if self.inplace else ""
@@ -386,7 +386,7 @@ class ELU(_AlphaActivation):
         tensor([-0.6321,  2.0000])
     """
 
-    _function = staticmethod(F.elu)
+    _function = "elu"
 
 
 class CELU(_AlphaActivation):
@@ -397,7 +397,7 @@ class CELU(_AlphaActivation):
         tensor([3.])
     """
 
-    _function = staticmethod(F.celu)
+    _function = "celu"
 
 
 class LeakyReLU(Module):
@@ -486,7 +486,7 @@ class _Shrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.lambd)
+        return getattr(F, self._function)(input, self.lambd)
 
     def extra_repr(self) -> str:
         return str(self.lambd)
@@ -500,7 +500,7 @@ class Hardshrink(_Shrink):
         tensor([0.0000, 0.7000])
     """
 
-    _function = staticmethod(F.hardshrink)
+    _function = "hardshrink"
 
 
 class Softshrink(_Shrink):
@@ -511,7 +511,7 @@ class Softshrink(_Shrink):
         tensor([ 0., -1.])
     """
 
-    _function = staticmethod(F.softshrink)
+    _function = "softshrink"
 
 
 @each_its_own("__init__", "forward", "extra_repr")
@@ -530,7 +530,7 @@ class _OverDimension(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         # The stack level is that of the user's call, for the warning about a missing dim.
-        return self._function(input, self.dim, _stacklevel=5)
+        return getattr(F, self._function)(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -544,7 +544,7 @@ class Softmax(_OverDimension):
         tensor([0.5000, 0.5000])
     """
 
-    _function = staticmethod(F.softmax)
+    _function = "softmax"
 
 
 class Softmin(_OverDimension):
@@ -555,7 +555,7 @@ class Softmin(_OverDimension):
         tensor([0.5000, 0.5000])
     """
 
-    _function = staticmethod(F.softmin)
+    _function = "softmin"
 
 
 class LogSoftmax(_OverDimension):
@@ -566,7 +566,7 @@ class LogSoftmax(_OverDimension):
         tensor([-0.6931, -0.6931])
     """
 
-    _function = staticmethod(F.log_softmax)
+    _function = "log_softmax"
 
 
 class Softmax2d(Module):

@@ -38,7 +38,7 @@ class _ConvNd(Module):
         "in_channels", "out_channels", "kernel_size",
     ]  # fmt: skip
     _n_dims: int
-    _conv = None  # the functional form
+    _conv = ""      # the function, which is looked up at each call: programs replace it
 
     def __init__(
         self,
@@ -129,7 +129,8 @@ class _ConvNd(Module):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = (0,) * self._n_dims
-        return self._conv(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return getattr(F, self._conv)(input, weight, bias, self.stride, padding, self.dilation,
+                                      self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -212,7 +213,7 @@ class Conv1d(_Conv):
     """
 
     _n_dims = 1
-    _conv = staticmethod(F.conv1d)
+    _conv = "conv1d"
 
 
 class Conv2d(_Conv):
@@ -226,7 +227,7 @@ class Conv2d(_Conv):
     """
 
     _n_dims = 2
-    _conv = staticmethod(F.conv2d)
+    _conv = "conv2d"
 
 
 class Conv3d(_Conv):
@@ -240,7 +241,7 @@ class Conv3d(_Conv):
     """
 
     _n_dims = 3
-    _conv = staticmethod(F.conv3d)
+    _conv = "conv3d"
 
 
 @each_its_own("__init__", "forward")
@@ -313,7 +314,7 @@ class _ConvTransposeNd(_ConvNd):
         return [size - low for size, low in zip(sizes, smallest)]
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return self._conv(
+        return getattr(F, self._conv)(
             input,
             self.weight,
             self.bias,
@@ -339,7 +340,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _n_dims = 1
-    _conv = staticmethod(F.conv_transpose1d)
+    _conv = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -352,7 +353,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     _n_dims = 2
-    _conv = staticmethod(F.conv_transpose2d)
+    _conv = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -364,7 +365,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _n_dims = 3
-    _conv = staticmethod(F.conv_transpose3d)
+    _conv = "conv_transpose3d"
 
 
 # ------------------------------------------------------------------ lazy

@@ -50,7 +50,7 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor):
-        return self._pool(
+        return getattr(F, self._pool)(
             input,
             self.kernel_size,
             self.stride,
@@ -77,7 +77,7 @@ class MaxPool1d(_MaxPoolNd):
         tensor([[3., 2.]])
     """
 
-    _pool = staticmethod(F.max_pool1d)
+    _pool = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -88,13 +88,13 @@ class MaxPool2d(_MaxPoolNd):
         torch.Size([20, 16, 24, 15])
     """
 
-    _pool = staticmethod(F.max_pool2d)
+    _pool = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
     """The maximum of every three-dimensional window; see `MaxPool1d`."""
 
-    _pool = staticmethod(F.max_pool3d)
+    _pool = "max_pool3d"
 
 
 @each_its_own("__init__", "forward")
@@ -110,7 +110,7 @@ class _MaxUnpoolNd(Module):
         self.padding = as_tuple(padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size=None) -> Tensor:
-        return self._unpool(
+        return getattr(F, self._unpool)(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
 
@@ -128,21 +128,21 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """
 
     _n_dims = 1
-    _unpool = staticmethod(F.max_unpool1d)
+    _unpool = "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
     """Put each maximum back where `MaxPool2d` found it, and zeros elsewhere."""
 
     _n_dims = 2
-    _unpool = staticmethod(F.max_unpool2d)
+    _unpool = "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """Put each maximum back where `MaxPool3d` found it, and zeros elsewhere."""
 
     _n_dims = 3
-    _unpool = staticmethod(F.max_unpool3d)
+    _unpool = "max_unpool3d"
 
 
 # ------------------------------------------------------------------ average
@@ -212,7 +212,7 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._pool(
+        return getattr(F, self._pool)(
             input,
             self.kernel_size,
             self.stride,
@@ -231,13 +231,13 @@ class AvgPool2d(_AvgPoolWithDivisor):
         torch.Size([20, 16, 24, 31])
     """
 
-    _pool = staticmethod(F.avg_pool2d)
+    _pool = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolWithDivisor):
     """The mean of every three-dimensional window; see `AvgPool2d`."""
 
-    _pool = staticmethod(F.avg_pool3d)
+    _pool = "avg_pool3d"
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -283,7 +283,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor):
-        return self._pool(
+        return getattr(F, self._pool)(
             input,
             self.kernel_size,
             self.output_size,
@@ -303,14 +303,14 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """
 
     _n_dims = 2
-    _pool = staticmethod(F.fractional_max_pool2d)
+    _pool = "fractional_max_pool2d"
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """Maxima of three-dimensional windows at random places; see `FractionalMaxPool2d`."""
 
     _n_dims = 3
-    _pool = staticmethod(F.fractional_max_pool3d)
+    _pool = "fractional_max_pool3d"
 
 
 @each_its_own("forward")
@@ -325,7 +325,7 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._pool(
+        return getattr(F, self._pool)(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
 
@@ -344,19 +344,19 @@ class LPPool1d(_LPPoolNd):
         tensor([[ 5., 10.]])
     """
 
-    _pool = staticmethod(F.lp_pool1d)
+    _pool = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
     """The p-norm of every two-dimensional window; see `LPPool1d`."""
 
-    _pool = staticmethod(F.lp_pool2d)
+    _pool = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of every three-dimensional window; see `LPPool1d`."""
 
-    _pool = staticmethod(F.lp_pool3d)
+    _pool = "lp_pool3d"
 
 
 # ------------------------------------------------------------------ adaptive
@@ -371,7 +371,7 @@ class _AdaptiveMaxPoolNd(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor):
-        return self._pool(input, self.output_size, self.return_indices)
+        return getattr(F, self._pool)(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -385,19 +385,19 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
         tensor([[2., 4.]])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool1d)
+    _pool = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maxima of a grid of `output_size` windows; None keeps a dimension's size."""
 
-    _pool = staticmethod(F.adaptive_max_pool2d)
+    _pool = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima of a grid of `output_size` windows; None keeps a dimension's size."""
 
-    _pool = staticmethod(F.adaptive_max_pool3d)
+    _pool = "adaptive_max_pool3d"
 
 
 @each_its_own("forward")
@@ -409,7 +409,7 @@ class _AdaptiveAvgPoolNd(Module):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._pool(input, self.output_size)
+        return getattr(F, self._pool)(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -423,7 +423,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
         tensor([[0.5000, 2.5000]])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool1d)
+    _pool = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -434,10 +434,10 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
         torch.Size([1, 64, 10, 7])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool2d)
+    _pool = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of a grid of `output_size` windows; None keeps a dimension's size."""
 
-    _pool = staticmethod(F.adaptive_avg_pool3d)
+    _pool = "adaptive_avg_pool3d"
