@@ -35,6 +35,7 @@ class Future(Generic[T]):
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[], None]] = []
+        self._bring_about: Callable[[], None] | None = None     # what who waits may do meanwhile
 
     def __repr__(self) -> str:
         return f"<torch.jit.Future object at {id(self):#x}>"
@@ -48,6 +49,8 @@ class Future(Generic[T]):
 
     def wait(self) -> T:
         """The value, as soon as it is there; raises the error if that came instead."""
+        if self._bring_about is not None and not self._done:
+            self._bring_about()
         with self._condition:
             self._condition.wait_for(lambda: self._done)
         return self.value()
@@ -98,6 +101,7 @@ class Future(Generic[T]):
         """A future of `callback(self)`, which runs when this one is done."""
         _check_callback("then", callback, "torch._C.Future", self)
         result: Future[S] = Future()
+        result._bring_about = self._bring_about
 
         def run() -> None:
             try:

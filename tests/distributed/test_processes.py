@@ -193,9 +193,43 @@ def unused_parameters(rank):
     assert hooked.module.weight.grad.tolist() == [[1.5, 1.5]]
 
 
+def delayed_gradients(rank):
+    """The gradients of the first layer, or all of them, travel when that of its weight comes."""
+    data = torch.arange(24.0).view(6, 4) / 10
+    alone = network()
+    alone(data).pow(2).mean().backward()
+    for names in (("0.weight", "0.bias"), ("0.weight", "0.bias", "2.weight", "2.bias")):
+        model = network()
+        if rank:
+            model[0].weight.data.add_(1)
+        named = dict(model.named_parameters())
+        shared = nn.parallel.DistributedDataParallel(
+            model, delay_all_reduce_named_params=[(name, named[name]) for name in names],
+            param_to_hook_all_reduce=model[0].weight)
+        with shared.no_sync():
+            shared(data[rank * 2:rank * 2 + 2]).pow(2).mean().backward()
+        model.zero_grad()
+        shared(data[rank * 2:rank * 2 + 2]).pow(2).mean().backward()
+        for p, q in zip(model.parameters(), alone.parameters()):
+            torch.testing.assert_close(p.grad, q.grad)
+    with pytest.raises(ValueError, match="need to be set at the same time"):
+        nn.parallel.DistributedDataParallel(network(), delay_all_reduce_named_params=[])
+
+
+def futures_of_collectives(rank):
+    """Who waits for a future moves the collective on, also what follows it."""
+    x = torch.full((100_000,), float(rank))
+    work = dist.all_reduce(x, async_op=True)
+    twice = work.get_future().then(lambda done: done.value()[0] * 2)
+    again = twice.then(lambda done: done.value().sum().item())
+    assert again.wait() == 2 * 3 * 100_000 and twice.done() and work.is_success()
+    futures = [dist.all_reduce(torch.ones(3), async_op=True).get_future() for _ in range(4)]
+    assert [v[0].tolist() for v in torch.futures.wait_all(futures)] == [[3.0] * 3] * 4
+
+
 @pytest.mark.parametrize("work", [reductions, movements, messages, objects_and_groups,
                                   shared_gradients, sparse_sums,
-                                  unused_parameters])
+                                  unused_parameters, delayed_gradients, futures_of_collectives])
 def test_three_processes(work, processes):
     processes(work, size=SIZE)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from flambeau._support.source_locations import Place
 from flambeau.distributed._c10d.work import Work
+from flambeau.futures import Future
 
 Steps = Generator[Any, None, None]
 _yield = getattr(os, "sched_yield", lambda: time.sleep(0))
@@ -91,6 +92,16 @@ class Task(Work):
         if not self._done:
             progress.look()
         return self._done
+
+    def get_future(self) -> Future:
+        """A future of the tensors that it writes: who waits for it moves the task on."""
+        future = super().get_future()
+        if not self._done:
+            future._bring_about = self._move_on
+        return future
+
+    def _move_on(self) -> None:
+        progress.run_until(self, None)
 
 
 class Progress:

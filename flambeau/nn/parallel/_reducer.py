@@ -10,6 +10,7 @@ from flambeau import Tensor
 from flambeau.autograd.variable import Variable
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed._c10d.collectives import sum_of_sparse
+from flambeau.distributed._c10d.options import AllreduceOptions
 from flambeau.futures import Future
 
 __all__ = ["GradBucket", "Reducer"]
@@ -171,7 +172,16 @@ class Reducer:
             self._works.append((None, self._sparse_mean(parameters[0])))
             return
         bucket = self._bucket(index)
-        self._works.append((bucket, self._run_comm_hook(bucket)))
+        self._works.append((bucket, self._shared(bucket)))
+
+    def _shared(self, bucket: GradBucket) -> Any:
+        """Ask for the mean of a bucket: a future or the work. The last one is waited for at once,
+        and nobody else has to look after it."""
+        if self.hook is not None or self.group.size() == 1:
+            return self._run_comm_hook(bucket)
+        bucket.buffer().div_(self._divisor())
+        return self.group.allreduce([bucket.buffer()],
+                                    AllreduceOptions(asyncOp=not bucket.is_last()))
 
     def _divisor(self) -> int:
         """How many processes gradients are the mean of."""
@@ -208,9 +218,11 @@ class Reducer:
         for bucket, future in self._works:
             if bucket is None:
                 continue
-            if future is not None:
+            if isinstance(future, Future):
                 found = future.wait()
                 bucket.set_buffer(found[0] if isinstance(found, (list, tuple)) else found)
+            elif future is not None:
+                future.wait()
             elif not self.as_views:
                 continue
             self._write(bucket, wanted)
@@ -257,7 +269,7 @@ class Reducer:
                 self._sparse_mean(parameters[0])
                 continue
             bucket = self._bucket(index, zeros=True)
-            works.append((bucket, self._run_comm_hook(bucket)))
+            works.append((bucket, self._shared(bucket)))
         self._works = works
         self._finish()
 

@@ -19,6 +19,7 @@ from flambeau.nn.parallel._ddp_logger import Logger as Logger
 from flambeau.nn.parallel._ddp_logger import (
     _dump_DDP_relevant_env_vars as _dump_DDP_relevant_env_vars,
 )
+from flambeau.nn.parallel._delayed import DelayedSharing
 from flambeau.nn.parallel._reducer import GradBucket as GradBucket
 from flambeau.nn.parallel._reducer import Reducer, assign_buckets
 from flambeau.nn.parameter import is_lazy
@@ -103,17 +104,22 @@ class DistributedDataParallel(nn.Module, Joinable):
         super().__init__()
         Joinable.__init__(self)
         self.logger: Logger | None = None
-        for name, value in (("mixed_precision", mixed_precision),
-                            ("delay_all_reduce_named_params", delay_all_reduce_named_params)):
-            if value is not None:
-                raise NotImplementedError(f"DistributedDataParallel: {name}")
+        if mixed_precision is not None:
+            raise NotImplementedError("DistributedDataParallel: mixed_precision (PyTorch has it on "
+                                      "devices with streams only)")
+        delayed = dict(delay_all_reduce_named_params or ())
+        if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
+            raise ValueError("delay_all_reduce_named_params and param_to_hook_all_reduce need to "
+                             "be set at the same time.")
         self.process_group = self._find_group(process_group, device_mesh)
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self.parameters_to_ignore |= delayed.keys()
+        self._delay_all_reduce_params: list[Any] = list(delayed.values())
         self._module_parameters = [p for name, p in module.named_parameters()
                                    if name not in self.parameters_to_ignore]
         self._check_module(module, device_ids, output_device)
         self.module = module
-        self.device = self._module_parameters[0].device
+        self.device = (self._module_parameters or self._delay_all_reduce_params)[0].device
         self.device_type = self.device.type
         self.device_ids = self.output_device = None
         self.dim, self.is_multi_device_module = dim, False
@@ -126,7 +132,6 @@ class DistributedDataParallel(nn.Module, Joinable):
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._comm_hooks: list[tuple[Callable[..., Any], object]] = []
         self._divide_by_initial_world_size = True
-        self._delay_all_reduce_params: list[Any] = []
         self.modules_buffers = [buffer for name, buffer in module.named_buffers()
                                 if name not in self.parameters_to_ignore]
         self.broadcast_bucket_size = _BROADCAST_BYTES
@@ -135,6 +140,10 @@ class DistributedDataParallel(nn.Module, Joinable):
             _sync_module_states(module, self.process_group, self.broadcast_bucket_size, 0,
                                 self.parameters_to_ignore)
         self._build_reducer(bucket_cap_mb, static_graph)
+        if delayed:
+            self._delayed = DelayedSharing(
+                self._delay_all_reduce_params, param_to_hook_all_reduce, self.process_group,
+                lambda: self.require_backward_grad_sync, init_sync, self.broadcast_bucket_size)
         if static_graph:
             self._set_static_graph()
         if any(getattr(p, "_in_backward_optimizers", None) for p in module.parameters()):
@@ -151,7 +160,8 @@ class DistributedDataParallel(nn.Module, Joinable):
         return device_mesh.get_group(mesh_dim=0)
 
     def _check_module(self, module: nn.Module, device_ids: Any, output_device: Any) -> None:
-        if not any(p.requires_grad for p in self._module_parameters):
+        if not any(p.requires_grad for p in (*self._module_parameters,
+                                             *self._delay_all_reduce_params)):
             raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have "
                                "any parameters that require a gradient.")
         if device_ids is not None and len(device_ids) > 1:

@@ -78,7 +78,7 @@ for work in reversed(works):
 assert works[3].result()[0][0] == 3 * size
 future = dist.all_reduce(torch.ones(1000), async_op=True).get_future().then(
     lambda done: done.value()[0][0].item())
-assert future.wait() == size                                # without a call that moves it on
+assert future.wait() == size                                # who waits moves it on
 with dist._coalescing_manager() as manager:
     dist.all_reduce(x), dist.all_reduce(y)
 say([dist.get_backend(), dist.get_backend_config()])
