@@ -158,6 +158,9 @@ struct TensorArguments {
           n(f->tensors < 0 ? PySequence_Fast_GET_SIZE(canonical[0]) : f->tensors) {}
 };
 
+// What recording would refuse to save, refused before anything is written.
+int check_saving(Callable *f, PyObject *const *canonical, PyObject *edges);
+
 // The node of an op that has written to `tensor`, which the caller has asked about (`may_rebase`).
 int record_write(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *tensor);
 

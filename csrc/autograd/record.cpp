@@ -85,22 +85,25 @@ static PyObject *dtype_object(PyObject *array) {
 
 static bool is_tensor(PyObject *object) { return PyObject_TypeCheck(object, core.tensor); }
 
+// May the graph keep a tensor? Not one that was made in inference mode.
+static int may_save(PyObject *object) {
+    if (!is_tensor(object) || Py_TYPE(slot(object, core.counter)) != core.untracked) return 0;
+    PyObject *deriving;
+    if (PyContextVar_Get(core.deriving, nullptr, &deriving) < 0) return -1;
+    Py_DECREF(deriving);
+    if (deriving == Py_True) return 0;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Inference tensors cannot be saved for backward. Please do not use "
+                    "Tensors created in inference mode in computation tracked by autograd. "
+                    "To work around this, you can make a clone to get a normal tensor and "
+                    "use it in autograd, or use `torch.no_grad()` instead of "
+                    "`torch.inference_mode()`.");
+    return -1;
+}
+
 static PyObject *save_input(PyObject *object) {
     if (!is_tensor(object)) return incref(object);  // a number, or None
-    if (Py_TYPE(slot(object, core.counter)) == core.untracked) {  // made in inference mode
-        PyObject *deriving;
-        if (PyContextVar_Get(core.deriving, nullptr, &deriving) < 0) return nullptr;
-        Py_DECREF(deriving);
-        if (deriving != Py_True) {
-            PyErr_SetString(PyExc_RuntimeError,
-                            "Inference tensors cannot be saved for backward. Please do not use "
-                            "Tensors created in inference mode in computation tracked by autograd. "
-                            "To work around this, you can make a clone to get a normal tensor and "
-                            "use it in autograd, or use `torch.no_grad()` instead of "
-                            "`torch.inference_mode()`.");
-            return nullptr;
-        }
-    }
+    if (may_save(object) < 0) return nullptr;
     PyObject *version = version_of(object);
     PyObject *entry = PyTuple_New(2);
     if (!entry) {
@@ -136,18 +139,29 @@ static PyObject *save_each(PyObject *tensors, Py_ssize_t from, Saved::Kind kind)
     return list;
 }
 
+// Is a saved tensor one that a rule needs for inputs that require a gradient?
+static bool is_used(const Saved &s, PyObject *edges) {
+    bool used = s.users == ~uint64_t(0);
+    for (Py_ssize_t i = 0; !used && i < PyTuple_GET_SIZE(edges); i++)
+        used = (s.users >> i & 1) && PyTuple_GET_ITEM(edges, i) != Py_None;
+    return used;
+}
+
+int check_saving(Callable *f, PyObject *const *canonical, PyObject *edges) {
+    for (int i = 0; i < f->nsaved; i++) {
+        const Saved &s = f->saved[i];
+        if (s.kind == Saved::TENSOR && is_used(s, edges) && may_save(canonical[s.where]) < 0) return -1;
+    }
+    return 0;
+}
+
 static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edges,
                       PyObject *const *results) {
     if (s.kind == Saved::RESULT) return save_result(results[s.where], s.where);
     if (s.kind >= Saved::TENSORS) return save_each(canonical[0], s.where, s.kind);
     PyObject *value = canonical[s.where];
     switch (s.kind) {
-        case Saved::TENSOR: {
-            bool used = s.users == ~uint64_t(0);
-            for (Py_ssize_t i = 0; !used && i < PyTuple_GET_SIZE(edges); i++)
-                used = (s.users >> i & 1) && PyTuple_GET_ITEM(edges, i) != Py_None;
-            return used ? save_input(value) : incref(Py_None);
-        }
+        case Saved::TENSOR: return is_used(s, edges) ? save_input(value) : incref(Py_None);
         case Saved::SHAPE:
             return is_tensor(value) ? shape_of(slot(value, core.array)) : PyTuple_New(0);
         case Saved::DTYPE:

@@ -151,6 +151,7 @@ static PyObject *write_recorded(Callable *f, PyObject *const *canonical, Py_ssiz
         items[0] = before.get();
         if (!items[0]) return nullptr;
     }
+    if (check_saving(f, items, edges.get()) < 0) return nullptr;
     if (!write(f, canonical, n, target, false) || bump(tensor) < 0) return nullptr;
     return record_write(f, items, edges.release(), tensor) < 0 ? nullptr : incref(tensor);
 }

@@ -34,6 +34,19 @@ def test_inference_mode():
         x * y
 
 
+@pytest.mark.parametrize("write", [
+    lambda y, made: y.mul_(made), lambda y, made: y.div_(made), lambda y, made: y.pow_(made),
+    lambda y, made: y.lerp_(made, made)])
+def test_what_cannot_be_saved_is_refused_before_it_is_written(write):
+    with flambeau.inference_mode():
+        made = flambeau.full((3,), 4.0)
+    y = flambeau.full((3,), 2.0, requires_grad=True) * 1
+    node = y.grad_fn
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        write(y, made)
+    assert y.tolist() == [2.0, 2.0, 2.0] and y._version == 0 and y.grad_fn is node
+
+
 def test_levels_are_asked_innermost_first():
     seen = []
 

@@ -3,13 +3,16 @@
 
 namespace checked {
 
-static PyArrayObject *integers(PyObject *x, int ndim) {
+static PyArrayObject *integers(PyObject *x) {
     bool fits = network::is_int64(type_of(x)) && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x);
-    PyArrayObject *a = (PyArrayObject *)x;
-    return fits && (ndim < 0 || PyArray_NDIM(a) == ndim) ? a : nullptr;
+    return fits ? (PyArrayObject *)x : nullptr;
 }
 
-static const int64_t *data_of(PyArrayObject *a) { return (const int64_t *)PyArray_DATA(a); }
+// Numbers in one dimension, one after another: those that lie apart are copied.
+static Array list_of(PyObject *x) {
+    bool fits = network::is_int64(type_of(x)) && PyArray_NDIM((PyArrayObject *)x) == 1;
+    return Array(fits ? (PyObject *)PyArray_GETCONTIGUOUS((PyArrayObject *)x) : nullptr);
+}
 
 struct Bags {
     npy_intp rows, width, n, count;
@@ -77,20 +80,21 @@ static PyObject *copied(PyArrayObject *a) { return PyArray_NewCopy(a, NPY_CORDER
 // (weight, indices, offsets, per_sample_weights, scale_grad_by_freq, mode, sparse,
 // include_last_offset, padding_idx)
 static PyObject *embedding_bag(PyObject *const *args) {
-    PyArrayObject *table = floats(args[0]), *indices = integers(args[1], 1),
-                  *offsets = integers(args[2], 1), *weights = (PyArrayObject *)args[3];
+    PyArrayObject *table = floats(args[0]), *weights = (PyArrayObject *)args[3];
+    Array indices = list_of(args[1]), offsets = list_of(args[2]);
     npy_intp mode, padding;
     bool last = args[7] == Py_True, weighted = args[3] != Py_None;
     if (!table || !indices || !offsets || PyArray_NDIM(table) != 2 ||
         !PyArray_IS_C_CONTIGUOUS(table) || !take_int(args[5], mode) ||
-        !take_int(args[8], padding) || mode < 0 || mode > 2 || PyArray_DIM(offsets, 0) < 1 + last ||
+        !take_int(args[8], padding) || mode < 0 || mode > 2 || offsets.dim(0) < 1 + last ||
         (weighted && (type_of(args[3]) != PyArray_TYPE(table) || PyArray_NDIM(weights) != 1 ||
-                      PyArray_DIM(weights, 0) != PyArray_DIM(indices, 0) || mode ||
+                      PyArray_DIM(weights, 0) != indices.dim(0) || mode ||
                       !PyArray_IS_C_CONTIGUOUS(weights))))
         return moving::misfit();
-    Bags g = {PyArray_DIM(table, 0), PyArray_DIM(table, 1), PyArray_DIM(indices, 0),
-              PyArray_DIM(offsets, 0) - last, int(mode), padding, data_of(indices), data_of(offsets)};
-    npy_intp given = PyArray_DIM(offsets, 0);
+    Bags g = {PyArray_DIM(table, 0), PyArray_DIM(table, 1), indices.dim(0),
+              offsets.dim(0) - last, int(mode), padding, indices.data<int64_t>(),
+              offsets.data<int64_t>()};
+    npy_intp given = offsets.dim(0);
     if (last && g.offsets[g.count] != g.n) return moving::misfit();
     bool fits = !g.offsets[0] && g.offsets[given - 1] <= g.n;
     for (npy_intp i = 1; i < given; i++) fits &= g.offsets[i - 1] <= g.offsets[i];
@@ -101,7 +105,7 @@ static PyObject *embedding_bag(PyObject *const *args) {
     Array result = Array::empty(2, shape, type),
           bag_of = Array::empty(1, mode ? &g.n : &none, NPY_INT64),
           sizes = Array::empty(1, &g.count, NPY_INT64),
-          where = mode == 2 ? Array::empty(2, shape, NPY_INT64) : Array(copied(offsets));
+          where = mode == 2 ? Array::empty(2, shape, NPY_INT64) : Array(copied(offsets.array()));
     if (!result || !bag_of || !sizes || !where) return nullptr;
     {
         network::Unlocked unlocked(g.n * g.width > PARALLEL_FROM);
@@ -119,7 +123,7 @@ static PyObject *embedding_bag(PyObject *const *args) {
         });
     }
     if (mode) return network::results(result, bag_of, sizes, where);
-    Array starts(copied(offsets));
+    Array starts(copied(offsets.array()));
     return starts ? network::results(result, bag_of, starts, where) : nullptr;
 }
 
@@ -133,11 +137,11 @@ static PyObject *embedding(PyObject *const *args) {
 
 // (self, num_classes)
 static PyObject *one_hot(PyObject *const *args) {
-    PyArrayObject *x = integers(args[0], -1);
+    PyArrayObject *x = integers(args[0]);
     npy_intp classes, n = x ? PyArray_SIZE(x) : 0;
     if (!n || PyArray_NDIM(x) >= NPY_MAXDIMS / 2 || !take_int(args[1], classes) || classes < -1)
         return moving::misfit();
-    const int64_t *at = data_of(x);
+    const int64_t *at = (const int64_t *)PyArray_DATA(x);
     int64_t least = at[0], most = at[0];
     for (npy_intp i = 1; i < n; i++) least = std::min(least, at[i]), most = std::max(most, at[i]);
     if (classes == -1) classes = most + 1;
