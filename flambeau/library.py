@@ -25,6 +25,7 @@ from flambeau._library.infer_schema import infer_schema
 from flambeau._library.opcheck import opcheck
 from flambeau._library.triton import triton_op, wrap_triton
 from flambeau._ops import OpOverload, OpOverloadPacket, ops
+from flambeau._support.own_methods import adopt
 from flambeau.core.symbolic_names import Tag
 
 _pending: dict[str, list[Callable[[operators.CustomOp], None]]] = {}
@@ -347,3 +348,5 @@ __all__ = ["Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "g
            "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd",
            "register_fake", "register_kernel", "register_torch_dispatch", "register_vmap",
            "triton_op", "wrap_triton"]
+
+adopt(globals(), "_library.")

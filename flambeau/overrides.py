@@ -23,6 +23,7 @@ from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau._support.c_functions import takes_one, takes_positions
+from flambeau._support.own_methods import adopt
 from flambeau._support.scopes import within
 from flambeau.core.modes import function_modes
 from flambeau.core.overrides import (
@@ -337,3 +338,5 @@ __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_ignored_functions"
            "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
            "redispatch_function", "resolve_name",
            "wrap_torch_function"]
+
+adopt(globals(), "transforms.function_modes")

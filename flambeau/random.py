@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.own_methods import belong
 from flambeau.core import devices
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import cited_as
@@ -177,3 +178,6 @@ def fork_rng(
         yield
     finally:
         set_rng_state(state)
+
+
+belong(f"{__package__}._C", Generator)

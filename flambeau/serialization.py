@@ -61,6 +61,7 @@ from flambeau._serialization.weights_unpickler import (
     safe_globals,
 )
 from flambeau._serialization.zip_writer import ZipWriter
+from flambeau._support.own_methods import adopt
 from flambeau.kernels.moving.checksums import crc32
 from flambeau.storage import TypedStorage, UntypedStorage, element_type, storage_of
 
@@ -797,3 +798,6 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         except pickle.UnpicklingError:
             refused[".".join(words)] = None
     return list(refused)
+
+
+adopt(globals(), "_serialization.")

@@ -755,7 +755,7 @@ _LEGACY_NAMES = {
 def _legacy_class(name: str, dtype_name: str) -> type:
     dtype = getattr(flambeau, dtype_name)
     return _LegacyMeta(name, (_LegacyStorage,), {"__slots__": (), "dtype": dtype, "_dtype": dtype,
-                                                 "__module__": __name__})
+                                                 "__module__": flambeau.__name__})
 
 
 DoubleStorage = _legacy_class("DoubleStorage", "float64")

@@ -206,7 +206,7 @@ def test_classes_functions_and_errors_say_torch():
     """)
     assert said.splitlines() == [
         "torch.nn.modules.linear", "torch.nn.utils.prune", "torch.optim.sgd",
-        "torch.nn.functional", "torch", "torch.special", "torch.cuda",
+        "torch.nn.functional", "torch", "torch._C._special", "torch.cuda",
         *(f"module '{name}' has no attribute 'no_such_name'" for name in (
             "torch", "torch.nn", "torch.nn.functional", "torch.optim.lr_scheduler")),
         "PruningContainer"]

@@ -1,5 +1,8 @@
 """Names that are imported when they are first asked for."""
 
+import collections.abc
+import pickle
+
 import pytest
 
 import flambeau as torch
@@ -89,3 +92,32 @@ def test_stacks_of_modes():
         with pytest.raises((RuntimeError, AssertionError)):
             place._pop_mode()
     assert overrides._len_torch_function_stack() == dispatch._len_torch_dispatch_stack() == 0
+
+
+# Where PyTorch says that its classes and functions are.
+HOMES = {
+    "FloatStorage": "", "get_num_threads": "", "get_default_device": "", "Generator": "_C",
+    "use_deterministic_algorithms": "", "einsum": "functional", "meshgrid": "functional",
+    "pca_lowrank": "_lowrank", "lobpcg": "_lobpcg", "special.erf": "_C._special",
+    "linalg.det": "_C._linalg", "fft.rfft": "_C._fft", "autograd.grad": "autograd",
+    "func.vmap": "func", "optim.lr_scheduler.StepLR": "optim.lr_scheduler",
+    "optim.lr_scheduler.OneCycleLR": "optim.lr_scheduler", "optim.Muon": "optim",
+    "nn.MultiheadAttention": "nn.modules.activation",
+    "distributed.all_reduce": "distributed.distributed_c10d",
+    "serialization.add_safe_globals": "serialization",
+    "utils.data.IterableDataset": "utils.data.dataset",
+}
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_classes_and_functions_say_where_they_are(name):
+    found = torch
+    for part in name.split("."):
+        found = getattr(found, part)
+    home = HOMES[name]
+    assert found.__module__ == f"flambeau.{home}".rstrip(".")
+    assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_datasets_of_streams_are_iterables():
+    assert collections.abc.Iterable in torch.utils.data.IterableDataset.__mro__

@@ -222,6 +222,21 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
 
 
 class _Inner(types.ModuleType):
+    """Modules such as `torch._C._nn`: the functions of a public module, by their whole names."""
+
+    def __init__(self, module: str):
+        super().__init__(f"{__name__}.{module}")
+        sys.modules[self.__name__] = self
+
+    def __getattr__(self, name: str) -> Any:
+        space = self.__name__.rpartition("._")[2]
+        short = name.removeprefix(f"{space}_")
+        if short != name and short in public.get(space, {}):
+            return public[space][short]
+        raise AttributeError(f"module 'torch._C._{space}' has no attribute '{name}'")
+
+
+class _InnerNN(_Inner):
     """`torch._C._nn`: what the functions of `nn.functional` call."""
 
     def __getattr__(self, name: str) -> Any:
@@ -243,7 +258,8 @@ def _keeps_graph() -> bool:
     return True if this is None else bool(this.retain or this.create_graph)
 
 
-_nn = sys.modules[f"{__name__}._nn"] = _Inner(f"{__name__}._nn")
+_nn, _fft = _InnerNN("_nn"), _Inner("_fft")
+_linalg, _special = _Inner("_linalg"), _Inner("_special")
 _nn.__dict__["_parse_to"] = _parse_to
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
                         DelayedError=DelayedError)

@@ -10,6 +10,7 @@ TypeError: get_autocast_dtype(): argument 'device_type' (position 1) must be str
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -21,6 +22,12 @@ def _refuse(name: str, takes: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     raise TypeError(f"{name}() takes {takes} ({len(args)} given)")
 
 
+def _at_home(called: Any, home: str) -> Any:
+    """`called`, which says that it is of the module `home`."""
+    called.__module__ = sys.modules["flambeau"].__name__ + home.removeprefix("torch")
+    return called
+
+
 def takes_nothing(function: Callable[[], Any], *, name: str = "", home: str = "torch") -> Any:
     """That function, which has no arguments, and is called `name` in C."""
     @wraps(function)
@@ -28,7 +35,7 @@ def takes_nothing(function: Callable[[], Any], *, name: str = "", home: str = "t
         if args or kwargs:
             _refuse(f"{home}.{name or called.__name__}", "no arguments", args, kwargs)
         return function()
-    return called
+    return _at_home(called, home)
 
 
 def takes_one(function: Callable[[Any], Any], *, name: str = "", home: str = "torch") -> Any:
@@ -38,7 +45,7 @@ def takes_one(function: Callable[[Any], Any], *, name: str = "", home: str = "to
         if len(args) != 1 or kwargs:
             _refuse(f"{home}.{name or called.__name__}", "exactly one argument", args, kwargs)
         return function(args[0])
-    return called
+    return _at_home(called, home)
 
 
 def takes_positions(function: Callable[..., Any], *, name: str = "", home: str = "torch") -> Any:
@@ -48,7 +55,7 @@ def takes_positions(function: Callable[..., Any], *, name: str = "", home: str =
         if kwargs:
             _refuse(f"{home}.{name or called.__name__}", "", args, kwargs)
         return function(*args)
-    return called
+    return _at_home(called, home)
 
 
 def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:

@@ -76,4 +76,20 @@ def of_class(name: str, *parts: type) -> None:
                 value.__qualname__ = f"{name}.{key}"
 
 
-__all__ = ["each_its_own", "its_own", "of_class", "shown_as"]
+def belong(module: str, *made: Any) -> None:
+    """Classes and functions say that they are of the module where users find them, by which
+    pickles, reprs and the code of graphs name them."""
+    for one in made:
+        one.__module__ = module
+
+
+def adopt(scope: dict[str, Any], parts: str) -> None:
+    """What a module shows of its own `parts` (modules of the package whose names begin so) belongs
+    to it."""
+    for name, value in scope.items():
+        if isinstance(value, type | FunctionType) and value.__name__ == name \
+                and value.__module__.partition(".")[2].startswith(parts):
+            value.__module__ = scope["__name__"]
+
+
+__all__ = ["adopt", "belong", "each_its_own", "its_own", "of_class", "shown_as"]

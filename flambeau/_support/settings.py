@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import takes_one
+from flambeau._support.own_methods import belong
 from flambeau._support.source_locations import native
 
 _state: dict[str, Any] = {"warn_always": False, "deterministic": False, "warn_only": False,
@@ -162,3 +163,10 @@ __all__ = [
     "set_warn_always",
     "use_deterministic_algorithms",
 ]
+
+
+belong(__name__.partition(".")[0], are_deterministic_algorithms_enabled,
+       get_deterministic_debug_mode, get_float32_matmul_precision,
+       is_deterministic_algorithms_warn_only_enabled, is_warn_always_enabled,
+       set_deterministic_debug_mode, set_float32_matmul_precision, set_warn_always,
+       use_deterministic_algorithms)

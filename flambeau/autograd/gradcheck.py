@@ -13,6 +13,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import adopt
 from flambeau.autograd import _jacobians as jacobians
 from flambeau.autograd._jacobians import (
     as_tuple,
@@ -286,3 +287,5 @@ sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck",
            "gradgradcheck"]
+
+adopt(globals(), "autograd.gradcheck_modes")

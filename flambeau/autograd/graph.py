@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from flambeau._support.lazy_modules import lazy_names
+from flambeau._support.own_methods import adopt
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
@@ -321,3 +322,5 @@ __all__ = ["AccumulateGrad", "GradientEdge", "Node", "OrderedDict", "RemovableHa
            "hooks_of", "increment_version", "region_activation_memory_budget",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
            "set_override_stale_capture_stream"]
+
+adopt(globals(), "autograd.saved_hooks")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
 from flambeau.kernels import cited_as
 
@@ -136,3 +137,6 @@ def set_default_device(device: Any) -> None:
 def get_default_device() -> device:
     """The device that new tensors are made on."""
     return _default.get()
+
+
+belong(__name__.partition(".")[0], get_default_device, set_default_device)

@@ -156,7 +156,8 @@ class Op:
 
 def module_of(namespace: str) -> str:
     """Where a function of a namespace seems to come from: flambeau, or torch under `as_torch`."""
-    inside = {"torch": "", "_nn": "._C._nn"}.get(namespace, f".{namespace}")
+    inside = {"torch": "", "_nn": "._C._nn", "fft": "._C._fft", "linalg": "._C._linalg",
+              "special": "._C._special"}.get(namespace, f".{namespace}")
     return f"{sys.modules['flambeau'].__name__}{inside}"
 
 

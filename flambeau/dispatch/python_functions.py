@@ -80,15 +80,17 @@ def resolve_tensors(function: Any) -> None:
 
 def python_function(body: Any = None, *, namespace: Any = "torch", method: bool = False,
                     aliases: tuple[str, ...] = (), name: str = "", of: Any = None,
-                    private: str = "", switched: bool = False) -> Any:
+                    private: str = "", switched: bool = False, module: str = "") -> Any:
     """Declare a public function by its body; `namespace` may be several. One that stands in front
     `of` an op with the same name leaves the table to that. `private` is the name of PyTorch's
     function, which Python's own errors cite, where that is another. One is `switched` if an
     argument says how many results there are: it shows no parameters, as PyTorch's, which passes
-    all on to one of two functions."""
+    all on to one of two functions. It says that it is of `module`, the namespace if that is not
+    given; PyTorch writes those of `torch` in `torch.functional`."""
     if body is None:
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
-                                         name=name, of=of, private=private, switched=switched)
+                                         name=name, of=of, private=private, switched=switched,
+                                         module=module)
     title = name or body.__name__
     resolve_tensors(body)
     if private or not body.__qualname__.startswith("Tensor."):
@@ -103,7 +105,8 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         function = update_wrapper(native.make_python_function(function, body), body)
     op.function = op.call = op.published = function
     function.__name__ = function.__qualname__ = title
-    function.__module__ = module_of(spaces[0] if spaces else "torch")
+    space = spaces[0] if spaces else "torch"
+    function.__module__ = module_of(module or {"torch": "functional"}.get(space, space))
     if of is None:
         table[f"{spaces[0]}.{title}" if spaces[0] != "torch" else title] = op
     for space in spaces:

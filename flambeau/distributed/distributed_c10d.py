@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import flambeau
+from flambeau._support.own_methods import adopt
 from flambeau.distributed._c10d import checks, groups, world
 from flambeau.distributed._c10d.backends import (
     Backend,
@@ -425,3 +426,6 @@ def _create_process_group_wrapper(wrapped_pg: Any, store_prefix: str, store: Sto
     from flambeau.distributed._c10d.wrapper import ProcessGroupWrapper
     helper = ProcessGroupGloo(PrefixStore(store_prefix, store), rank, world_size, timeout=timeout)
     return ProcessGroupWrapper(wrapped_pg, helper)
+
+
+adopt(globals(), "distributed._c10d")

@@ -1,4 +1,5 @@
 """Functions of functions: gradients, Jacobians and batching, free to nest in one another."""
+from flambeau._support.own_methods import belong
 from flambeau.func.batch import vmap
 from flambeau.func.derivatives import (
     grad,
@@ -17,6 +18,9 @@ from flambeau.func.modules import (
     stack_module_state,
 )
 from flambeau.func.rewrite import functionalize
+
+belong(__name__, functional_call, functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp,
+       linearize, rearrange, replace_all_batch_norm_modules_, stack_module_state, vjp, vmap)
 
 __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",
            "jacrev", "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_",

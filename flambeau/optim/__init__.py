@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from flambeau._support.own_methods import belong
 from flambeau.optim import lr_scheduler, swa_utils
 from flambeau.optim._swap import swap_in_optimizer_params_and_state
 from flambeau.optim.adadelta import Adadelta
@@ -27,6 +28,8 @@ from flambeau.optim.rmsprop import RMSprop
 from flambeau.optim.rprop import Rprop
 from flambeau.optim.sgd import SGD
 from flambeau.optim.sparse_adam import SparseAdam
+
+belong(__name__, Adafactor, Muon, swap_in_optimizer_params_and_state)
 
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",

@@ -5,6 +5,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from flambeau._support.own_methods import adopt
 from flambeau.utils._pytree_nodes import (
     BUILTIN_TYPES,
     CONSTANT_NODES,
@@ -303,3 +304,6 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     for key in kp:
         obj = key.get(obj)
     return obj
+
+
+adopt(globals(), "utils._pytree_")

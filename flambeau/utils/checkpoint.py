@@ -20,7 +20,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._C import _current_graph_task_id
-from flambeau._support.own_methods import shown_as
+from flambeau._support.own_methods import adopt, shown_as
 from flambeau._support.scopes import Scope, restoring, within
 from flambeau.autograd.function import Function
 from flambeau.autograd.saved_hooks import SavedTensor, saved_tensors_hooks  # noqa: F401
@@ -558,3 +558,5 @@ __all__ = ["SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "Checkpoi
            "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",
            "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
            "set_device_states"]
+
+adopt(globals(), "utils._selective_checkpoint")

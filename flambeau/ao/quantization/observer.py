@@ -12,6 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn, qint8, qint32, quint8
+from flambeau._support.own_methods import adopt
 
 _EPS = float(flambeau.finfo(flambeau.float32).eps)
 _RANGES = {qint8: (-128, 127), flambeau.int8: (-128, 127), quint8: (0, 255),
@@ -405,3 +406,6 @@ default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(
     scale=1 / 256, zero_point=0, dtype=quint8, quant_min=0, quant_max=255)
 default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
 default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer
+
+
+adopt(globals(), "ao.quantization.")

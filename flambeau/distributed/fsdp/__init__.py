@@ -1,6 +1,7 @@
 """Fully sharded data parallelism: each process keeps a share of parameters and states."""
 from __future__ import annotations
 
+from flambeau._support.own_methods import adopt
 from flambeau.distributed.fsdp._flat_param import FlatParameter
 from flambeau.distributed.fsdp._fully_shard import (
     CPUOffloadPolicy,
@@ -42,3 +43,5 @@ __all__ = [
     "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
     "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method",
     "share_comm_ctx"]
+
+adopt(globals(), "distributed.fsdp._fully_shard")

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
+from flambeau._support.own_methods import adopt
 from flambeau.distributed.tensor._api import (
     DTensor,
     distribute_module,
@@ -46,3 +47,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(
             "flambeau.distributed.tensor.placement_types")._StridedShard
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+adopt(globals(), "distributed.tensor._api")

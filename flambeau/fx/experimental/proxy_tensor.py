@@ -23,6 +23,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._library.higher_order import HigherOrderOperator
+from flambeau._support.own_methods import adopt
 from flambeau._support.scopes import Scope
 from flambeau.core import modes
 from flambeau.core.symbolic_names import Tag
@@ -661,3 +662,5 @@ def selective_decompose(joint_gm: GraphModule, *args: Any, decomposition: Mappin
 __all__ = ["PythonKeyTracer", "dispatch_trace", "get_proxy_mode", "handle_sym_dispatch",
            "is_sym_node", "make_fx", "maybe_disable_thunkify", "maybe_enable_thunkify",
            "py_sym_types", "selective_decompose"]
+
+adopt(globals(), "fx.experimental._tracked")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import adopt, each_its_own
 from flambeau.nn import _reduction as _Reduction
 from flambeau.nn import functional as F
 
@@ -590,3 +590,6 @@ class CTCLoss(_Loss):
             self.reduction,
             self.zero_infinity,
         )
+
+
+adopt(globals(), "nn.modules.linear_cross_entropy")

@@ -11,7 +11,7 @@ from flambeau.__future__ import (
     get_overwrite_module_params_on_conversion,
     get_swap_module_params_on_conversion,
 )
-from flambeau._support.own_methods import of_class
+from flambeau._support.own_methods import adopt, of_class
 from flambeau.nn.parameter import Parameter
 from flambeau.ops.python.list_updates import clear_grads
 
@@ -361,3 +361,4 @@ class Module(Registry, StateMixin, HookMixin):
         return replica
 
 
+adopt(globals(), "nn.modules._")

@@ -381,7 +381,7 @@ def as_owner(array: np.ndarray) -> np.ndarray:
     return np.asarray(_Memory(array))
 
 
-@python_function
+@python_function(module="utils.dlpack")
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array, or of a DLPack capsule.
 

@@ -67,7 +67,7 @@ def _of_equation(equation: str, tensors: Any, path: Any) -> Tensor:
 
 _einsum.__doc__ = einsum.__doc__
 _declared: Any = python_function(_einsum, name="einsum", of=_of_equation)
-einsum.__module__ = module_of("torch")
+einsum.__module__ = module_of("functional")
 vars(einsum)["op"] = _declared.op
 _declared.op.published = public["torch"]["einsum"] = einsum
 

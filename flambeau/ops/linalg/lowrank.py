@@ -37,7 +37,7 @@ def _range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
     return Q
 
 
-@python_function
+@python_function(module="_lowrank")
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2,
                 M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The `q` largest singular values of A (of A - M) and their vectors, nearly: U, S, V.
@@ -63,7 +63,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2,
     return (V, S, U) if wide else (U, S, V)
 
 
-@python_function
+@python_function(module="_lowrank")
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True,
                 niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """`svd_lowrank` of a matrix (samples, features), by default without the columns' means: its
@@ -128,7 +128,7 @@ def _ritz(A: Tensor, S: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     return narrow(E, -1, 0, k), narrow(Z, -1, 0, k)
 
 
-@python_function
+@python_function(module="_lobpcg")
 def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None,
            n: int | None = None, iK: Tensor | None = None, niter: int | None = None,
            tol: float | None = None, largest: bool | None = None, method: str | None = None,

@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau.core import promotion
 from flambeau.core.dtypes import dtype
-from flambeau.core.op import public
+from flambeau.core.op import module_of, public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
@@ -102,7 +102,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 for _function in (is_tensor, broadcast_shapes):
-    _function.__module__ = "torch"
+    _function.__module__ = module_of("torch" if _function is is_tensor else "functional")
     public["torch"].setdefault(_function.__name__, _function)
 
 # ---- a Python function for each element ---------------------------------------------------------

@@ -45,7 +45,7 @@ nonzero_rows = op(
     doc="The positions of the elements that are not zero, one a row.")
 
 
-@python_function(of=nonzero_rows)
+@python_function(of=nonzero_rows, module="torch")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension.
 

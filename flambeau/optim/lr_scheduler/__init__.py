@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.own_methods import belong
 from flambeau.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -47,6 +48,10 @@ def _format_param(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
     """One value for each group of an optimiser."""
     return per_group(name, param, optimizer)
 
+
+belong(__name__, LRScheduler, ChainedScheduler, SequentialLR, CosineAnnealingWarmRestarts, CyclicLR,
+       OneCycleLR, ConstantLR, CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR,
+       MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR, ReduceLROnPlateau)
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",

@@ -4,7 +4,8 @@ import bisect
 import itertools
 import math
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 import flambeau
@@ -44,7 +45,7 @@ class Dataset(Generic[_T_co]):
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset[_T_co], ABC):
+class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
     """Samples that come one after another, as from a stream.
 
     A subclass implements `__iter__`. With several worker processes each has a copy of the

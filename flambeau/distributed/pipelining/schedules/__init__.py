@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from flambeau._support.own_methods import adopt
+
 from ...fsdp import FSDPModule, UnshardHandle
 from .._utils import generate_rank_to_stage_mapping, generate_stage_to_rank_mapping
 from ..microbatch import (
@@ -125,3 +127,5 @@ def _dump_chrometrace(schedule: dict[int, list[_Action | None]], filename: str) 
 
 def _check_torch_compile_compatibility(stages: list[Any], schedule_name: str) -> None:
     """Schedules that split the backward need modules that are not compiled; none is here."""
+
+adopt(globals(), "distributed.pipelining.schedules.")
