@@ -9,14 +9,22 @@ namespace linalg {
 
 static Routine geqrf_{"geqrf"}, orgqr{"orgqr"}, ormqr_{"ormqr"};
 
+// LAPACK reflects by the sign of an element, and would tell the two zeros apart.
+template <class T>
+static void without_negative_zeros(T *a, npy_intp count) {
+    for (npy_intp i = 0; i < count; i++) a[i] += T(0);
+}
+
 template <class T, class I>
 static void reflect_each(void *routine, const Matrices &m, PyArrayObject *work, PyArrayObject *factors) {
     auto run = (void (*)(I *, I *, T *, I *, T *, T *, I *, I *))routine;
     I rows = I(m.rows), columns = I(m.columns), k = std::min(rows, columns), error, length = 64 * columns;
     std::vector<T> space(length);
     T *a = (T *)PyArray_DATA(work), *tau = (T *)PyArray_DATA(factors);
-    for (npy_intp item = 0; item < m.items; item++, a += rows * columns, tau += k)
+    for (npy_intp item = 0; item < m.items; item++, a += rows * columns, tau += k) {
+        without_negative_zeros(a, rows * columns);
         run(&rows, &columns, a, &rows, tau, space.data(), &length, &error);
+    }
 }
 
 // geqrf(a): R and the vectors of the reflections below it, and their factors
@@ -120,7 +128,10 @@ static bool qr_each(void *geqrf, void *orgqr, const Matrices &m, PyArrayObject *
     bool few = tiny::reflects(rows, width) && tiny::reflects(rows, columns);
     for (npy_intp item = from; item < end; item++, a += rows * columns) {
         if (few) tiny::reflect(a, rows, columns, tau);
-        else factor(&rows, &columns, a, &rows, tau, space.data(), &length, &error);
+        else {
+            without_negative_zeros(a, rows * columns);
+            factor(&rows, &columns, a, &rows, tau, space.data(), &length, &error);
+        }
         for (I j = 0; j < columns; j++)
             for (I i = 0; i < I(height); i++) *upper++ = i <= j ? a[j * rows + i] : T(0);
         if (!to) continue;

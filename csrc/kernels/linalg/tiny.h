@@ -155,7 +155,7 @@ CLONES void reflect(T *a, npy_intp rows, npy_intp columns, T *factors) {
         factors[k] = 0;
         if (square == 0) continue;
         T first = x[0], size = T(std::sqrt(square + double(first) * double(first)));
-        T made = first > 0 ? -size : size;
+        T made = first >= 0 ? -size : size;         // a zero counts as positive, with either sign
         factors[k] = (made - first) / made;
         T scale = T(1) / (first - made);
         for (npy_intp i = 1; i <= length; i++) x[i] *= scale;

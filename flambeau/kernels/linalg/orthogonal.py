@@ -32,6 +32,7 @@ def qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
     """Q with orthonormal columns and upper triangular R."""
     matrices(a)
     fits(mode in ("reduced", "complete", "r"))
+    a = a + a.dtype.type(0)     # reflections go by signs: both zeros count as positive
     if mode == "r":
         return np.zeros(0, a.dtype), columns(run_numpy(np.linalg.qr, a, "r"))
     q, r = run_numpy(np.linalg.qr, a, mode)
@@ -42,7 +43,7 @@ def qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Householder's vectors below R, and their factors."""
     matrices(a)
-    h, tau = run_numpy(np.linalg.qr, a, "raw")
+    h, tau = run_numpy(np.linalg.qr, a + a.dtype.type(0), "raw")
     return np.ascontiguousarray(h).swapaxes(-1, -2).astype(a.dtype, copy=False), \
         np.asarray(tau, a.dtype)
 

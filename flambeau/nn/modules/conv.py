@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import flambeau
 from flambeau import Tensor
@@ -324,6 +325,15 @@ class _ConvTransposeNd(_ConvNd):
             self.groups,
             self.dilation,
         )
+
+
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """The old name of `_ConvTransposeNd`, which libraries still ask for."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        warnings.warn("`_ConvTransposeMixin` is a deprecated internal class. Please consider using "
+                      "public APIs.", FutureWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
 
 
 class ConvTranspose1d(_ConvTransposeNd):

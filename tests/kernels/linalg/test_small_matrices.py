@@ -79,6 +79,14 @@ def test_qr(shape, mode, dtype, tolerance):
     assert np.allclose(r[0], expected, atol=10 * tolerance)
 
 
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("shape", [(3, 2), (3, 6), (40, 20), (70, 64)])
+def test_reflections_take_both_zeros_for_positive(shape, zero):
+    matrix = np.ones(shape)
+    matrix[0, 0] = zero
+    assert orthogonal.qr(matrix, "reduced")[1][0, 0] < 0 > orthogonal.geqrf(matrix)[0][0, 0]
+
+
 @pytest.mark.parametrize("dtype,tolerance", TYPES, ids=["single", "double"])
 def test_spectra_of_batches(dtype, tolerance):
     a = RANDOM.standard_normal((6, 40, 40)).astype(dtype)
