@@ -6,6 +6,7 @@ A row has a group and a name, and is a function that takes `torch` and gives wha
 from . import (
     blocks,
     calls,
+    derivatives,
     files,
     kernels,
     loaders,
