@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -167,6 +168,7 @@ vars(mha).update(get_fastpath_enabled=_get_fastpath_enabled,
                  set_fastpath_enabled=_set_fastpath_enabled)
 
 
+@cache
 def _find_opt_einsum() -> bool:
     from importlib.util import find_spec
     return find_spec("opt_einsum") is not None

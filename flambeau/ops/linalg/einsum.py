@@ -1,6 +1,7 @@
 """Einstein's summation convention: products of tensors whose dimensions have names."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -17,6 +18,8 @@ from flambeau.ops.view.reshaping import reshape_to, view
 from flambeau.ops.view.shape import inverse, movedim, permute_to, unsqueeze
 
 ELLIPSIS = "..."
+Labels = tuple[Any, ...]
+Inputs = tuple[Labels, ...]
 unsqueeze_at, view_as_shape = unsqueeze.op.call, view.op.call
 
 
@@ -51,7 +54,7 @@ def _einsum(*args: Any) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got "
                             f"{type(operand).__name__}")
     return _of_equation(args[0], operands) if inputs is None \
-        else _evaluate([list(i) for i in inputs], output, operands)
+        else _evaluate(inputs, output, operands)
 
 
 @op("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", function=False,
@@ -62,7 +65,7 @@ def _of_equation(equation: str, tensors: Any, path: Any) -> Tensor:
         more = "more" if len(tensors) > len(inputs) else "fewer"
         raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
                            "equation")
-    return _evaluate([list(i) for i in inputs], output, list(tensors))
+    return _evaluate(inputs, output, tensors)
 
 
 _einsum.__doc__ = einsum.__doc__
@@ -101,35 +104,79 @@ def _labels(text: str, where: str) -> list[Any]:
 
 
 @lru_cache(maxsize=256)
-def _parse(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
+def _parse(equation: str) -> tuple[Inputs, Labels | None]:
     left, arrow, right = equation.partition("->")
-    inputs = [_labels(part, f"operand {i}") for i, part in enumerate(left.split(","))]
-    return inputs, _labels(right, "the output") if arrow else None
+    inputs = [tuple(_labels(part, f"operand {i}")) for i, part in enumerate(left.split(","))]
+    return tuple(inputs), tuple(_labels(right, "the output")) if arrow else None
 
 
-def _from_lists(args: Any) -> tuple[list[list[Any]], list[Any] | None, list[Tensor]]:
+def _from_lists(args: Any) -> tuple[Inputs, Labels | None, list[Tensor]]:
     """The form `operand, labels, operand, labels, …, [output labels]`."""
     operands, inputs = list(args[:len(args) - len(args) % 2:2]), list(args[1::2])
     output = args[-1] if len(args) % 2 else None
 
-    def named(labels: Any) -> list[Any]:
+    def named(labels: Any) -> Labels:
         for n in labels:
             if n is not Ellipsis and not 0 <= n < 52:
                 raise RuntimeError("einsum(): not within the valid range [0, 52)")
-        return [ELLIPSIS if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
-                for n in labels]
-    return [named(i) for i in inputs], None if output is None else named(output), operands
+        return tuple([ELLIPSIS if n is Ellipsis
+                      else chr(ord("A") + n if n < 26 else ord("a") + n - 26) for n in labels])
+    return tuple([named(i) for i in inputs]), None if output is None else named(output), operands
 
 
 # ---- evaluation ---------------------------------------------------------------------------------
 
 
-def _evaluate(inputs: list[list[Any]], output: list[Any] | None,
-              operands: list[Tensor]) -> Tensor:
+def _evaluate(inputs: Inputs, output: Labels | None, operands: Sequence[Tensor]) -> Tensor:
+    arranged, products, (finish, final) = _plan(
+        inputs, output, tuple([x._array.shape for x in operands]), _strategy(len(operands)))
+    terms = []
+    for x, calls in zip(operands, arranged):
+        for call, given in calls:
+            x = call(x, *given)
+        terms.append(x)
+    for i, j, product in products:
+        second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
+        terms.append(product(second, first) if i > j else product(first, second))
+    result, = terms
+    return result if finish is None else finish(result, final)
+
+
+@lru_cache(maxsize=512)
+def _plan(given: Inputs, output_given: Labels | None, shapes: tuple[tuple[int, ...], ...],
+          strategy: str | None) -> tuple[Any, Any, Any]:
+    """All that follows from the equation and the shapes: for each operand the views that arrange
+    it, which terms to multiply next and how, and what remains to be done at the end."""
+    inputs, arranged = _numbered(given, shapes)
+    output = _output_labels(inputs, output_given, _width(given, shapes))
+    shapes = tuple([_shape_after(calls, shape) for calls, shape in zip(arranged, shapes)])
+    sizes = _sizes(inputs, shapes)
+    order = [*output, *sorted(sizes.keys() - set(output), key=_rank)]
+    terms = []
+    for calls, labels, shape in zip(arranged, inputs, shapes):
+        calls += _spread(labels, order)
+        terms.append(tuple([dict(zip(labels, shape)).get(label, 1) for label in order]))
+    products = []
+    for i, j in _order(inputs, output, sizes, strategy):
+        second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
+        if i > j:
+            first, second = second, first
+        summed = [d for d in range(len(output), len(order)) if all(t[d] == 1 for t in terms)]
+        product = _PairProduct(first, second, summed)
+        products.append((i, j, product))
+        terms.append(product.shape)
+    finish: tuple[Any, Any] = (None, None)
+    if len(order) != len(output):
+        finish = (sum, tuple(range(len(output), len(order)))) if len(given) == 1 \
+            else (view_as_shape, terms[0][:len(output)])
+    return arranged, products, finish
+
+
+def _width(inputs: Inputs, shapes: Any) -> int:
+    """How many dimensions the ellipsis stands for. Raise where an operand's rank does not fit."""
     wide = 0
-    for i, (labels, x) in enumerate(zip(inputs, operands)):
-        named = len(labels) - (ELLIPSIS in labels)
-        rank = x._array.ndim
+    for i, (labels, shape) in enumerate(zip(inputs, shapes)):
+        named, rank = len(labels) - (ELLIPSIS in labels), len(shape)
         if ELLIPSIS in labels:
             wide = max(wide, rank - named)
         if rank < named or (rank > named and ELLIPSIS not in labels):
@@ -137,30 +184,26 @@ def _evaluate(inputs: list[list[Any]], output: list[Any] | None,
             ending = "" if ELLIPSIS in labels else " and no ellipsis was given"
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) "
                                f"{how} the number of dimensions ({rank}) for operand {i}{ending}")
-    # the dimensions of an ellipsis are labelled by number, the last one 0
-    for i, (labels, x) in enumerate(zip(inputs, operands)):
+    return wide
+
+
+def _numbered(given: Inputs, shapes: Any) -> tuple[list[list[Any]], list[list[Any]]]:
+    """The labels with the dimensions of an ellipsis as numbers, the last one 0; and the calls that
+    give an operand those of them that it lacks."""
+    wide, inputs, calls = _width(given, shapes), [list(labels) for labels in given], []
+    for labels, shape in zip(inputs, shapes):
+        at = missing = 0
         if ELLIPSIS in labels:
-            at, missing = labels.index(ELLIPSIS), wide - x._array.ndim + len(labels) - 1
-            inputs[i] = labels[:at] + list(range(wide - 1, -1, -1)) + labels[at + 1:]
-            for _ in range(missing):
-                operands[i] = unsqueeze_at(operands[i], at)
-    output = _output_labels(inputs, output, wide)
-    sizes = _sizes(inputs, operands)
-    order = [*output, *sorted(sizes.keys() - set(output), key=_rank)]
-    terms = [_spread(x, labels, order) for x, labels in zip(operands, inputs)]
-    for i, j in _order(inputs, output, sizes):
-        second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
-        if i > j:
-            first, second = second, first
-        summed = [d for d in range(len(output), len(order))
-                  if all(x._array.shape[d] == 1 for x in terms)]
-        terms.append(_pair_product(first, second, summed))
-    result, = terms
-    if len(order) == len(output):
-        return result
-    if len(operands) == 1:
-        return sum(result, tuple(range(len(output), len(order))))
-    return view_as_shape(result, result._array.shape[:len(output)])
+            at, missing = labels.index(ELLIPSIS), wide - len(shape) + len(labels) - 1
+            labels[at:at + 1] = range(wide - 1, -1, -1)
+        calls.append([(unsqueeze_at, (at,))] * missing)
+    return inputs, calls
+
+
+def _shape_after(unsqueezes: list[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    for _, (at,) in unsqueezes:
+        shape = (*shape[:at], 1, *shape[at:])
+    return shape
 
 
 def _rank(label: Any) -> Any:
@@ -168,7 +211,7 @@ def _rank(label: Any) -> Any:
     return (0, -label) if isinstance(label, int) else (1, ord(label))
 
 
-def _output_labels(inputs: list[list[Any]], output: list[Any] | None, wide: int) -> list[Any]:
+def _output_labels(inputs: list[list[Any]], output: Labels | None, wide: int) -> list[Any]:
     everything = [n for labels in inputs for n in labels]
     if output is None:
         once = sorted(n for n in set(everything) if isinstance(n, str) and everything.count(n) == 1)
@@ -182,16 +225,16 @@ def _output_labels(inputs: list[list[Any]], output: list[Any] | None, wide: int)
                                "output")
     if ELLIPSIS in output:
         at = output.index(ELLIPSIS)
-        return output[:at] + list(range(wide - 1, -1, -1)) + output[at + 1:]
+        return [*output[:at], *range(wide - 1, -1, -1), *output[at + 1:]]
     return list(output)
 
 
-def _sizes(inputs: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
+def _sizes(inputs: list[list[Any]], shapes: Any) -> dict[Any, int]:
     """The extent of each label; 1 broadcasts."""
     sizes: dict[Any, int] = {}
-    for i, (labels, x) in enumerate(zip(inputs, operands)):
+    for i, (labels, shape) in enumerate(zip(inputs, shapes)):
         own: dict[Any, int] = {}
-        for label, n in zip(labels, x._array.shape):
+        for label, n in zip(labels, shape):
             if own.setdefault(label, n) != n:
                 raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but "
                                    f"the sizes don't match, {n} != {own[label]}")
@@ -203,75 +246,91 @@ def _sizes(inputs: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
     return sizes
 
 
-def _diagonals(x: Tensor, labels: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Repeated labels taken along the diagonal, in the place of the first."""
-    labels = list(labels)
+def _spread(labels: list[Any], order: list[Any]) -> list[Any]:
+    """The calls that give a term one dimension for each label, in this order: of repeated labels
+    the diagonal, in the place of the first; extent 1 for those that it lacks."""
+    labels, calls = list(labels), []
     for label in [n for i, n in enumerate(labels) if n in labels[:i]]:
         at = labels.index(label)
         again = labels.index(label, at + 1)
-        x = movedim(diagonal(x, 0, at, again), -1, at)
+        calls += [(diagonal, (0, at, again)), (movedim, (-1, at))]
         del labels[again]
-    return x, labels
+    missing = range(len(labels), len(order))
+    calls += [(unsqueeze_at, (n,)) for n in missing]
+    places = iter(missing)
+    return [*calls, (permute_to, (tuple([labels.index(n) if n in labels else next(places)
+                                         for n in order]),))]
 
 
-def _spread(x: Tensor, labels: list[Any], order: list[Any]) -> Tensor:
-    """A term has a dimension for each label, in this order: those that it lacks of extent 1."""
-    x, labels = _diagonals(x, labels)
-    missing = iter(range(len(labels), len(order)))
-    for n in range(len(labels), len(order)):
-        x = unsqueeze_at(x, n)
-    return permute_to(x, tuple([labels.index(n) if n in labels else next(missing)
-                                for n in order]))
+def _strategy(operands: int) -> str | None:
+    """How opt_einsum is to look for an order of products, where it is there and has a choice."""
+    if operands <= 2:
+        return None
+    from flambeau import backends  # which is built on ops
+    settings = backends.opt_einsum
+    return settings.strategy if settings.enabled and settings.is_available() else None
 
 
-def _order(inputs: list[Any], output: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
+def _order(inputs: list[Any], output: list[Any], sizes: dict[Any, int], strategy: str | None
+           ) -> list[tuple[int, int]]:
     """Which two terms to multiply next, each time; the product goes to the end."""
     count = len(inputs)
     if count <= 2:
         return [(0, 1)] * (count - 1)
-    from flambeau import backends  # which is built on ops
-    opt_einsum = backends.opt_einsum.enabled and backends.opt_einsum.get_opt_einsum()
-    if not opt_einsum:
+    if strategy is None:
         return [(0, 1)] + [(n - 1, 0) for n in range(count - 1, 1, -1)]
+    import opt_einsum
     names = {n: opt_einsum.get_symbol(i) for i, n in enumerate(sizes)}
     distinct = [list(dict.fromkeys(labels)) for labels in inputs]
     equation = ",".join("".join(names[n] for n in labels) for labels in distinct) + "->" \
         + "".join(names[n] for n in output)
-    return _best_order(equation, backends.opt_einsum.strategy,
-                       *(tuple(sizes[n] for n in labels) for labels in distinct))
-
-
-@lru_cache(maxsize=256)
-def _best_order(equation: str, strategy: str, *shapes: tuple[int, ...]) -> list[Any]:
-    import opt_einsum
-    path = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=strategy,
-                                    memory_limit=None)[0]
+    path = opt_einsum.contract_path(
+        equation, *(tuple(sizes[n] for n in labels) for labels in distinct), shapes=True,
+        optimize=strategy, memory_limit=None)[0]
     return [tuple(sorted(step)) for step in path if len(step) == 2]
 
 
-def _pair_product(x: Tensor, y: Tensor, summed: list[int]) -> Tensor:
-    """Two terms multiplied, and summed over these dimensions, whose extent becomes 1: one `bmm`,
+class _PairProduct:
+    """Two terms multiplied, and summed over some dimensions, whose extent becomes 1: one `bmm`,
     with the shared dimensions that stay in front, and those summed over inside."""
-    wide_x, wide_y = [[n != 1 for n in t._array.shape] for t in (x, y)]
-    if alone := tuple([d for d in summed if wide_x[d] and not wide_y[d]]):
-        x = sum(x, alone, True)
-    if others := tuple([d for d in summed if wide_y[d] and not wide_x[d]]):
-        y = sum(y, others, True)
-    inside = [d for d in summed if wide_x[d] and wide_y[d]]
-    if not inside:
-        return mul(x, y)
-    dims = [d for d in range(len(wide_x)) if d not in inside]
-    batch = [d for d in dims if wide_x[d] and wide_y[d]]
-    left = [d for d in dims if wide_x[d] and not wide_y[d] and d not in alone]
-    right = [d for d in dims if d not in batch and d not in left]
-    if left and right and right[-1] < left[0]:      # then the product is in order the other way
-        x, y, left, right = y, x, right, left
-    of_x, of_y = x._array.shape, y._array.shape
-    n, rows, depth, columns = [prod([max(of_x[d], of_y[d]) if of_x[d] and of_y[d] else 0
-                                     for d in group]) for group in (batch, left, inside, right)]
-    product = bmm(reshape_to(permute_to(x, (*batch, *left, *inside, *right)), (n, rows, depth)),
-                  reshape_to(permute_to(y, (*batch, *inside, *right, *left)), (n, depth, columns)))
-    order = (*batch, *left, *inside, *right)
-    product = view_as_shape(product, (*[of_x[d] for d in (*batch, *left)], *[1] * len(inside),
-                                      *[of_y[d] for d in right]))
-    return permute_to(product, inverse(order))
+
+    def __init__(self, of_x: tuple[int, ...], of_y: tuple[int, ...], summed: list[int]) -> None:
+        wide_x, wide_y = [[n != 1 for n in shape] for shape in (of_x, of_y)]
+        self.alone = tuple([d for d in summed if wide_x[d] and not wide_y[d]])
+        self.others = tuple([d for d in summed if wide_y[d] and not wide_x[d]])
+        of_x, of_y = [tuple([1 if d in gone else n for d, n in enumerate(shape)])
+                      for shape, gone in ((of_x, self.alone), (of_y, self.others))]
+        inside = [d for d in summed if wide_x[d] and wide_y[d]]
+        self.shape = tuple([1 if d in inside else m if n == 1 else n
+                            for d, (m, n) in enumerate(zip(of_x, of_y))])
+        self.inside = bool(inside)
+        if not inside:
+            return
+        dims = [d for d in range(len(wide_x)) if d not in inside]
+        batch = [d for d in dims if wide_x[d] and wide_y[d]]
+        left = [d for d in dims if wide_x[d] and not wide_y[d] and d not in self.alone]
+        right = [d for d in dims if d not in batch and d not in left]
+        # where the product is in order the other way, the terms change places
+        self.turned = bool(left and right and right[-1] < left[0])
+        if self.turned:
+            of_x, of_y, left, right = of_y, of_x, right, left
+        n, rows, depth, columns = [prod([max(of_x[d], of_y[d]) if of_x[d] and of_y[d] else 0
+                                         for d in group]) for group in (batch, left, inside, right)]
+        self.dims_x, self.matrix_x = (*batch, *left, *inside, *right), (n, rows, depth)
+        self.dims_y, self.matrix_y = (*batch, *inside, *right, *left), (n, depth, columns)
+        self.made = (*[of_x[d] for d in (*batch, *left)], *[1] * len(inside),
+                     *[of_y[d] for d in right])
+        self.back = inverse(self.dims_x)
+
+    def __call__(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.alone:
+            x = sum(x, self.alone, True)
+        if self.others:
+            y = sum(y, self.others, True)
+        if not self.inside:
+            return mul(x, y)
+        if self.turned:
+            x, y = y, x
+        product = bmm(reshape_to(permute_to(x, self.dims_x), self.matrix_x),
+                      reshape_to(permute_to(y, self.dims_y), self.matrix_y))
+        return permute_to(view_as_shape(product, self.made), self.back)

@@ -77,6 +77,19 @@ def test_layouts_and_last_nodes(equation, shapes, strides, node, monkeypatch):
     assert (x._base is None) == (node in ("Mul", "Sum"))
 
 
+def test_what_is_known_of_an_equation_belongs_to_the_shapes():
+    sizes = [((2, 3), (3, 4)), ((1, 3), (3, 4)), ((2, 1), (3, 4)), ((2, 3), (1, 1)),
+             ((0, 3), (3, 2))]
+    for first, second in sizes * 2:
+        x, y = flambeau.randn(first), flambeau.randn(second)
+        expected = x.expand(first[0], max(first[1], second[0])) @ y.expand(
+            max(first[1], second[0]), second[1])
+        assert flambeau.allclose(flambeau.einsum("ij,jk", x, y), expected, atol=1e-6)
+        with pytest.raises(RuntimeError, match="does not broadcast with previously seen size"):
+            flambeau.einsum("ij,jk", x, flambeau.ones(7, 2)) if first[1] > 1 \
+                else flambeau.einsum("ij,jk,jl", x, y, flambeau.ones(7, 2))
+
+
 # ---- samples ------------------------------------------------------------------------------------
 
 family = Samples()
