@@ -10,14 +10,25 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-import flambeau
+from flambeau.utils.data._iteration import (  # noqa: F401 - some are for other loaders
+    _BaseDataLoaderIter,
+    _get_distributed_settings,
+    _options_of,
+    _sharding_worker_init_fn,
+    _share_dist_seed,
+)
 from flambeau.utils.data._utils import pool, transfer, worker
 from flambeau.utils.data._utils.collate import default_collate, default_convert
-from flambeau.utils.data._utils.fetch import IterableFetcher, MapFetcher
+from flambeau.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from flambeau.utils.data._utils.worker import get_worker_info
-from flambeau.utils.data.datapipes.datapipe import IterDataPipe
+from flambeau.utils.data.datapipes.datapipe import (
+    IterDataPipe,
+    MapDataPipe,
+    _IterDataPipeSerializationWrapper,
+    _MapDataPipeSerializationWrapper,
+)
 from flambeau.utils.data.dataset import Dataset, IterableDataset
-from flambeau.utils.data.graph_settings import apply_random_seed, apply_shuffle_settings
+from flambeau.utils.data.graph_settings import apply_shuffle_settings
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -35,7 +46,7 @@ class _DatasetKind:
     @staticmethod
     def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
         """What gets batches from a dataset of this kind."""
-        fetcher = MapFetcher if kind == _DatasetKind.Map else IterableFetcher
+        fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
 
 
@@ -110,12 +121,15 @@ class DataLoader(Generic[_T_co]):
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
             if isinstance(dataset, IterDataPipe):
-                self.dataset = dataset = apply_shuffle_settings(dataset, shuffle)
+                self.dataset = dataset = apply_shuffle_settings(
+                    _IterDataPipeSerializationWrapper(dataset), shuffle)
                 shuffle = None
             _check_no_sampler(shuffle=shuffle or None, sampler=sampler,
                               batch_sampler=batch_sampler)
         else:
             self._dataset_kind = _DatasetKind.Map
+            if isinstance(dataset, MapDataPipe):
+                self.dataset = dataset = _MapDataPipeSerializationWrapper(dataset)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -259,53 +273,6 @@ def _check_no_sampler(**options):
                              f"{name} option, but got {name}={value}")
 
 
-class _BaseDataLoaderIter:
-    """One iteration over a loader."""
-
-    def __init__(self, loader):
-        self._loader = _options_of(loader)
-        self._num_yielded = 0
-        self._index_sampler = loader._index_sampler
-        self._sampler_iter = iter(self._index_sampler)
-        self._reported_length = loader._IterableDataset_len_called
-        if isinstance(loader.dataset, IterDataPipe):
-            rng = flambeau.Generator().manual_seed(flambeau.empty((), dtype=flambeau.int64).random_(
-                generator=loader.generator).item())
-            apply_random_seed(loader.dataset, rng)
-        self._base_seed = flambeau.empty((), dtype=flambeau.int64).random_(
-            generator=loader.generator).item()
-        if loader.pin_memory and not flambeau.accelerator.is_available():
-            warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then "
-                          "device pinned memory won't be used.", stacklevel=3)
-
-    def __iter__(self):
-        return self
-
-    def __len__(self):
-        return len(self._index_sampler)
-
-    def _next_index(self):
-        return next(self._sampler_iter)
-
-    def __next__(self):
-        data = self._next_data()
-        self._num_yielded += 1
-        if self._reported_length is not None and self._num_yielded > self._reported_length:
-            self._warn_length()
-        return data
-
-    def _warn_length(self):
-        text = (f"Length of IterableDataset {self._loader.dataset} was reported to be "
-                f"{self._reported_length}(when accessing len(dataloader)), but "
-                f"{self._num_yielded} samples have been fetched. ")
-        if self._loader.num_workers > 0:
-            text += ("For multiprocessing data-loading, this could be caused by not properly "
-                     "configuring the IterableDataset replica at each worker. Please see "
-                     "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset "
-                     "for examples.")
-        warnings.warn(text, stacklevel=3)
-
-
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """An iteration that loads each batch when it is asked for."""
 
@@ -369,7 +336,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._loader, self._owner = _options_of(loader), weakref.ref(loader)
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
-        self._reported_length = loader._IterableDataset_len_called
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         if loader._dataset_kind == _DatasetKind.Iterable or any(
                 not w.active for w in self._workers):
             for w in self._workers:
@@ -490,15 +457,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._shutdown_workers()
             except KeyboardInterrupt:
                 pool.interrupt_soon()
-
-
-def _options_of(loader):
-    """The loader without its iterator: one that persists is the loader's, and must go with it."""
-    if loader._iterator is None and not loader.persistent_workers:
-        return loader
-    options = object.__new__(type(loader))
-    vars(options).update(vars(loader), _iterator=None)
-    return options
 
 
 def _make_fetcher(kind, auto_collation, collate_fn, drop_last, dataset):

@@ -417,3 +417,35 @@ def test_persistent_workers_go_with_their_loader():
     del batches
     worker.join(5)
     assert not worker.is_alive()
+
+
+def test_other_loaders_learn_of_dead_workers():
+    import multiprocessing
+
+    from flambeau.utils.data._utils import signal_handling
+    process = multiprocessing.get_context("fork").Process(target=os._exit, args=(3,))
+    process.start()
+    signal_handling._set_worker_pids(1, (process.pid,))
+    try:
+        with pytest.raises(RuntimeError, match=f"pid {process.pid}. exited unexpectedly with exit"):
+            while True:
+                signal_handling._error_if_any_worker_fails()
+    finally:
+        signal_handling._remove_worker_pids(1)
+        process.join()
+
+
+def test_data_is_pinned_by_its_own_method():
+    from flambeau.utils.data._utils.pin_memory import pin_memory
+
+    class Batch:
+        def pin_memory(self):
+            return "pinned"
+    x = torch.ones(2)
+    found = pin_memory({"x": [x], "batch": Batch()})
+    assert found == {"x": [x], "batch": "pinned"} and found["x"][0] is x
+
+
+def test_vitals_are_not_kept():
+    with pytest.warns(UserWarning, match="'set_vital' is deprecated"):
+        assert torch.set_vital("Dataloader", "enabled", "True") is None

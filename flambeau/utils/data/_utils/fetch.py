@@ -5,15 +5,26 @@ from flambeau.utils.data._utils.collate import default_collate
 from flambeau.utils.data.dataset import TensorDataset
 
 
-class MapFetcher:
-    """Gets samples by their numbers."""
+class _BaseDatasetFetcher:
+    """What gets the batch of some numbers."""
 
-    can_end = False
+    can_end = False   # with StopIteration
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
+        self.drop_last = drop_last
+
+    def fetch(self, possibly_batched_index):
+        raise NotImplementedError(f"{type(self).__name__}.fetch")
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
+    """Gets samples by their numbers."""
+
+    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.by_slices = (
             auto_collation and collate_fn is default_collate and type(dataset) is TensorDataset
             and all(_is_plain(tensor) for tensor in dataset.tensors))
@@ -32,16 +43,14 @@ class MapFetcher:
         return self.collate_fn([self.dataset[i] for i in index])
 
 
-class IterableFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """Gets as many samples as there are numbers, from an iterator over the dataset."""
 
-    can_end = True   # with StopIteration
+    can_end = True
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
-        self.samples = iter(dataset)
-        self.auto_collation = auto_collation
-        self.collate_fn = collate_fn
-        self.drop_last = drop_last
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
+        self.dataset_iter = iter(dataset)
         self.ended = False
 
     def fetch(self, index):
@@ -49,8 +58,8 @@ class IterableFetcher:
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return self.collate_fn(next(self.samples))
-        batch = [sample for _, sample in zip(index, self.samples, strict=False)]
+            return self.collate_fn(next(self.dataset_iter))
+        batch = [sample for _, sample in zip(index, self.dataset_iter, strict=False)]
         if len(batch) < len(index):
             self.ended = True
         if not batch or (self.drop_last and self.ended):

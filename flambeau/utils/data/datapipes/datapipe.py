@@ -1,8 +1,11 @@
 """The bases of data pipes: datasets that name their steps as methods."""
 
 import functools
+import pickle
 from typing import Any, TypeVar, get_args, get_origin
 
+from flambeau.utils._import_utils import dill_available
+from flambeau.utils.data.datapipes._hook_iterator import _SnapshotState
 from flambeau.utils.data.datapipes._types import DataPipeType
 from flambeau.utils.data.dataset import Dataset, IterableDataset
 
@@ -12,9 +15,11 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class _Steps:
-    """Registered steps, which are found as methods, and how a pipe prints."""
+    """Registered steps, which are found as methods, how a pipe prints, and how it is pickled."""
 
     functions: dict[str, Any] = {}
+    getstate_hook: Any = None
+    reduce_ex_hook: Any = None
     type = DataPipeType(Any)
 
     def __init_subclass__(cls, **kwargs):
@@ -52,6 +57,39 @@ class _Steps:
 
     __str__ = __repr__
 
+    def __getstate__(self):
+        return self._state()
+
+    def _state(self):
+        hook = type(self).getstate_hook
+        return self.__dict__ if hook is None else hook(self.__dict__)
+
+    def __reduce_ex__(self, *args, **kwargs):
+        hook = type(self).reduce_ex_hook
+        if hook is not None:
+            try:
+                return hook(self)
+            except NotImplementedError:
+                pass
+        return super().__reduce_ex__(*args, **kwargs)
+
+    @classmethod
+    def set_getstate_hook(cls, hook_fn):
+        """Pickle `hook_fn(attributes)` as the state of pipes; None for the attributes."""
+        cls._set_hook("getstate_hook", hook_fn)
+
+    @classmethod
+    def set_reduce_ex_hook(cls, hook_fn):
+        """Reduce pipes by `hook_fn(pipe)`, which may raise NotImplementedError; None for Python's
+        way."""
+        cls._set_hook("reduce_ex_hook", hook_fn)
+
+    @classmethod
+    def _set_hook(cls, name, hook_fn):
+        if hook_fn is not None and getattr(cls, name) is not None:
+            raise RuntimeError(f"Attempt to override existing {name}")
+        setattr(cls, name, hook_fn)
+
 
 class IterDataPipe(_Steps, IterableDataset[_T_co]):
     """A pipe that gives its elements one after another; one iteration at a time.
@@ -65,7 +103,10 @@ class IterDataPipe(_Steps, IterableDataset[_T_co]):
     """
 
     functions: dict[str, Any] = {}
-    _valid_iterator_id = 0
+    _valid_iterator_id: int | None = None
+    _number_of_samples_yielded = 0
+    _snapshot_state = _SnapshotState.NotStarted
+    _fast_forward_iterator: Any = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -78,15 +119,15 @@ class IterDataPipe(_Steps, IterableDataset[_T_co]):
     def __iter__(self):
         raise NotImplementedError
 
-    def __getstate__(self):
-        return self.__dict__
-
 
 def _one_at_a_time(function):
     """An `__iter__` that resets the pipe and ends the iteration that was going on."""
     @functools.wraps(function)
     def iterate(self):
-        self._valid_iterator_id += 1
+        number = self._valid_iterator_id
+        self._valid_iterator_id = 0 if number is None else number + 1
+        self._number_of_samples_yielded = 0
+        self._snapshot_state = _SnapshotState.Iterating
         self.reset()
         return _Iteration(self, function(self), self._valid_iterator_id)
     return iterate
@@ -108,7 +149,9 @@ class _Iteration:
                 f"from the same IterDataPipe: {self.pipe!r}\nThis may be caused multiple "
                 "references to the same IterDataPipe. We recommend using `.fork()` if that is "
                 "necessary.")
-        return next(self.iterator)
+        element = next(self.iterator)
+        self.pipe._number_of_samples_yielded += 1
+        return element
 
 
 class DFIterDataPipe(IterDataPipe):
@@ -143,3 +186,47 @@ class DataChunk(list):
     def raw_iterator(self):
         """An iterator over the elements as they were given."""
         yield from self.items
+
+
+class _DataPipeSerializationWrapper:
+    """Carries a pipe to another process: what pickle cannot take (lambdas), dill takes."""
+
+    def __init__(self, datapipe):
+        self._datapipe = datapipe
+
+    def __getstate__(self):
+        try:
+            return pickle.dumps(self._datapipe), False
+        except Exception:
+            if not dill_available():
+                raise
+            import dill
+            return dill.dumps(self._datapipe), True
+
+    def __setstate__(self, state):
+        data, by_dill = state
+        if by_dill:
+            import dill as pickler
+        else:
+            pickler = pickle
+        self._datapipe = pickler.loads(data)
+
+    def __len__(self):
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe):
+    def __init__(self, datapipe: IterDataPipe):
+        super().__init__(datapipe)
+        self._datapipe_iter: Any = None
+
+    def __iter__(self):
+        yield from self._datapipe
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
+    def __getitem__(self, idx):
+        return self._datapipe[idx]
