@@ -171,8 +171,6 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
         raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a "
                          f"floating point or complex dtype. Got: {dtype}")
     dims = _dims(dim, input.ndim)
-    if mask is None:
-        return flambeau.mean(input, dims, keepdim=bool(keepdim), dtype=dtype)
     total = sum(input, dims, keepdim=keepdim, dtype=dtype, mask=mask)
     return flambeau.divide(total, _count(input, dims, bool(keepdim), mask))
 
@@ -224,9 +222,6 @@ def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdi
     dims = _dims(dim, input.ndim)
     if input.dtype is flambeau.bool:
         flambeau.subtract(input, 0.0)           # refuses
-    if mask is None and not (dtype is flambeau.complex32 or dtype.itemsize == 1):  # without sums
-        find = flambeau.std if root else flambeau.var
-        return find(input.to(dtype), dims, correction=correction, keepdim=keepdim).to(dtype)
     values = input.to(dtype)
     count = _count(input, dims, True, mask)
     centre = flambeau.divide(_filled(values, mask, 0).sum(dims, keepdim=True), count)

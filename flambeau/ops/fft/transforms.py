@@ -22,10 +22,11 @@ from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.linalg import fourier
 from flambeau.kernels.moving import views
-from flambeau.ops.indexing.basic import basic_view, slice_backward
-from flambeau.ops.linalg.support import conj
+from flambeau.ops.indexing.basic import basic_view
+from flambeau.ops.linalg.support import conj, differentiating
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
+from flambeau.ops.spatial.padding import constant_pad_nd
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.rearranging import roll
 
@@ -130,12 +131,9 @@ def resized(x: Tensor, dim: int, n: int) -> Tensor:
     have = shape[dim]
     if n == have:
         return x
-    index = (*(slice(None),) * dim, slice(0, min(n, have)), Ellipsis)
     if n < have:
-        return basic_view(x, index)
-    full = (*(slice(0, m) for m in shape[:dim]), slice(0, have),
-            *(slice(0, m) for m in shape[dim + 1:]))
-    return slice_backward(x, (*shape[:dim], n, *shape[dim + 1:]), full)
+        return basic_view(x, (*(slice(None),) * dim, slice(0, n), Ellipsis))
+    return constant_pad_nd(x, (0, 0) * (len(shape) - 1 - dim) + (0, n - have))
 
 
 def _scale_of(norm: str | None, forward: bool) -> int:
@@ -212,9 +210,11 @@ def _many_dims(x: Tensor, s: Any, dim: Any, name: str) -> tuple[tuple[int, ...],
 
 
 def _fitted(x: Tensor, dims: Any, sizes: Any) -> Tensor:
+    missing = [0] * x._array.ndim
     for d, n in zip(dims, sizes):
-        x = resized(x, d, n)
-    return x
+        missing[d] = max(n - x._array.shape[d], 0)
+        x = x if missing[d] else resized(x, d, n)
+    return constant_pad_nd(x, [n for own in missing[::-1] for n in (0, own)]) if any(missing) else x
 
 
 # ---- one dimension ------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _fitted(x: Tensor, dims: Any, sizes: Any) -> Tensor:
 
 def _full(x: Tensor, dims: Any, norm: str | None, forward: bool) -> Tensor:
     scale = _scale_of(norm, forward)
-    if x._array.dtype.kind not in "cW" and dims:
+    if x._array.dtype.kind not in "cW":
         found = r2c(x, dims, scale, False)
         return found if forward else found.conj()
     return c2c(_complex(x), dims, scale, forward)
@@ -296,7 +296,7 @@ def hfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """`fft` of a signal whose second half mirrors (conjugates) the first: real values."""
     x = _complex(input)
     d, n = _one_dim(x, n, dim, _half(x, dim))
-    return c2r(conj(resized(x, d, n // 2 + 1)), (d,), _scale_of(norm, True), n)
+    return c2r(resized(x, d, n // 2 + 1).conj(), (d,), _scale_of(norm, True), n)
 
 
 @_declared("ihfft", COMPLEX_OUT, "aten::conj_physical")
@@ -314,9 +314,10 @@ def _fftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tenso
     x = _floating(input)
     dims, sizes = _many_dims(x, s, dim, name)
     x = _fitted(x, dims, sizes)
-    if name == "ifftn":
-        return c2c(_complex(x), dims, _scale_of(norm, False), False)
-    return _full(x, dims, norm, True)
+    forward = name != "ifftn"
+    if forward and dims and not differentiating(x):
+        return _full(x, dims, norm, True)                   # half of the work for real numbers
+    return c2c(_complex(x), dims, _scale_of(norm, forward), forward)
 
 
 def _rfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
@@ -347,7 +348,7 @@ def _irfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
 def _hfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
     x, dims, last = _from_half(_complex(input), s, dim, name)
     scale = _scale_of(norm, True)
-    return c2r(conj(c2c(x, dims[:-1], scale, True)), dims[-1:], scale, last)
+    return c2r(c2c(x, dims[:-1], scale, True).conj(), dims[-1:], scale, last)
 
 
 def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
@@ -356,7 +357,8 @@ def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     scale = _scale_of(norm, False)
-    return c2c(conj(r2c(_fitted(x, dims, sizes), dims[-1:], scale, True)), dims[:-1], scale, False)
+    half = r2c(_fitted(x, dims, sizes), dims[-1:], scale, True)
+    return c2c(conj(half), dims[:-1], scale, False) if len(dims) > 1 else half.conj()
 
 
 _MANY = {"fft": (_fftn, "`fft` over several dimensions (by default all), cut or padded to `s`"),

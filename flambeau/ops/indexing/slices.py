@@ -23,6 +23,7 @@ from flambeau.ops.indexing.gather import (
     scatter_value,
 )
 from flambeau.ops.indexing.index import index_put, new_zeros
+from flambeau.ops.node_names import one_node
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.conversion import cast, clone
@@ -399,6 +400,7 @@ def _within(input: Tensor, indices: Any) -> list[Any]:
 
 @op("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
     out=False, method=False)
+@one_node
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
     """where(mask, input[indices], fill); indices may be out of range where `mask` is False."""
     if not input._array.size:
@@ -411,6 +413,7 @@ def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -
 
 @op("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
     "Tensor values) -> Tensor", out=False, method=False)
+@one_node
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any,
                                         values: Tensor) -> Tensor:
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""

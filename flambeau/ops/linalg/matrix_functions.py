@@ -48,7 +48,7 @@ def _power(A: Tensor, n: int) -> Tensor:
     check_square(A, "linalg.matrix_power")
     size = A._array.shape[-1]
     if n == 0:                              # derives from A, if only by gradients of zero
-        return where(wrap(np.zeros((), np.bool_)), A, expand(identity(size, A), A._array.shape))
+        return clone(A).copy_(identity(size, A))
     if n < 0:
         A, n = inv(A), -n
     if n == 3:                              # with the square first, as PyTorch multiplies

@@ -14,7 +14,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
-from flambeau.ops.linalg.matmul import conj, fits, mm
+from flambeau.ops.linalg.matmul import conj, fits, mm, vdot
 from flambeau.ops.linalg.support import check_same_type, differentiating
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
@@ -83,6 +83,8 @@ def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     refuse(x._array, "bBilU", "linalg.vecdot: Expected a floating point or complex tensor as "
            "input. Got {}")
     check_same_type(x, y, "linalg.vecdot", "x", "y")
+    if x._array.ndim == y._array.ndim == 1:
+        return vdot(x, y)
     return sum(mul(conj(x), y), dim)
 
 

@@ -60,12 +60,25 @@ def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: 
 _attend = op(
     "_attend(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float? scale) "
     "-> (Tensor result, Tensor total)", kernel=_attend_kernel,
-    parts=lambda *canonical: attend_with_weights(*canonical), unfolds=True,
+    parts=lambda *canonical: _attend_parts(*canonical), unfolds=True,
     backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
         *kernels.scaled_dot_product_attention_backward(
             grad, query, key, value, result, total, mask, is_causal, scale), None),
     nondiff="mask", differentiable=(True, False), returns=tuple,
     node="ScaledDotProductFlashAttentionForCpuBackward0", **_INNER)
+
+
+def _attend_parts(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool,
+                  scale: Any, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """`attend_with_weights`, which is rounded at the end alone."""
+    own = query._array.dtype
+    if not is_half(own):
+        return attend_with_weights(query, key, value, mask, is_causal, scale, dropout)
+    query, key, value, mask = [
+        cast(t, np.float32) if t is not None and t._array.dtype == own else t
+        for t in (query, key, value, mask)]
+    result, total = attend_with_weights(query, key, value, mask, is_causal, scale, dropout)
+    return cast(result, own), total
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
@@ -254,13 +267,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     if enable_gqa and query._array.ndim >= 3:
         return _attend_in_groups(query, key, value, attn_mask, dropout_p, is_causal, scale)
     if dropout_p or query._array.dtype.kind in "cW":
-        own = query._array.dtype
-        if is_half(own):                    # rounded at the end alone
-            query, key, value, attn_mask = [
-                cast(t, np.float32) if t is not None and t._array.dtype == own else t
-                for t in (query, key, value, attn_mask)]
-        result = attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
-        return cast(result, own) if is_half(own) else result
+        return _attend_parts(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
     lead = query._array.shape[:-2]
     if not lead == key._array.shape[:-2] == value._array.shape[:-2]:
         lead = broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])
@@ -270,7 +277,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     if query._array.ndim == 4 and _fits(query, key, value, attn_mask):
         return _flash(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
     attend = _attend if not interceptors and _fits(query, key, value, attn_mask) \
-        else attend_with_weights
+        else _attend_parts
     return attend(query, key, value, attn_mask, is_causal, scale)[0]
 
 

@@ -10,6 +10,7 @@ import flambeau
 from flambeau._support.copy_on_write import own
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes
+from flambeau.core.graph import next_order
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -29,6 +30,7 @@ from flambeau.ops.nn.normalize import (
     standardized,
     wanted_gradients,
 )
+from flambeau.ops.node_names import one_node, rename
 from flambeau.transforms.batching import is_batched
 
 # ---- batch norm ----------------------------------------------------------------------------------
@@ -176,8 +178,11 @@ def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, running_mean
                              running_var: Any, training: bool, momentum: float, eps: float
                              ) -> tuple[Tensor, Tensor, Tensor]:
     """`native_batch_norm`; running statistics may be left out altogether."""
-    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
-                             eps)
+    since = next_order()
+    results = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
+                                eps)
+    rename(results[0], f"NativeBatchNormLegitBackward{int(running_mean is None)}", since)
+    return results
 
 
 _UPDATED = ("Tensor input, Tensor? weight, Tensor? bias, Tensor{} running_mean, Tensor{} "
@@ -185,6 +190,7 @@ _UPDATED = ("Tensor input, Tensor? weight, Tensor? bias, Tensor{} running_mean, 
 
 
 @op(f"_native_batch_norm_legit_no_training({_UPDATED.format('', '')}) {THREE}", method=False)
+@one_node(inputs="input weight bias")
 def _native_batch_norm_legit_no_training(input: Tensor, weight: Any, bias: Any,
                                          running_mean: Tensor, running_var: Tensor,
                                          momentum: float, eps: float) -> Any:
@@ -198,6 +204,7 @@ def _native_batch_norm_legit_no_training(input: Tensor, weight: Any, bias: Any,
     "Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> "
     "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", method=False,
     function=False, out=False)
+@one_node(name="NativeBatchNormLegitBackward0", inputs="input weight bias")
 def _native_batch_norm_legit_functional(input: Tensor, weight: Any, bias: Any,
                                         running_mean: Tensor, running_var: Tensor, training: bool,
                                         momentum: float, eps: float) -> Any:
@@ -216,6 +223,7 @@ def _with_reserve(results: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 @op(f"_batch_norm_with_update({_UPDATED.format('', '')}) -> {_FOUR}", method=False, function=False,
     out=False)
+@one_node(inputs="input weight bias")
 def _batch_norm_with_update(input: Tensor, weight: Any, bias: Any, running_mean: Tensor,
                             running_var: Tensor, momentum: float, eps: float) -> Any:
     """`native_batch_norm` in training, which updates the running statistics."""
@@ -225,6 +233,7 @@ def _batch_norm_with_update(input: Tensor, weight: Any, bias: Any, running_mean:
 
 @op(f"_batch_norm_no_update({_UPDATED.format('?', '?')}) -> {_FOUR}", method=False,
     function=False, out=False)
+@one_node(inputs="input weight bias")
 def _batch_norm_no_update(input: Tensor, weight: Any, bias: Any, running_mean: Any,
                           running_var: Any, momentum: float, eps: float) -> Any:
     """`native_batch_norm` by the running statistics."""

@@ -153,7 +153,10 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return mul(product, scale), kept
 
 
-native_dropout_backward = op(
-    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-    body=lambda grad_output, mask, scale: mul(mul(grad_output, mask), scale), function=False,
-    method=False, out=False, doc="The gradient of `native_dropout`, of its mask and 1 / (1 - p).")
+
+@op("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+    function=False, method=False, out=False)
+@one_node
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """The gradient of `native_dropout`, of its mask and 1 / (1 - p)."""
+    return mul(mul(grad_output, mask), scale)

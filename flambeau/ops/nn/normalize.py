@@ -9,7 +9,7 @@ import numpy as np
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.op import public
-from flambeau.core.promotion import join
+from flambeau.core.promotion import is_half, join
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -18,6 +18,7 @@ from flambeau.kernels.moving.layouts import channels_last, has_channels_last, ke
 from flambeau.kernels.network import normalization as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import with_number
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.shape import movedim
 
 NETWORK = "nn.functional"
@@ -205,8 +206,11 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
 
 
 def _rms_norm_parts(input: Tensor, weight: Any, dims: int, eps: float) -> tuple[Tensor, None]:
-    y = input * flambeau.rsqrt(_plus_in_place(input.pow(2).mean(tuple(range(-dims, 0)), True), eps))
-    return (y if weight is None else y * weight), None
+    own = input._array.dtype
+    x = cast(input, np.float32) if is_half(own) else input      # rounded at the end alone
+    y = x * flambeau.rsqrt(_plus_in_place(x.pow(2).mean(tuple(range(-dims, 0)), True), eps))
+    y = y if weight is None else y * weight
+    return (cast(y, own) if x is not input else y), None
 
 
 _plus_in_place = with_number(Tensor.add_, "AddBackward1")

@@ -7,10 +7,10 @@ from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import over, times
 from flambeau.ops.pointwise.comparison import ne
 from flambeau.ops.reduction.scan import cumsum
-from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.splitting import cut, narrow
@@ -48,7 +48,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
                     "diff expects the shape of tensor to prepend or append to match that of input "
                     f"except along the differencing dimension; input.size({d}) = {n_own}, but got "
                     f"tensor.size({d}) = {n_part}")
-    result = clone(input) if n == 0 else cat(parts, dim) if len(parts) > 1 else input
+    if n == 0:
+        return zeros_like(input).copy_(input)
+    result = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, result._array.shape[dim])):
         later, earlier = _pairs(result, dim)
         result = ne(later, earlier) if result._array.dtype.kind == "b" else later - earlier

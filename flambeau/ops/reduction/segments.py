@@ -12,6 +12,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving.indexing import neutral
 from flambeau.ops.indexing.gather import scatter_reduce
+from flambeau.ops.node_names import one_node
 
 _OTHER_NAMES = {"max": "amax", "min": "amin"}
 
@@ -96,6 +97,7 @@ def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: T
     return _reduced(data, reduce, offsets, axis, initial)
 
 
+@one_node(name="SegmentReduceBackward0")
 def _reduced(data: Tensor, reduce: str, offsets: Tensor, axis: int, initial: Any) -> Tensor:
     kind = "sum" if reduce == "mean" else _OTHER_NAMES.get(reduce, reduce)
     empty = neutral(kind, np.dtype(np.float64))

@@ -22,6 +22,7 @@ from flambeau.ops.linalg.matmul import matmul
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import abs, pow, sgn
 from flambeau.ops.pointwise.comparison import isnan, logical_not
+from flambeau.ops.pointwise.complex import complex as from_parts
 from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
 from flambeau.ops.pointwise.elementary import sqrt
@@ -356,7 +357,9 @@ def corrcoef(input: Tensor) -> Tensor:
         return matrix / matrix
     scale = sqrt(real_part(matrix.diagonal()))
     matrix = matrix / unsqueeze(scale, 1) / scale
-    return matrix if matrix.is_complex() else clamp(matrix, -1, 1)
+    if not matrix.is_complex():
+        return clamp(matrix, -1, 1)
+    return from_parts(*[clamp(part, -1, 1) for part in (matrix.real, matrix.imag)])
 
 
 # ---- quantiles ----------------------------------------------------------------------------------

@@ -278,7 +278,7 @@ erfcx = pointwise("special_erfcx(Tensor self)", kernel=kernel.erfcx, floating=Tr
                   doc="exp(input²) · erfc(input).")
 ndtr = pointwise("special_ndtr(Tensor self)", kernel=kernel.ndtr, floating=True, inplace=False,
                  refuses=("erf_vml_cpu", "c"),
-                 node="SpecialNdtrBackward0",
+                 node="MulBackward1",
                  d=lambda self: exp(self * self * -0.5) / sqrt(2 * pi),
                  doc="The area under the standard normal density left of the input.")
 ndtri = pointwise("special_ndtri(Tensor self)", kernel=kernel.ndtri, floating=True,

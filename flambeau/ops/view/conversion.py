@@ -24,7 +24,7 @@ from flambeau.transforms import meta
 def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
     if grad._array.dtype.kind in "cW" and dtype.kind not in "cW":
         grad = late_bound.real_part(grad)
-    return cast(grad, dtype)
+    return grad if grad._array.dtype == dtype else cast(grad, dtype)
 
 
 _FORMAT = "MemoryFormat? memory_format=None"
@@ -124,10 +124,9 @@ def to(self: Tensor, device: Any = None, dtype: Any = None, non_blocking: bool =
         device, dtype = tensor._device, tensor.dtype
     wanted = dtypes.as_numpy_dtype(dtype)
     result = self
-    if wanted is not None and wanted != self._array.dtype:
+    converts = wanted is not None and wanted != self._array.dtype
+    if converts or copy or not _is_laid_out(self, memory_format):
         result = to_copy.op.call(self, wanted, memory_format)
-    elif copy or not _is_laid_out(self, memory_format):
-        result = copy_in(self, memory_format)
     device = None if device is None else devices.checked(device)
     if device is not None and device is not result._device and device != result._device:
         if device.type == "meta":

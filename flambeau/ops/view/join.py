@@ -332,7 +332,7 @@ def _chosen(input: Tensor, r: int, with_replacement: bool) -> Tensor:
     pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     refuse(input._array, "U", "masked_select")
     rows = np.array(list(pick(range(input._array.size), r)), np.int64).reshape(-1, r)
-    return input[wrap(rows)]
+    return stack([input[wrap(column)] for column in rows.T], 1)
 
 
 combinations = op(

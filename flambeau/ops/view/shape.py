@@ -246,12 +246,14 @@ expand_to = expand.op.call
 
 def _summed(input: Tensor, size: Any) -> Tensor:
     target, shape = size_of((size,)), input._array.shape
-    if target == shape and (shape or input._array.dtype.kind not in "bui"):
-        return input                        # torch takes the sum of a number, as an int64
+    if target == shape and shape:
+        return input
     if not is_expandable_to(target, shape):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
     lead = len(shape) - len(target)
-    if lead and not target:
+    if not shape:
+        return input.sum()                  # of a number, too
+    if not target:
         return late_bound.sum_over(input, tuple(range(lead)), False)
     dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
                                        if n == 1 and shape[i + lead] != 1])

@@ -165,3 +165,14 @@ def test_inverses_of_real_signals_are_conjugate_views():
     for found, forward in ((fft.ifft(x), fft.fft(x)), (fft.ihfft(x), fft.rfft(x))):
         assert found.is_conj() and flambeau.allclose(found, forward.conj() / 5)
     assert not fft.ifft(x.to(flambeau.complex64)).is_conj() and not fft.ifftn(x).is_conj()
+
+
+@pytest.mark.parametrize("transform", [fft.fft, fft.ifft, fft.fftn, fft.irfft, fft.hfft])
+def test_gradients_of_real_signals_are_real_parts(transform):
+    """The gradient is complex inside: what is given is a view of that, as in PyTorch."""
+    x = flambeau.rand(4, 4, dtype=flambeau.float64, requires_grad=True)
+    y = transform(x)
+    g, = flambeau.autograd.grad(y.real.sum(), x)
+    assert g.dtype is flambeau.float64 and g.stride() == (8, 2)
+    g, = flambeau.autograd.grad(fft.fft(x, 6).real.sum(), x)
+    assert flambeau.allclose(g, flambeau.eye(4, dtype=flambeau.float64)[0] * 6)

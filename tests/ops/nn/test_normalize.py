@@ -34,3 +34,15 @@ def test_the_bias_may_be_written_to_before_the_backward_pass(normalized):
     shift.mul_(2)
     y.sum().backward()
     assert torch.allclose(b.grad, torch.full((4,), 6.0))
+
+
+def test_rms_norm_of_halves_is_rounded_at_the_end_alone():
+    """Squares of these numbers are no float16: neither value nor tangent may be made of those."""
+    x, t = torch.tensor([[300.0, -400.0]]), torch.tensor([[1.0, 0.0]])
+    wide = torch.func.jvp(lambda x: F.rms_norm(x, (2,)), (x,), (t,))
+    half = torch.func.jvp(lambda x: F.rms_norm(x, (2,)), (x.half(),), (t.half(),))
+    for expected, found in zip(wide, half):
+        assert found.dtype is torch.float16 and expected.abs().max() > 1e-3
+        assert torch.allclose(found.float(), expected, rtol=1e-3, atol=1e-6)
+    y = F.rms_norm(x.half().requires_grad_(), (2,))
+    assert type(y.grad_fn).__name__ == "ToCopyBackward0"
