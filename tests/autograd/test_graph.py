@@ -44,10 +44,6 @@ torch.matmul(b3, v)
 torch.matmul(x, b3.mT)
 torch.tensordot(x, y, 2)
 torch.linalg.tensorsolve(leaf(4, 2, 2), leaf(4))
-torch.fft.fft2(x).imag
-torch.fft.fftn(x).real
-torch.fft.hfft(c[0])
-torch.fft.fft(x, n=5, norm="ortho").abs()
 stft(leaf(16)).abs()
 torch.istft(stft(leaf(16)), 8, window=torch.ones(8))
 a, = grad((x @ m).sum(), x, create_graph=True)

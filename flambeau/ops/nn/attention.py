@@ -17,7 +17,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.parts import ThroughParts
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.network import attention as kernels
-from flambeau.ops.nn.softmax import softmax
+from flambeau.ops.nn.softmax import _safe_softmax, softmax
 from flambeau.ops.node_names import one_node, times
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
@@ -25,13 +25,6 @@ from flambeau.ops.view.shape import batch_first
 
 NETWORK = "nn.functional"
 _INNER: dict[str, Any] = {"function": False, "method": False, "out": False}
-
-
-@one_node(name="SafeSoftmaxBackward0")
-def _scores_to_weights(scores: Tensor) -> Tensor:
-    """Softmax along the last dimension; zeros where all scores are -inf."""
-    none = (scores == -math.inf).all(-1, True)
-    return flambeau.where(none, 0, softmax(flambeau.where(none, 0, scores), -1))
 
 
 def additive_mask(mask: Tensor | None, query: Tensor, key: Tensor, is_causal: bool) -> Any:
@@ -91,7 +84,7 @@ def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
 def attend_with_weights(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool,
                         scale: float | None, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
     """The result of attention, and its weights."""
-    weights = _scores_to_weights(_scores(query, key, mask, is_causal, scale))
+    weights = _safe_softmax(_scores(query, key, mask, is_causal, scale), -1)
     if dropout:
         weights = flambeau.dropout(weights, dropout, True)
     return weights @ value, weights
@@ -112,7 +105,7 @@ def _scores(query: Tensor, key: Tensor, mask: Any, is_causal: bool, scale: float
 def _flash_parts(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float,
                  is_causal: bool, scale: float | None) -> tuple[Tensor, Tensor]:
     scores = _scores(query, key, mask, is_causal, scale)
-    weights = _scores_to_weights(scores)
+    weights = _safe_softmax(scores, -1)
     if dropout:
         weights = flambeau.dropout(weights, dropout, True)
     return weights @ value, scores.detach().logsumexp(-1)

@@ -106,7 +106,7 @@ _log_softmax_backward_data = op(
 def _safe_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
     """`softmax` with zeros where all elements along `dim` are -inf."""
     nothing = (self == float("-inf")).all(dim, True)
-    return softmax(self, dim, dtype).masked_fill(nothing, 0.0)
+    return softmax(self.masked_fill(nothing, 0.0), dim, dtype).masked_fill(nothing, 0.0)
 
 
 # ---- with a mask ---------------------------------------------------------------------------------

@@ -118,7 +118,8 @@ def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     if ord == 1:
         return sgn(self) * g
     if ord == 2:
-        return self * where(norm == 0, 0, g / norm)
+        zero = norm == 0
+        return self * where(zero, 0, g / where(zero, 1, norm))
     size = abs(self)
     if np.isinf(ord):
         if self._array.dtype.kind == "c":       # the kernel may round |x| in another way

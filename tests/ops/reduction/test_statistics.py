@@ -145,3 +145,9 @@ def test_gradients_of_extreme_moduli_go_to_the_extreme_elements(dtype, dim, orde
     norm.sum().backward()
     assert (x.grad.abs() > 0.5).sum() == norm.numel()
     assert abs(x.grad.abs().sum().item() - norm.numel()) < 1e-4
+
+
+@pytest.mark.parametrize("ord", [1, 2, 3])
+def test_tangents_of_norms_of_zero_are_zero(ord):
+    x = flambeau.zeros(3)
+    assert flambeau.func.jvp(lambda x: flambeau.norm(x, ord), (x,), (x + 1,))[1] == 0
