@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flambeau.core import dtypes, late_bound
+from flambeau.core.devices import device
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import layout, memory_format
 
 public: dict[str, dict[str, Any]] = {"torch": {}}  # the public functions of each namespace
 
@@ -167,6 +169,6 @@ def class_name(name: str) -> str:
 
 
 # types whose values never override a function, seen at the top of an argument list
-passive: set[type] = {int, float, bool, complex, str, type(None), dtypes.dtype, np.ndarray, Tensor,
-                      Size, slice}
+passive: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, slice, Tensor, Size,
+                      dtypes.dtype, device, layout, memory_format}
 is_passive = passive.issuperset

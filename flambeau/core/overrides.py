@@ -37,13 +37,10 @@ def overriding(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) 
 
 def overrides(cls: type) -> bool:
     """Does this type have a `__torch_function__` that wants to be asked?"""
+    if cls in plain or cls in internal_types:
+        return False
     function = getattr(cls, "__torch_function__", None)
-    if function is None or cls in plain:
-        return False
-    function = getattr(function, "__func__", function)
-    if function is tensor._disabled_torch_function:
-        return False
-    return cls not in internal_types
+    return getattr(function, "__func__", function) not in (None, tensor._disabled_torch_function)
 
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:

@@ -40,12 +40,13 @@ class PythonFunction:
         self.defaults.update(body.__kwdefaults__ or {})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        passive = is_passive(map(type, (*args, *kwargs.values())))
-        if function_modes.get() or (not passive and overrides.overriding(args, kwargs)):
+        wanted = not is_passive(map(type, (*args, *kwargs.values()))) \
+            and overrides.wanted(args, kwargs)
+        if function_modes.get() or (wanted and overrides.overriding(args, kwargs)):
             args, kwargs = self.as_shown(args, kwargs)
         if interceptors:
             return intercept(self.op, args, kwargs)
-        if not passive and overrides.wanted(args, kwargs):
+        if wanted:
             return overrides.call(self.op, args, kwargs)
         return self.body(*args, **kwargs)
 

@@ -24,7 +24,6 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
 from flambeau.core.promotion import c_name, type_name
-from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, as_leaf
 from flambeau.dispatch.factory import finish
 from flambeau.kernels.creation import random as kernels
@@ -35,7 +34,7 @@ from flambeau.ops.factory.create import empty
 from flambeau.random import Generator, default_generator
 from flambeau.transforms import meta
 
-passive.update((Generator, Size, devices.device))
+passive.add(Generator)
 Fill = Callable[[np.ndarray], Any]
 
 
