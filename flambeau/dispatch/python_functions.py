@@ -69,6 +69,9 @@ class PythonFunction:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def __reduce__(self) -> str:
+        return str(vars(self)["__qualname__"])      # a global of its module, as functions are
+
 
 def resolve_tensors(function: Any) -> None:
     """The class in place of "Tensor": programs look among annotations for arguments that are

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 
 import pytest
 
 import flambeau as torch
 from flambeau.core.op import public, table
 from flambeau.dispatch.python_functions import python_function
+from flambeau.nn import functional as F
 
 
 def thrice(input, times=3, *, plus=0):
@@ -63,3 +65,8 @@ def test_transforms_see_the_ops_of_the_body(thrice):
     x = torch.arange(6.0).view(2, 3)
     assert torch.equal(torch.func.vmap(thrice)(x), 3 * x)
     assert torch.func.grad(lambda x: thrice(x).sum())(x).tolist() == [[3, 3, 3]] * 2
+
+
+@pytest.mark.parametrize("function", [torch.cdist, torch.atleast_1d, F.interpolate])
+def test_functions_are_pickled_by_name(function):
+    assert pickle.loads(pickle.dumps(function)) is function
