@@ -25,6 +25,13 @@ LONG, COMPLEX = torch.empty(2, 2, dtype=torch.long), torch.empty(2, 2, dtype=tor
     (lambda: torch.add(X, X, out=COMPLEX), None),
     (lambda: torch.any(X, 0, out=torch.empty(2)),
      "any only supports bool tensor for result, got: Float"),
+    (lambda: torch.heaviside(X, X, out=COMPLEX), "heaviside is not yet implemented for complex"),
+    (lambda: torch.heaviside(X, X, out=LONG), "heaviside is not yet implemented for tensors with"),
+    (lambda: torch.ldexp(X, X, out=LONG), "ldexp can't be cast to the desired output type Long"),
+    (lambda: torch.lerp(X, X, X, out=LONG), "Found dtype Long but expected Float"),
+    (lambda: torch.lerp(X, X, 0.5, out=COMPLEX), None),
+    (lambda: torch.cumprod(X, 0, dtype=torch.float, out=LONG),
+     "Expected out tensor to have dtype float, but got long int instead"),
 ])
 def test_types(call, said):
     if said is None:
@@ -58,3 +65,16 @@ def test_gradients_are_refused():
         torch.add(w, w, out=torch.empty(2, 2))
     with torch.no_grad():
         torch.add(w, w, out=torch.empty(2, 2))
+
+
+@pytest.mark.parametrize("speaker, call", [
+    ("pow", lambda w: torch.float_power(w, 2.0, out=X.double())),
+    ("gather", lambda w: torch.take_along_dim(w, X.long(), 1, out=X.clone())),
+    ("mm", lambda w: torch.linalg.multi_dot([w, w], out=X.clone())),
+    ("nansum", lambda w: torch.nanmean(w, out=torch.empty(()))),
+    ("_fft_c2r", lambda w: torch.fft.hfft(w, out=torch.empty(2, 2))),
+    ("aten::slice_scatter", lambda w: torch.slice_scatter(w, X, out=X.clone()))])
+def test_what_an_op_is_made_of_refuses_gradients(speaker, call):
+    with pytest.raises(RuntimeError) as error:
+        call(torch.ones(2, 2, requires_grad=True))
+    assert str(error.value).startswith(f"{speaker}(): functions with out=...")

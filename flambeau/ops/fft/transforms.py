@@ -291,7 +291,7 @@ def irfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     return c2r(resized(x, d, n // 2 + 1), (d,), _scale_of(norm, False), n)
 
 
-@_declared("hfft", REAL_OUT, "fft_hfft")
+@_declared("hfft", REAL_OUT, "_fft_c2r")
 def hfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """`fft` of a signal whose second half mirrors (conjugates) the first: real values."""
     x = _complex(input)

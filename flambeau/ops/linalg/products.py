@@ -194,7 +194,7 @@ def _as_matrix(x: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:
     return x if x._edge is None and x._array.shape == shape else reshape(x, shape)
 
 
-@op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower",
+@op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower", out_speaker="mm",
     out_type="multi_dot(): expected out tensor to have dtype {c_found} but got {c_out}")
 def multi_dot(tensors: Any) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications; the

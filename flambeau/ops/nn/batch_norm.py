@@ -173,7 +173,8 @@ native_batch_norm = op(
 @op("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, "
     f"Tensor running_var, bool training, float momentum, float eps) {THREE}",
     "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
-    f"float momentum, float eps) {THREE}", method=False)
+    f"float momentum, float eps) {THREE}", method=False,
+    out_type="expected scalar type {found} but found {out}")
 def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, running_mean: Any,
                              running_var: Any, training: bool, momentum: float, eps: float
                              ) -> tuple[Tensor, Tensor, Tensor]:

@@ -347,6 +347,7 @@ def square(self: Tensor) -> Tensor:
 @op("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
     "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    out_speaker="pow",
     out_type="the output given to float_power has dtype {out} but the operation's result requires "
     "dtype {found}")
 def float_power(self: Any, exponent: Any) -> Tensor:
@@ -447,6 +448,7 @@ lerp = pointwise(
     kernel=lambda self, end, weight, out=None: kernels.lerp(
         self, end, as_element(weight, self.dtype) if type(weight) is complex else weight, out),
     raw=True, check=_check_lerp, refuses=("lerp_kernel_scalar", "bBilU8"),
+    out_type=lambda read, out, found: FOUND_TYPE if isinstance(read[-1], Tensor) else "",
     d_self=lambda weight: 1 - weight, d_end=lambda weight: weight,
     d_weight=lambda self, end: end - self,
     doc="""input + weight · (end - input): `input` at weight 0, `end` at weight 1.

@@ -94,7 +94,8 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
 cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     kernel=_converted(kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
-    inplace=True, refuses=("cumprod_out_cpu", "W8"), overlap="element", d_self=_cumprod_back,
+    inplace=True, out_type=OUT_TYPE, refuses=("cumprod_out_cpu", "W8"), overlap="element",
+    d_self=_cumprod_back,
     doc="""The product of each element and all before it along `dim`.
 
     >>> import flambeau

@@ -248,8 +248,12 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 _SEARCH = "*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
-_WRONG_OUT = ("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
-              "Long(int64) depending on whether out_int32 flag is True, but we got {out} ")
+
+
+def _wrong_out(read: Any, out: Any, found: Any) -> str:
+    return ("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+            "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+            f"dtype {{out}} and out_int32 flag is {found.itemsize == 4}")
 
 
 def _search_name(first: np.ndarray, second: np.ndarray, *_: Any) -> str:
@@ -289,7 +293,7 @@ searchsorted = op(
     f"searchsorted.Tensor(Tensor sorted_sequence, Tensor self, {_SEARCH}) -> Tensor",
     kernel=_searchsorted, method=False, refuses=(_search_name, "bUcW8"),
     batch=_searched_batched,
-    out_type=_WRONG_OUT,
+    out_type=_wrong_out,
     doc="""The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`.
 
@@ -300,7 +304,7 @@ searchsorted = op(
 op(f"searchsorted.Scalar(Tensor sorted_sequence, Scalar self, {_SEARCH}) -> Tensor",
    joins=searchsorted, body=lambda sequence, self, int32, right, side, sorter: searchsorted(
        sequence, _as_values(self, sequence), out_int32=int32, right=right, side=side,
-       sorter=sorter), method=False, out_type=_WRONG_OUT)
+       sorter=sorter), method=False, out_type=_wrong_out)
 
 
 def _as_values(input: Any, like: Tensor) -> Tensor:
@@ -322,7 +326,7 @@ bucketize = op(
     "-> Tensor",
     kernel=_bucketize, method=False, refuses=(_search_name, "bUcW8"),
     batch=_bucketized_batched,
-    out_type=_WRONG_OUT,
+    out_type=_wrong_out,
     doc="Which of the buckets between the sorted `boundaries` each value falls into.")
 op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
    "-> Tensor",

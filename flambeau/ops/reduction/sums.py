@@ -178,7 +178,7 @@ def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 nanmean = op(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    body=_nanmean, doc="The mean of the elements that are not NaN.")
+    body=_nanmean, out_speaker="nansum", doc="The mean of the elements that are not NaN.")
 
 
 # ---- truth and counting -------------------------------------------------------------------------

@@ -278,7 +278,7 @@ erfcx = pointwise("special_erfcx(Tensor self)", kernel=kernel.erfcx, floating=Tr
                   doc="exp(input²) · erfc(input).")
 ndtr = pointwise("special_ndtr(Tensor self)", kernel=kernel.ndtr, floating=True, inplace=False,
                  refuses=("erf_vml_cpu", "c"),
-                 node="MulBackward1",
+                 node="MulBackward1", out_speaker=None,
                  d=lambda self: exp(self * self * -0.5) / sqrt(2 * pi),
                  doc="The area under the standard normal density left of the input.")
 ndtri = pointwise("special_ndtri(Tensor self)", kernel=kernel.ndtri, floating=True,
@@ -404,7 +404,8 @@ def _check_written_ldexp(self: Tensor, other: Tensor) -> None:
 
 
 @op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, inplace_function=True,
-    inplace_first=_check_written_ldexp, overlap="element")
+    inplace_first=_check_written_ldexp, overlap="element",
+    out_cast="ldexp can't be cast to the desired output type {out}")
 @one_node
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""
@@ -424,7 +425,10 @@ def _check_heaviside(self: Tensor, values: Tensor) -> None:
 
 heaviside = pointwise("heaviside(Tensor self, Tensor values)", kernel=kernels.heaviside,
                       check=_check_heaviside, refuses=("heaviside_cpu", "UcW8"), d_self=0,
-                      out_speaker="aten::heaviside",
+                      out_speaker="aten::heaviside", out_type=lambda read, out, found: (
+                          "heaviside is not yet implemented for " + (
+                              "complex tensors." if out.is_complex
+                              else "tensors with different dtypes.")),
                       d_values=lambda self: self == 0,
                       doc="0 where the input is negative, 1 where it is positive, `values` where it"
                           " is zero.")

@@ -196,7 +196,7 @@ slice_scatter = op(
     d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
         grad, new_zeros(grad, src_shape), dim, start, end, step),
     d_src=lambda grad, dim, start, end, step: cut(grad, dim, start, end, step),
-    out_type=OUT_TYPE,
+    out_type=OUT_TYPE, out_speaker="aten::slice_scatter",
     doc="A copy of `input` with `src` as slices `start:end:step` of dimension `dim`.")
 
 
