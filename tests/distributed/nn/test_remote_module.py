@@ -10,6 +10,7 @@ from flambeau import nn
 from flambeau.distributed import rpc
 from flambeau.distributed.elastic.utils.distributed import get_free_port
 from flambeau.distributed.nn import RemoteModule
+from flambeau.distributed.nn.api.remote_module import _RemoteModule
 
 
 def start(rank, port, size=2):
@@ -17,6 +18,12 @@ def start(rank, port, size=2):
     rpc.init_rpc(f"w{rank}", rank=rank, world_size=size,
                  rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
                      init_method=f"tcp://localhost:{port}"))
+
+
+@torch.jit.interface
+class OfOne:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        pass
 
 
 def run(module, x):
@@ -34,6 +41,11 @@ def check(rank, port):
         assert rpc.rpc_sync("w1", run, args=(module, x)).equal(expected)
         again = RemoteModule.init_from_module_rref("w1/cpu", module.get_module_rref())
         assert again(x).equal(expected)
+        typed = _RemoteModule("w1/cpu", nn.ReLU, _module_interface_cls=OfOne)
+        assert typed.is_scriptable and typed(input=-x).tolist() == [[0, 0]]
+        assert torch.jit.script(typed).forward_async(-x).wait().tolist() == [[0, 0]]
+        with pytest.raises(TypeError, match="too many positional arguments"):
+            typed(x, x)
         assert RemoteModule("rank:1/cpu", nn.ReLU)(-x).tolist() == [[0, 0]]
         with pytest.raises(TypeError, match="missing 1 required positional argument"):
             RemoteModule("w1/cpu", nn.Linear, args=(2,))
