@@ -87,10 +87,11 @@ bool sees_calls();
 // Does a level or a mode of this thread want to see calls?
 inline bool intercepted() { return PyList_GET_SIZE(core.interceptors) && sees_calls(); }
 
-// Does a level, a mode or a watcher of nodes?
-inline bool watched() {
-    return PyList_GET_SIZE(core.packers) || PyList_GET_SIZE(core.node_watchers) || intercepted();
-}
+// Does a level, a mode or a watcher of nodes? Hooks of saved tensors are called by `record`.
+inline bool watched() { return PyList_GET_SIZE(core.node_watchers) || intercepted(); }
+
+// Is there one of these, or hooks of saved tensors, where nodes are made that `record` does not see?
+inline bool watched_or_packed() { return PyList_GET_SIZE(core.packers) || watched(); }
 
 // One saved value of a node: how it is taken from a call.
 struct Saved {

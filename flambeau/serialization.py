@@ -16,6 +16,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -200,6 +201,14 @@ class _Storages:
         return "storage", kind, key, location_tag(storage), count
 
 
+class _StoragesWithViews(_Storages):
+    """The old form has a fifth item: the storage as a view of another."""
+
+    def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
+        reference = super().persistent_id(obj)
+        return reference and (*reference, None)
+
+
 # values of which most of a pickle is made, which are never written in another way
 _PLAIN = frozenset({int, bool, str, tuple, type(None)})
 
@@ -299,22 +308,13 @@ def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: 
 
 def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: str) -> None:
     """The format before PyTorch 1.6: pickles one after the other, then the storages."""
-    storages = _Storages()
-
-    class WithViews(_Storages):  # the old form has a fifth item: the storage as a view of another
-        def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
-            reference = storages.persistent_id(obj)
-            return reference and (*reference, None)
-
-        def clear(self) -> None:
-            storages.clear()
-
+    storages = _StoragesWithViews()
     sizes = {"short": 2, "int": 4, "long": 4}
     system = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little",
               "type_sizes": sizes}
     for header in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
         pickle.dump(header, file, protocol)
-    _pickle(obj, file, pickle_module, protocol, WithViews())
+    _pickle(obj, file, pickle_module, protocol, storages)
     pickle.dump([str(key) for key in range(len(storages.found))], file, protocol)
     file.flush()
     for storage, dtype in zip(storages.found, storages.dtypes, strict=True):
@@ -484,18 +484,22 @@ def _unpickle(file: Any, persistent_load: Callable[[Any], Any], weights_only: bo
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise pickle.UnpicklingError(f"{_ADVICE}the pickle is damaged ({reason})") from error
-    module = pickle_module or pickle
+    kind = _trusting((pickle_module or pickle).Unpickler)
+    unpickler = kind(file, **{"encoding": "utf-8", **arguments})
+    unpickler.persistent_load = persistent_load
+    return unpickler.load()
 
-    class TrustingUnpickler(module.Unpickler):
+
+@lru_cache(maxsize=8)
+def _trusting(unpickler: Any) -> Any:
+    """A class of unpicklers that find our objects under PyTorch's names, and any others."""
+    class TrustingUnpickler(unpickler):
         def find_class(self, module_name: str, name: str) -> Any:
             try:
                 return find_global(module_name, name)
             except LookupError:
                 return super().find_class(module_name, name)
-
-    unpickler = TrustingUnpickler(file, **{"encoding": "utf-8", **arguments})
-    unpickler.persistent_load = persistent_load
-    return unpickler.load()
+    return TrustingUnpickler
 
 
 def _reference(saved_id: Any, length: int) -> tuple[Any, ...]:

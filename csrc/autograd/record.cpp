@@ -215,13 +215,20 @@ static int describe_result(PyObject *node, PyObject *result) {
     return slot(node, core.node_shape) ? 0 : -1;
 }
 
+// Hooks of saved tensors, if there are any, replace what a node has just saved.
+static int pack(PyObject *node) {
+    static PyObject *name = PyUnicode_InternFromString("pack_node");
+    if (!PyList_GET_SIZE(core.packers)) return 0;
+    return Ref(PyObject_CallMethodOneArg(core.late_bound, name, node)) ? 0 : -1;
+}
+
 // The node of a call that gave `result`; the caller has asked whether there is to be one.
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result) {
     PyObject *node = make_node(f, canonical, stolen_edges, &result);
     if (!node) return -1;
     int failed = describe_result(node, result);
     attach(f, result, node);
-    return failed;
+    return failed ? failed : pack(node);
 }
 
 // The edge to the `i`-th of several results.
@@ -260,7 +267,7 @@ int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edg
         PyObject_SetAttr(node.get(), simple, n == 1 ? Py_True : Py_False) < 0 ||
         PyObject_SetAttr(node.get(), geometry, all.get()) < 0)
         return -1;
-    return 0;
+    return pack(node.get());
 }
 
 // ---- writes ---------------------------------------------------------------------------------------
@@ -367,7 +374,7 @@ static Callable *as_strided() {
 
 PyObject *renew(PyObject *tensor) {
     PyObject *counter = slot(tensor, core.counter), *base = slot(tensor, core.base);
-    if (watched() || !counter || !PyList_CheckExact(counter) || !is_window(tensor) ||
+    if (watched_or_packed() || !counter || !PyList_CheckExact(counter) || !is_window(tensor) ||
         retains_grad(tensor))
         return nullptr;
     PyObject *view = slot(tensor, core.view_slot), *version = PyList_GET_ITEM(counter, 0);

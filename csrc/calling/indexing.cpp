@@ -235,7 +235,7 @@ static PyObject *take_at(PyObject *view, Parsed &p) {
 }
 
 static PyObject *getitem(PyObject *, PyObject *const *args, Py_ssize_t n) {
-    if (n == 2 && !watched() && has_array(args[0])) {
+    if (n == 2 && !watched_or_packed() && has_array(args[0])) {
         Parsed p;
         if (parse(array_of(args[0]), args[1], p)) {
             PyObject *result;
@@ -365,7 +365,7 @@ static bool write_array(const Parsed &p, PyArrayObject *values) {
 
 // False: the twin is to do it, or to say what is wrong; nothing has been written.
 static bool assign(PyObject *self, PyObject *index, PyObject *value) {
-    if (watched() || !has_array(self) || !is_free(self) ||
+    if (watched_or_packed() || !has_array(self) || !is_free(self) ||
         !moving::is_movable(slot(self, core.array)))
         return false;
     DType type = dtype_of(PyArray_TYPE(array_of(self)));
@@ -443,7 +443,7 @@ static PyObject *expanded(PyObject *value, int nd, const npy_intp *shape) {
 
 // False: the twin is to do it; nothing has been written.
 static bool assign_recorded(PyObject *self, PyObject *index, PyObject *value) {
-    if (watched() || !has_array(self) || grad_enabled() <= 0 || !is_floating(slot(self, core.array)) ||
+    if (watched_or_packed() || !has_array(self) || grad_enabled() <= 0 || !is_floating(slot(self, core.array)) ||
         !PyArray_ISWRITEABLE(array_of(self)))
         return false;
     Parsed p;

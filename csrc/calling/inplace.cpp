@@ -163,7 +163,8 @@ PyObject *write_inplace(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
     PyArrayObject *target = writable(tensor);
     int history = target ? has_history(inputs, tensor) : -1;
     if (history < 0) return nullptr;
-    if (history) return write_recorded(f, canonical, n, target);
+    if (history)  // hooks of saved tensors are called where the write is made of other ops
+        return PyList_GET_SIZE(core.packers) ? nullptr : write_recorded(f, canonical, n, target);
     if (!may_read(f, inputs, target, false)) return nullptr;
     bool directly = f->pointwise && PyArray_IS_C_CONTIGUOUS(target);
     if (!write(f, canonical, n, target, directly)) return nullptr;

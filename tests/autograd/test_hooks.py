@@ -151,6 +151,26 @@ def test_saved_tensors_pass_through_hooks():
         pass
 
 
+def test_pack_hooks_see_each_saved_tensor_once_and_their_errors_come_out():
+    a, seen = flambeau.rand(3, 3, requires_grad=True), []
+    with saved_tensors_hooks(lambda t: seen.append(tuple(t.shape)) or t, lambda t: t):
+        y = flambeau.var_mean((a @ a).tanh(), 0)  # a twice, the result of tanh, what var keeps
+        y[0].sum().backward()
+        before = len(seen)
+        with flambeau.no_grad():
+            a.sigmoid()
+    assert seen[:3] == [(3, 3)] * 3 and len(seen) == before
+    expected, = flambeau.autograd.grad((a @ a).tanh().var(0).sum(), a)
+    assert flambeau.equal(a.grad, expected)
+
+    def refuse(tensor):
+        raise ValueError("not kept")
+    for call in (lambda: a.exp(), lambda: a @ a, lambda: a.max(0), lambda: a.clone().sin_()):
+        with pytest.raises(ValueError, match="not kept"), saved_tensors_hooks(refuse, refuse):
+            call()
+
+
+
 def test_saved_tensor_hooks_that_a_pass_has_entered_end_with_it():
     packed, x = [], leaf(1.0)
 
