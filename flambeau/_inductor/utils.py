@@ -6,6 +6,8 @@ from typing import Any
 
 from flambeau.fx import GraphModule
 
+GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]      # what the compiler takes for a graphics processor
+
 
 def count_tangents(fx_g: GraphModule) -> int:
     """How many inputs of a backward graph are saved by the forward graph: they come first.

@@ -14,4 +14,13 @@ class no_dispatch(_disable_current_modes):
         return (*super()._changes(), (subclass.disabled, True))
 
 
-__all__ = ["no_dispatch"]
+def all_same_mode(modes: Any) -> bool:
+    """Are these all the same mode?
+
+    >>> all_same_mode([1, 1]), all_same_mode([1, 2]), all_same_mode([])
+    (True, False, True)
+    """
+    return all(mode == modes[0] for mode in modes)
+
+
+__all__ = ["all_same_mode", "no_dispatch"]

@@ -2,6 +2,8 @@
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import flambeau
 from flambeau.testing import _comparison as comparison
@@ -57,3 +59,20 @@ def test_nested_tensors_are_compared_by_part():
     flambeau.testing.assert_close(same, same + 0)
     with pytest.raises(AssertionError, match="Mismatched elements: 3 / 3"):
         flambeau.testing.assert_close(same, other)
+
+
+sizes = st.floats(-1e3, 1e3, width=32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(sizes, sizes), min_size=1, max_size=4), st.floats(0, 0.5),
+       st.floats(0, 2))
+def test_close_is_within_the_sum_of_both_tolerances(values, rtol, atol):
+    actual, expected = flambeau.tensor(values, dtype=flambeau.float64).unbind(1)
+    within = all(abs(a - e) <= atol + rtol * abs(e) for a, e in values)
+    for found, wanted in ((actual, expected), (actual.tolist(), expected.tolist()),
+                          ({"x": actual.numpy()}, {"x": expected.numpy()})):
+        errors = comparison.not_close_error_metas(
+            found, wanted, pair_types=(comparison.NumberPair, comparison.TensorLikePair),
+            rtol=rtol, atol=atol)
+        assert (not errors) == within

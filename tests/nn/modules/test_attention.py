@@ -1,5 +1,7 @@
 """MultiheadAttention as one op, where nothing is differentiated, and on nested tensors."""
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import flambeau as torch
 from flambeau import nn
@@ -89,3 +91,23 @@ def test_merged_masks_are_of_each_head(attention):
     assert merged.shape == (2, 2, 3, 3) and kind == 2
     assert attention.merge_masks(None, torch.zeros(2, 3), query)[1] == 1
     assert attention.merge_masks(None, None, query) == (None, None)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.sampled_from([2, 4]),
+       st.booleans())
+def test_padding_and_nesting_are_the_same(lengths, heads, need_weights):
+    """A nested tensor gives what masked padding gives, without the padding."""
+    torch.manual_seed(1)
+    attention = nn.MultiheadAttention(8, heads, batch_first=True).eval()
+    nested = torch.nested.nested_tensor([torch.randn(n, 8) for n in lengths])
+    padded = nested.to_padded_tensor(0.0)
+    padding = torch.arange(max(lengths)) >= torch.tensor(lengths).unsqueeze(1)
+    with torch.no_grad():
+        result, weights = attention(nested, nested, nested, need_weights=need_weights)
+        expected, all_weights = attention(padded, padded, padded, key_padding_mask=padding,
+                                          need_weights=need_weights)
+    for i, (part, n) in enumerate(zip(result.unbind(), lengths)):
+        torch.testing.assert_close(part, expected[i, :n])
+        if need_weights:
+            torch.testing.assert_close(weights[i, :n], all_weights[i, :n])
