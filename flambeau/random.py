@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import bound
 from flambeau._support.own_methods import belong
 from flambeau.core import devices
 from flambeau.core.tensor import Tensor, wrap
@@ -42,8 +43,9 @@ class Generator:
 
     __slots__ = ("__weakref__", "_stream", "device")
 
-    def __init__(self, device: Any = "cpu"):
-        self.device = devices.checked(device)
+    def __init__(self, *args: Any, **kwargs: Any):
+        device, = bound(("Generator(Device? device=None)",), args, kwargs)
+        self.device = devices.checked("cpu" if device is None else device)
         if self.device is not devices.cpu:
             raise RuntimeError(f"Device type {self.device.type} is not supported for "
                                "torch.Generator() api.")  # fmt: skip

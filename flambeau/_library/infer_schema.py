@@ -70,6 +70,7 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: Any
 
     `mutates_args` names the arguments that the function writes to; "unknown" stands for all.
 
+    >>> from flambeau import Tensor
     >>> def f(x: Tensor, n: int, y: Tensor | None = None) -> Tensor: ...
     >>> infer_schema(f, mutates_args=())
     '(Tensor x, SymInt n, Tensor? y=None) -> Tensor'

@@ -61,53 +61,57 @@ def takes_positions(function: Callable[..., Any], *, name: str = "", home: str =
 def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
     """Decorates a function whose arguments are bound by schemas. It takes the values of the
     parameters of the one that a call fits; several are told apart by how many those are."""
-    @cache
-    def signatures() -> list[Any]:
-        from flambeau.schema.parser import parse
-        from flambeau.schema.signature import function_signature
-        return [function_signature(parse(text)) for text in schemas]
-
     def decorate(function: Callable[..., Any]) -> Any:
-        name = schemas[0].partition("(")[0]
-
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            from flambeau.schema import errors
-            from flambeau.schema.arguments import Wrong, bind
-            said = []
-            for signature in signatures():
-                try:
-                    values = bind(signature, name, args, kwargs)
-                except Wrong as error:
-                    raise TypeError(str(error)) from None
-                if not isinstance(values, str):
-                    return function(*values)
-                said.append(values)
-            raise TypeError(errors.fits_none(name, signatures(), said, args, kwargs))
+            return function(*bound(schemas, args, kwargs))
         return called
     return decorate
+
+
+@cache
+def _signatures(schemas: tuple[str, ...]) -> list[Any]:
+    from flambeau.schema.parser import parse
+    from flambeau.schema.signature import function_signature
+    return [function_signature(parse(text)) for text in schemas]
+
+
+def bound(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The values of the parameters of the first of the schemas that a call fits."""
+    from flambeau.schema import errors
+    from flambeau.schema.arguments import Wrong, bind
+    name, said, signatures = schemas[0].partition("(")[0], [], _signatures(schemas)
+    for signature in signatures:
+        try:
+            values = bind(signature, name, args, kwargs)
+        except Wrong as error:
+            raise TypeError(str(error)) from None
+        if not isinstance(values, str):
+            return values
+        said.append(values)
+    raise TypeError(errors.fits_none(name, signatures, said, args, kwargs))
 
 
 _TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "dict": dict, "object": object}
 
 
-def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES) -> Any:
-    """Decorates a function that PyTorch has by pybind11, whose message lists the `signature`;
-    `isinstance_of` says which classes its types stand for."""
+def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str = "") -> Any:
+    """Decorates a function that PyTorch has by pybind11 (as `name`, if that is another), whose
+    message lists the `signature`; `isinstance_of` says which classes its types stand for."""
     inside = signature[1:].rpartition(") -> ")[0]
     parameters = [part.partition(": ") for part in inside.split(", ") if part]
 
     def fits(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        given = dict(zip([name for name, _, _ in parameters], args))
+        given = dict(zip([parameter for parameter, _, _ in parameters], args))
         if len(args) > len(parameters) or given.keys() & kwargs.keys():
             return False
         given.update(kwargs)
-        for name, _, declared in parameters:
+        for parameter, _, declared in parameters:
             kind, _, default = declared.partition(" = ")
-            if name not in given:
+            if parameter not in given:
                 if not default:
                     return False
-            elif not isinstance(given.pop(name), isinstance_of.get(kind, object)):
+            elif not isinstance(given.pop(parameter), isinstance_of.get(kind, object)):
                 return False
         return not given
 
@@ -117,12 +121,12 @@ def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES) -> Any:
             if not fits(args, kwargs):
                 shown = ", ".join([*map(repr, args), *(["kwargs: " + ", ".join(
                     f"{key}={value!r}" for key, value in kwargs.items())] if kwargs else [])])
-                raise TypeError(f"{called.__name__}(): incompatible function arguments. The "
-                                "following argument types are supported:\n    1. "
+                raise TypeError(f"{name or called.__name__}(): incompatible function arguments. "
+                                "The following argument types are supported:\n    1. "
                                 f"{signature}\n\nInvoked with: {shown}")
             return function(*args, **kwargs)
         return called
     return decorate
 
 
-__all__ = ["matched", "parsed", "takes_nothing", "takes_one", "takes_positions"]
+__all__ = ["bound", "matched", "parsed", "takes_nothing", "takes_one", "takes_positions"]

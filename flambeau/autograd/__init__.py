@@ -28,7 +28,7 @@ _FROM = {"backward": "differentiate", "grad": "differentiate", "Function": "func
          "NestedIOFunction": "function", "Node": "graph", "SavedTensor": "saved_hooks",
          "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
-         "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable",
+         "kineto_available": "profiler", "Variable": "variable", "_profiler_enabled": "profiler",
          "_disable_profiler": "profiler", "_disable_profiler_legacy": "profiler",
          "DeviceType": "profiler_util"}
 _ELSEWHERE = {"ProfilerActivity": "flambeau.profiler",

@@ -1,6 +1,7 @@
 """`backward` and `grad`: what is differentiated, by what, and with which weights."""
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +26,6 @@ from flambeau.ops.view.conversion import cast
 
 
 def as_sequence(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
     if isinstance(value, Tensor) or hasattr(value, "output_nr"):
         return (value,)
     return tuple(value)
@@ -36,6 +35,9 @@ def edge_of(value: Any, what: str) -> Any:
     """The edge meant by a tensor or a GradientEdge."""
     if isinstance(value, Tensor):
         return gradient_edge(value)
+    if not hasattr(value, "output_nr"):
+        raise RuntimeError(f"all {what} have to be Tensors or GradientEdges, but got "
+                           f"{type(value).__name__}")
     node, number = value[0], value[1]
     if isinstance(node, AccumulateGrad):
         return node.variable
@@ -52,9 +54,16 @@ def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) 
         given = (given,)
     else:
         given = tuple(given)
+    if not all(isinstance(o, Tensor) or hasattr(o, "output_nr") for o in outputs):
+        raise AssertionError("Expected output to be a torch.Tensor")
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     return [_root_gradient(o, g, batched) for o, g in zip(outputs, given)]
+
+
+def as_flag(value: Any) -> bool:
+    """An argument that the engine reads as a number."""
+    return value if type(value) is bool else bool(operator.index(value))
 
 
 def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
@@ -153,6 +162,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     retain = create_graph if retain_graph is None else retain_graph
     outputs = as_sequence(tensors)
     roots = collect_roots(outputs, root_gradients(outputs, grad_tensors))
+    retain, create_graph = as_flag(retain), as_flag(create_graph)
     if inputs is None:
         run(roots, retain, create_graph)
         return
@@ -212,10 +222,12 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         if edge is None:
             root_gradients(outs, grad_outputs, is_grads_batched)
             collect_roots(outs, [None] * len(outs))         # the outputs are looked at first
+            as_flag(retain)
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         edges.append(edge if not isinstance(target, Tensor) or edge is not target
                      or target._renewed is None else _renewed_edge(target, outs))
     weights = root_gradients(outs, grad_outputs, is_grads_batched)
+    retain, create_graph = as_flag(retain), as_flag(create_graph)
     if is_grads_batched:
         from flambeau.transforms.batching import vmap_pass
         found = vmap_pass(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,

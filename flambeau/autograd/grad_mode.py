@@ -281,9 +281,12 @@ class set_multithreading_enabled(_Switch):
         return super().__new__(cls, mode)
 
 
-def is_multithreading_enabled() -> bool:
+def _is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` was told."""
     return multithreading.get()
+
+
+is_multithreading_enabled = takes_nothing(_is_multithreading_enabled, home="torch._C")
 
 
 class enforce_grad_layout_policy(_Switch):

@@ -1,6 +1,7 @@
 """Looking at the graph, and hooks on it."""
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections import OrderedDict, defaultdict
@@ -25,7 +26,9 @@ from flambeau.schema.errors import type_name
 
 
 class _NodeMeta(type):
-    def __call__(cls) -> Any:
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            raise TypeError(f"{cls.__name__}() takes no arguments")
         raise TypeError("Can't instantiate abstract class Node with abstract methods "
                         "_input_metadata, _register_hook_dict, _sequence_nr, metadata, name, "
                         "next_functions, register_hook, register_prehook")
@@ -39,6 +42,8 @@ class _NodeMeta(type):
 
 class Node(metaclass=_NodeMeta):
     """What every node of the graph is an instance of: `isinstance(y.grad_fn, Node)`."""
+
+    __signature__ = inspect.Signature()
 
     name = CoreNode.name
     metadata = CoreNode.metadata

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.c_functions import matched
 from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
 from flambeau.core.backward_errors import freed
@@ -15,6 +16,12 @@ active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=
 # the levels of this thread, where a dispatch mode has set itself and those inside aside for an op
 set_aside: ContextVar[tuple[Any, ...] | None] = ContextVar("levels_set_aside", default=None)
 disabled: ContextVar[str | None] = ContextVar("saved_tensors_hooks_disabled", default=None)
+
+
+@matched("(arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None",
+         {"collections.abc.Callable": Callable}, name="_push_saved_tensors_default_hooks")
+def _checked(pack_hook: Any, unpack_hook: Any) -> tuple[Any, Any]:
+    return pack_hook, unpack_hook
 
 
 class saved_tensors_hooks(Scope):
@@ -38,7 +45,8 @@ class saved_tensors_hooks(Scope):
         message = disabled.get()
         if message is not None:
             raise RuntimeError(message)
-        return (active, (*active.get(), (self.pack_hook, self.unpack_hook))), (packers, True)
+        return (active, (*active.get(), _checked(self.pack_hook, self.unpack_hook))), (packers,
+                                                                                      True)
 
 
 class disable_saved_tensors_hooks(Scope):

@@ -1,10 +1,12 @@
 """`Variable`: the name that tensors which require grad once had."""
 from __future__ import annotations
 
+import sys
 import warnings
+from types import ModuleType
 from typing import Any
 
-from flambeau.autograd.differentiate import queue_callback
+import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.schema.errors import type_name
 
@@ -19,11 +21,13 @@ class Variable(metaclass=_VariableMeta):
 
     _execution_engine: Any
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None,
+    def __new__(cls, data: Any = (), requires_grad: bool = False, volatile: Any = None,
                 **wrong: Any) -> Any:
         if wrong:
             raise TypeError(f"'{next(iter(wrong))}' is an invalid keyword argument for this "
                             "function")
+        if type(data) is tuple and not data:
+            data = flambeau.tensor(())
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type_name(data)}")
         if volatile:
@@ -38,7 +42,21 @@ class Variable(metaclass=_VariableMeta):
 class _Engine:
     """The engine, as far as users of private names know it."""
 
-    queue_callback = staticmethod(queue_callback)
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        from flambeau.autograd.differentiate import queue_callback
+        queue_callback(callback)
 
 
 Variable._execution_engine = _Engine()
+
+
+class _Module(ModuleType):
+    """`torch.autograd.variable` is the name of this module and that of a function."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) "
+                           "instead")
+
+
+sys.modules[__name__].__class__ = _Module

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.c_functions import bound
 from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
 from flambeau.kernels import cited_as
@@ -31,7 +32,11 @@ class device(Scope):
     index: int | None
     type: str
 
-    def __init__(self, type: Any = None, index: int | None = None):
+    def __init__(self, type: Any = None, index: int | None = None, *more: Any, **wrong: Any):
+        if more or wrong:
+            given = () if type is None else (type,) if index is None else (type, index)
+            bound(("device(Device device)", "device(str type, int index=-1)"), (*given, *more),
+                  wrong)
         if isinstance(type, device):
             type, index = type.type, type.index if index is None else index
         elif isinstance(type, int) and not isinstance(type, bool):

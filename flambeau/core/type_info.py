@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import bound
 from flambeau.core.dtypes import dtype, get_default_dtype
 from flambeau.kernels import cited_as
 
@@ -30,7 +31,9 @@ class _Info:
 class finfo(_Info):
     """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
 
-    def __init__(self, type: dtype | None = None):
+    def __init__(self, type: dtype | None = None, *more: Any, **wrong: Any):
+        if more or wrong:
+            bound(("finfo(ScalarType type)", "finfo()"), (type, *more), wrong)
         super().__init__(type)
         if self._type.kind not in "fc":
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
@@ -58,8 +61,8 @@ class finfo(_Info):
 class iinfo(_Info):
     """Limits of an integer type: min, max, bits."""
 
-    def __init__(self, type: dtype):
-        super().__init__(type)
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*bound(("iinfo(ScalarType type)",), args, kwargs))
         if self._type.kind == "b":
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if self._type.kind not in "ui":

@@ -199,11 +199,11 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 # ------------------------------------------------------------------ by the number of connections
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    shape = tensor.shape
-    if len(shape) < 2:
+    if tensor.dim() < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         )
+    shape = tensor.shape
     receptive_field = math.prod(shape[2:])
     return shape[1] * receptive_field, shape[0] * receptive_field
 

@@ -262,7 +262,7 @@ class HashStore(Store):
 class PrefixStore(Store):
     """A view of another store in which all keys begin with `prefix/`.
 
-    >>> inner = HashStore()
+    >>> inner = flambeau.distributed.HashStore()
     >>> PrefixStore("mine", inner).set("key", "value")
     >>> inner.get("mine/key")
     b'value'

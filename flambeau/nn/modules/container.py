@@ -551,6 +551,9 @@ class ParameterDict(_ParameterHolder):
     def extra_repr(self) -> str:
         return "\n".join("  " + self._describe(key, value) for key, value in self.items())
 
+    def __call__(self, input):
+        super().__call__(input)
+
     def __or__(self, other: ParameterDict) -> ParameterDict:
         merged = self.copy()
         merged.update(other)

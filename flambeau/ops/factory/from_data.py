@@ -90,7 +90,9 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
     if isinstance(data, (list, tuple)) or (isinstance(data, Sequence)
                                            and not isinstance(data, (str, bytes))):
         return _from_sequence(data, target)
-    if isinstance(data, (str, bytes)) or data is None or isinstance(data, Mapping):
+    if isinstance(data, (str, bytes)):
+        raise _no_number(data, None)
+    if data is None or isinstance(data, Mapping):
         raise _no_number(data, target)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return array_of(np.asarray(data), dtype, copy)
@@ -272,6 +274,8 @@ def _gather_leaves(item: Any, shape: tuple[int, ...], depth: int, target: np.dty
                 raise ValueError("only one element tensors can be converted to Python scalars")
         elif is_sequence(item):
             raise _no_number(item, target or (leaves[0].dtype if leaves else default_float()))
+        if isinstance(item, (str, bytes)):
+            raise _no_number(item, target)
         leaves.append(array_of(item, None if isinstance(item, (Tensor, np.generic))
                                else target and from_numpy_dtype(target)))
         return

@@ -22,7 +22,8 @@ def number_of(reduction: Any, size_average: Any = None, reduce: Any = None) -> i
             return MEAN
         raise ValueError(f"{reduction} is not a valid value for reduction")
     average = True if size_average is None else size_average
-    reduction = "none" if reduce is False else "mean" if average else "sum"
+    reduced = True if reduce is None else reduce
+    reduction = "mean" if average and reduced else "sum" if reduced else "none"
     warnings.warn("size_average and reduce args will be deprecated, please use "
                   f"reduction='{reduction}' instead.", stacklevel=3)
     return NUMBERS[reduction]

@@ -268,7 +268,7 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 def _bag_arguments(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
     """Bags given as rows of a matrix, as a list with offsets."""
-    rank = input._array.ndim
+    rank = input.dim()
     if rank == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is "

@@ -132,6 +132,14 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 # ---- the larger or smaller of two ---------------------------------------------------------------
 
 
+def _real_only(name: str) -> Any:
+    """What PyTorch looks at before the shapes."""
+    def check(self: Tensor, other: Tensor) -> None:
+        if self.is_complex() or other.is_complex():
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+    return check
+
+
 def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
     """`maximum` or `minimum`: equal elements share the gradient, NaN passes it to both."""
     def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
@@ -140,7 +148,7 @@ def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
                 late_bound.where(loses(other, self), 0, half) if needs[1] else None)
 
     return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
-                     refuses=(f"{name}_cpu", "UcW8"), doc=doc,
+                     refuses=(f"{name}_cpu", "UcW8"), doc=doc, first=_real_only(name),
                      says={"c": f"{name} not implemented for complex tensors."},
                      aliases=[f"{alias}(Tensor self, Tensor other) -> Tensor" for alias in aliases])
 
@@ -155,6 +163,7 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
     return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
                      refuses=(lambda x: f"{name[1:]}imum_cpu" if x.dtype.char in
                               characters("U") else f"{name}_cpu", "UcW8"), doc=doc,
+                     first=_real_only(name),
                      says={"c": f"{name} not implemented for complex tensors."})
 
 

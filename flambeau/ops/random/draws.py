@@ -53,7 +53,7 @@ def _fills(*overloads: str, node: str = "") -> Callable[..., Any]:
                 return (body if self._edge is None else noted)(self, *values)
             except RuntimeError:
                 if type(self) in plain:
-                    check_inplace(self, False)          # autograd's refusals come first
+                    check_inplace(self, False, False)   # autograd's refusals come first
                 raise
         name = body.__name__
         texts = []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.backends import could_not_run
 from flambeau.core import devices
 from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public
@@ -203,6 +204,8 @@ def hspmm(mat1: SparseTensor, mat2: Tensor, out: Tensor | None) -> Tensor:
     >>> flambeau.hspmm(flambeau.eye(2).to_sparse(), flambeau.ones(2, 1)).dense_dim()
     1
     """
+    if mat1.layout is flambeau.strided:
+        raise could_not_run("hspmm" if out is None else "hspmm.out", "CPU")
     expect_coo(mat1, "hspmm")
     rows = np.unique(mat1._where[0][0])
     taken = flambeau.mm(mat1, mat2).index_select(0, wrap(rows))
@@ -214,6 +217,11 @@ def hspmm(mat1: SparseTensor, mat2: Tensor, out: Tensor | None) -> Tensor:
 @member("smm(Tensor self, Tensor mat2) -> Tensor")
 def smm(input: SparseTensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
+    if input.layout is not COO:
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+    if mat._array.ndim != 2:
+        raise RuntimeError(f"sspaddmm: Argument #3: matrices expected, got {mat._array.ndim}D "
+                           "tensor")
     product = hspmm(input, mat)
     rows, width = product._where[0][0], mat._array.shape[1]
     where = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
@@ -237,7 +245,8 @@ def _sspaddmm(input: SparseTensor, mat1: SparseTensor, mat2: Tensor, beta: Any, 
 
 
 def _check_sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
-    expect_coo(input, "sspaddmm")
+    if input.layout is not COO:
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     for name, tensor, layout in (("mat1", mat1, COO), ("mat2", mat2, flambeau.strided)):
         if tensor.layout is not layout:
             raise RuntimeError(f"sspaddmm: expected '{name}' to have {_LAYOUT[layout]} layout, "

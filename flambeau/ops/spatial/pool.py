@@ -419,7 +419,7 @@ def _lp_pooler(n: int) -> None:
     def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Tensor:
         mean = averages(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0,
-                        ceil_mode=ceil_mode)
+                        ceil_mode)
         count = kernel_size ** n if isinstance(kernel_size, int) else prod(kernel_size)
         return (flambeau.sign(mean) * flambeau.relu(mean.abs())).mul(count).pow(1.0 / norm_type)
 
