@@ -19,6 +19,7 @@ from . import (
     shapes,
     training,
     transforms,
+    types,
 )
 from .registry import FLOPS, ROWS, bytes_moved
 

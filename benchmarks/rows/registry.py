@@ -11,7 +11,7 @@ def row(group, name):
     return register
 
 
-def expression(group, code, flops=None, **make):
+def expression(group, code, flops=None, title=None, **make):
     """Register the evaluation of `code` on tensors; `make` says how each name in it is made."""
     def prepare(torch):
         names = {"torch": torch, "F": torch.nn.functional}
@@ -24,8 +24,8 @@ def expression(group, code, flops=None, **make):
 
         run.inputs = [names[name] for name in compiled.co_names if name in make]
         return run
-    ROWS[f"{group}: {code}"] = prepare
-    FLOPS[f"{group}: {code}"] = flops
+    ROWS[f"{group}: {title or code}"] = prepare
+    FLOPS[f"{group}: {title or code}"] = flops
 
 
 def bytes_moved(run, result):

@@ -24,6 +24,7 @@ from flambeau.kernels.dtypes import (
     SCALARS,
     as_dtype,
     compute_dtype,
+    float_astype,
     kind_of,
     no_kernel,
     real_dtype,
@@ -107,7 +108,7 @@ def _declare(twin, kept=(), widens=True, updates=False, special=None):
             return special(*args)
         result = run(
             *(
-                a.astype(np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
+                float_astype(a, np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
                 for a in args
             )
         )
@@ -161,7 +162,7 @@ def _completer(twin):
 
 def _round(result, dtype):
     if isinstance(result, (np.ndarray, np.generic)) and result.dtype == np.float32:
-        return np.asarray(result).astype(dtype)  # which of a 0-d array NumPy makes a number
+        return float_astype(np.asarray(result), dtype)  # which of a 0-d array NumPy makes a number
     return result
 
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from flambeau.kernels import _extension
 from flambeau.kernels._quiet import quiet
 
 SCALARS = (bool, int, float, complex)
@@ -54,8 +55,10 @@ def rounding_once(kernel):
     def run(x, y, *out):
         if x.dtype == y.dtype:
             return kernel(x, y, *out)
+        if not y.ndim and y.dtype == np.float32:
+            return kernel(x, y.item(), *out)
         half = x.dtype if y.dtype == np.float32 else y.dtype
-        return kernel(x.astype(np.float32), y.astype(np.float32), *out).astype(half)
+        return float_astype(kernel(*(float_astype(a, np.float32) for a in (x, y)), *out), half)
 
     return run
 
@@ -89,6 +92,17 @@ def no_kernel(name, dtype):
 
 
 silent_astype = quiet(lambda x, dtype: x.astype(dtype))
+
+_cast_native = getattr(_extension.native, "cast", None)
+
+
+def float_astype(x, dtype):
+    """``x.astype(dtype)`` between float32 and a half type, whose loops in NumPy are slow."""
+    if _cast_native is not None and type(x) is np.ndarray:
+        result = _cast_native(x, dtype)
+        if result is not NotImplemented:
+            return result
+    return x.astype(dtype)
 
 
 def check_divisor(x):

@@ -92,8 +92,22 @@ PyObject *filled_floating(PyObject *shape, PyObject *type, PyObject *value) {
     return array && PyArray_Check(array) ? filled<T>(array, T(v)) : array;
 }
 
+// A half is rounded from a float, as in PyTorch.
+template <class T>
+PyObject *filled_half(PyObject *shape, PyObject *type, PyObject *value, double largest) {
+    double v;
+    if (!as_double(value, v) || (std::isfinite(v) && std::fabs(v) > largest)) return not_mine();
+    PyObject *array = make(shape, type, false);
+    return array && PyArray_Check(array) ? filled<T>(array, Narrow<T, float>::from(float(v))) : array;
+}
+
 PyObject *full_of(PyObject *shape, PyObject *value, PyObject *type) {
     if (!PyArray_DescrCheck(type)) return not_mine();
+    switch (dtype_of(((PyArray_Descr *)type)->type_num)) {
+        case F2: return filled_half<Half>(shape, type, value, 65504);
+        case BF: return filled_half<BFloat>(shape, type, value, 3.38953138925153547e38);
+        default: break;
+    }
     switch (((PyArray_Descr *)type)->type_num) {
         case NPY_FLOAT: return filled_floating<float>(shape, type, value);
         case NPY_DOUBLE: return filled_floating<double>(shape, type, value);

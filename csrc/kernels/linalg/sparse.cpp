@@ -74,34 +74,29 @@ INLINE T extreme(T a, T b) {
     return (MAX ? b > a : b < a) | (b != b) ? b : a;
 }
 
-// `width` columns of the sum (mean, amax, amin) of element times row of `dense`, over a compressed row.
-template <class T, int width, Reduction how>
-INLINE void reduce_columns(const int64_t *columns, const T *data, npy_intp count, const T *dense, npy_intp step,
-                           npy_intp many, T *to) {
-    T sums[width];
-    npy_intp n = many < width ? many : width;
-    for (npy_intp j = 0; j < n; j++) sums[j] = data[0] * dense[columns[0] * step + j];
-    for (npy_intp i = 1; i < count; i++) {
-        const T v = data[i], *from = dense + columns[i] * step;
-        if (n == width) {
-            for (int j = 0; j < width; j++)
-                sums[j] = how == SUM ? sums[j] + v * from[j] : extreme<how == AMAX>(sums[j], T(v * from[j]));
-        } else {
-            for (npy_intp j = 0; j < n; j++)
-                sums[j] = how == SUM ? sums[j] + v * from[j] : extreme<how == AMAX>(sums[j], T(v * from[j]));
-        }
-    }
-    for (npy_intp j = 0; j < n; j++) to[j] = sums[j];
-}
-
+// The sum, amax or amin of element times row of `dense`, over a compressed row: in the result, of which
+// the compiler makes vectors.
 template <class T, Reduction how>
 CLONES void reduce_row(const int64_t *columns, const T *data, npy_intp count, const T *dense, npy_intp width, T *to) {
-    if (width == 1) return reduce_columns<T, 1, how>(columns, data, count, dense, 1, 1, to);
-    npy_intp first = 0;
-    for (; first + 32 <= width; first += 32)
-        reduce_columns<T, 32, how>(columns, data, count, dense + first, width, 32, to + first);
-    for (; first < width; first += 8)
-        reduce_columns<T, 8, how>(columns, data, count, dense + first, width, width - first, to + first);
+    auto row = [=](npy_intp i) { return dense + columns[i] * width; };
+    const T first = data[0], *from = row(0);
+    INDEPENDENT
+    for (npy_intp j = 0; j < width; j++) to[j] = first * from[j];
+    npy_intp i = 1;
+    for (; how == SUM && i + 4 <= count; i += 4) {
+        const T p = data[i], q = data[i + 1], r = data[i + 2], s = data[i + 3];
+        const T *a = row(i), *b = row(i + 1), *c = row(i + 2), *d = row(i + 3);
+        INDEPENDENT
+        for (npy_intp j = 0; j < width; j++) to[j] += (p * a[j] + q * b[j]) + (r * c[j] + s * d[j]);
+    }
+    for (; i < count; i++) {
+        const T v = data[i], *from = row(i);
+        INDEPENDENT
+        for (npy_intp j = 0; j < width; j++) {
+            T term = v * from[j];
+            to[j] = how == SUM ? to[j] + term : extreme<how == AMAX>(to[j], term);
+        }
+    }
 }
 
 // The rows of a compressed matrix, checked: false where one begins or ends, or a place is, outside.
@@ -155,11 +150,27 @@ template <class T>
 void multiply_rows(const int64_t *a_starts, const int64_t *a_columns, const T *a, npy_intp length,
                    const int64_t *b_starts, const int64_t *b_columns, const T *b, npy_intp width,
                    std::vector<int64_t> &starts, std::vector<int64_t> &columns, std::vector<T> &found) {
-    std::vector<T> sums(width);
+    std::vector<T> sums(width, T(0));
     std::vector<int64_t> seen(width, -1), here;
     starts.assign(1, 0);
     for (npy_intp r = 0; r < length; r++) {
         here.clear();
+        npy_intp terms = 0;
+        for (int64_t i = a_starts[r]; i < a_starts[r + 1]; i++) terms += b_starts[a_columns[i] + 1] - b_starts[a_columns[i]];
+        if (terms > width / 16) {  // a row of sums, without a question at each term
+            for (int64_t i = a_starts[r]; i < a_starts[r + 1]; i++)
+                for (int64_t j = b_starts[a_columns[i]]; j < b_starts[a_columns[i] + 1]; j++)
+                    sums[b_columns[j]] += a[i] * b[j], seen[b_columns[j]] = r;
+            size_t many = columns.size();
+            columns.resize(many + width), found.resize(many + width);
+            for (npy_intp c = 0; c < width; c++) {
+                columns[many] = c, found[many] = sums[c], sums[c] = T(0);
+                many += seen[c] == r;
+            }
+            columns.resize(many), found.resize(many);
+            starts.push_back(int64_t(many));
+            continue;
+        }
         for (int64_t i = a_starts[r]; i < a_starts[r + 1]; i++) {
             int64_t middle = a_columns[i];
             for (int64_t j = b_starts[middle]; j < b_starts[middle + 1]; j++) {
@@ -169,7 +180,7 @@ void multiply_rows(const int64_t *a_starts, const int64_t *a_columns, const T *a
             }
         }
         std::sort(here.begin(), here.end());
-        for (int64_t c : here) columns.push_back(c), found.push_back(sums[c]);
+        for (int64_t c : here) columns.push_back(c), found.push_back(sums[c]), sums[c] = T(0);
         starts.push_back(int64_t(columns.size()));
     }
 }

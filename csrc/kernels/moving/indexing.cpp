@@ -133,20 +133,30 @@ PyObject *out_of_bounds(int64_t index, npy_intp axis, npy_intp size) {
     return nullptr;
 }
 
-// Rows with an index out of bounds are left out, and `bad` is set.
+// Of indices of short rows many are looked at at once.
+constexpr npy_intp LOOKED_AT = 1024;
+
+// From an index out of bounds on nothing is done, and `bad` is set.
 template <class E>
 void gather_all(const Along &a, const E *x, const int64_t *at, E *to, std::atomic<bool> &bad) {
     npy_intp unit = a.inner == 1 ? a.n : a.inner, rows = a.inner == 1 ? a.outer : a.outer * a.n;
     parallel_for(
         rows, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (unit + 1)),
         [&](int64_t first, int64_t last) {
+            npy_intp known = first, many = LOOKED_AT / (unit + 1) + 1;  // rows that are right
             for (npy_intp row = first; row < last; row++) {
                 const E *base = x + a.outer_at(a.inner == 1 ? row : row / a.n);
                 const int64_t *where = at + row * unit;
                 E *place = to + row * unit;
-                if (any_wrong(where, unit, a.size))
-                    bad = true;
-                else if (a.inner == 1)
+                if (row == known) {
+                    npy_intp rows = std::min<npy_intp>(many, last - row);
+                    if (any_wrong(where, rows * unit, a.size)) {
+                        bad = true;
+                        return;
+                    }
+                    known += rows;
+                }
+                if (a.inner == 1)
                     for (npy_intp i = 0; i < unit; i++) place[i] = base[where[i] * a.step];
                 else if (a.inner_offsets.empty())
                     for (npy_intp j = 0; j < unit; j++) place[j] = base[where[j] * a.step + j];
@@ -158,18 +168,58 @@ void gather_all(const Along &a, const E *x, const int64_t *at, E *to, std::atomi
         1);
 }
 
-PyObject *gather(PyObject *const *args) {
-    Array x, indices;
-    npy_intp axis;
-    Along a;
-    if (!take_any(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], indices) ||
-        x.ndim() != indices.ndim() || x.ndim() == 0 || has_references(x) ||
-        !a.read(x, indices.shape(), axis))
-        return declined();
+// Indices that are the same for all that lies behind the axis, as an array of extents 1 there: else nothing.
+Array one_index_a_row(PyObject *indices, npy_intp axis) {
+    if (!is_plain_array(indices)) return Array();
+    PyArrayObject *given = (PyArrayObject *)indices;
+    int ndim = PyArray_NDIM(given);
+    if (axis < 0) axis += ndim;
+    npy_intp shape[NPY_MAXDIMS], behind = 1;
+    for (int d = 0; d < ndim; d++) {
+        shape[d] = d > axis ? 1 : PyArray_DIM(given, d);
+        if (d <= axis || PyArray_DIM(given, d) == 1) continue;
+        if (PyArray_STRIDE(given, d)) return Array();
+        behind *= PyArray_DIM(given, d);
+    }
+    if (behind < 4) return Array();
+    Py_INCREF(PyArray_DESCR(given));
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(given), ndim, shape, PyArray_STRIDES(given),
+                                          PyArray_DATA(given), 0, nullptr);
+    Array narrow;
+    if (view && take<int64_t>(view, narrow) && (PyObject *)narrow.array() == view) {
+        Py_INCREF(indices);  // whose memory it is
+        if (PyArray_SetBaseObject((PyArrayObject *)view, indices)) narrow = Array();
+    }
+    Py_XDECREF(view);
+    return narrow;
+}
+
+template <class E>
+void gather_rows(const Along &a, const E *x, const int64_t *at, E *to, std::atomic<bool> &bad) {
+    npy_intp rows = a.outer * a.n;
+    if (any_wrong(at, rows, a.size)) {
+        bad = true;
+        return;
+    }
+    parallel_for(
+        rows, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (a.inner + 1)),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp row = first; row < last; row++) {
+                const E *from = x + a.outer_at(row / a.n) + at[row] * a.step;
+                E *place = to + row * a.inner;
+                if (a.inner_offsets.empty()) std::copy(from, from + a.inner, place);
+                else
+                    for (npy_intp j = 0; j < a.inner; j++) place[j] = from[a.inner_offsets[j]];
+            }
+        },
+        1);
+}
+
+// What is at the indices, all of them or (`rows`) one for each row, in an array of that shape.
+PyObject *gathered(const Array &x, const Along &a, const Array &indices, const npy_intp *shape, bool rows) {
     PyArray_Descr *descr = PyArray_DESCR(x.array());
     Py_INCREF(descr);
-    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, indices.ndim(),
-                                      (npy_intp *)indices.shape(), nullptr, nullptr, 0, nullptr));
+    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, x.ndim(), (npy_intp *)shape, nullptr, nullptr, 0, nullptr));
     if (!result) return nullptr;
     int64_t wrong = 0;
     bool failed, done = false;
@@ -179,13 +229,29 @@ PyObject *gather(PyObject *const *args) {
         std::atomic<bool> bad{false};
         done = with_size(PyArray_ITEMSIZE(x.array()), [&](auto zero) {
             using E = decltype(zero);
-            gather_all(a, x.data<E>(), at, result.data<E>(), bad);
+            if (rows) gather_rows(a, x.data<E>(), at, result.data<E>(), bad);
+            else gather_all(a, x.data<E>(), at, result.data<E>(), bad);
         });
         failed = bad && find_wrong(at, indices.size(), a.size, wrong);
     }
-    if (failed) return out_of_bounds(wrong, axis, a.size);
+    if (failed) return out_of_bounds(wrong, a.axis, a.size);
     if (!done) return declined();
     return result.release();
+}
+
+PyObject *gather(PyObject *const *args) {
+    Array x, indices, narrow;
+    npy_intp axis;
+    Along a;
+    if (PyLong_Check(args[1]) && take_int(args[1], axis)) narrow = one_index_a_row(args[2], axis);
+    if (narrow && take_any(args[0], x) && x.ndim() == PyArray_NDIM((PyArrayObject *)args[2]) && !has_references(x) &&
+        a.read(x, PyArray_SHAPE((PyArrayObject *)args[2]), axis))
+        return gathered(x, a, narrow, PyArray_SHAPE((PyArrayObject *)args[2]), true);
+    if (!take_any(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], indices) ||
+        x.ndim() != indices.ndim() || x.ndim() == 0 || has_references(x) ||
+        !a.read(x, indices.shape(), axis))
+        return declined();
+    return gathered(x, a, indices, indices.shape(), false);
 }
 
 // combine(to, from) at every index. Threads split what lies before the axis, or else what lies

@@ -209,20 +209,20 @@ struct ShrinkBackward {
 
 int register_activations(PyObject *m) {
     const double softplus[] = {1, 20}, slope[] = {0.01}, elu[] = {1, 1, 1}, hardtanh[] = {-1, 1};
-    declare<Sigmoid, 1>(m, "sigmoid", Floats{});
+    declare<Sigmoid, 1>(m, "sigmoid", CostlyFloats{});
     declare<Relu, 1>(m, "relu", Integers{}, Floats{});
-    declare<Gelu, 1>(m, "gelu", Floats{});
-    declare<GeluTanh, 1>(m, "gelu_tanh", Floats{});
-    declare<Silu, 1>(m, "silu", Floats{}, Complexes{});
-    set_defaults(declare<Softplus, 3>(m, "softplus", Floats{}), 1, softplus);
-    declare<Mish, 1>(m, "mish", Floats{});
-    declare<MishBackward, 2>(m, "mish_backward", Floats{});
-    declare<LogSigmoid, 1>(m, "logsigmoid", Floats{});
-    declare<LogSigmoidBackward, 2>(m, "logsigmoid_backward", Floats{});
+    declare<Gelu, 1>(m, "gelu", CostlyFloats{});
+    declare<GeluTanh, 1>(m, "gelu_tanh", CostlyFloats{});
+    declare<Silu, 1>(m, "silu", CostlyFloats{}, Complexes{});
+    set_defaults(declare<Softplus, 3>(m, "softplus", CostlyFloats{}), 1, softplus);
+    declare<Mish, 1>(m, "mish", CostlyFloats{});
+    declare<MishBackward, 2>(m, "mish_backward", CostlyFloats{});
+    declare<LogSigmoid, 1>(m, "logsigmoid", CostlyFloats{});
+    declare<LogSigmoidBackward, 2>(m, "logsigmoid_backward", CostlyFloats{});
     Kernel *leaky_relu = declare<LeakyRelu, 2>(m, "leaky_relu", Floats{});
     set_defaults(leaky_relu, 1, slope);
     with_constants<LeakyRelu, 2, 0b10>(leaky_relu, UsualFloats{});
-    set_defaults(declare<Elu, 4>(m, "elu", Floats{}), 1, elu);
+    set_defaults(declare<Elu, 4>(m, "elu", CostlyFloats{}), 1, elu);
     Kernel *clamped = declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{});
     set_defaults(clamped, 1, hardtanh);
     with_constants<Hardtanh, 3, 0b110>(clamped, UsualFloats{});
@@ -238,13 +238,13 @@ int register_activations(PyObject *m) {
     declare<ThresholdBackward, 3>(m, "threshold_backward", Floats{});
     declare<SigmoidBackward, 2>(m, "sigmoid_backward", Floats{}, Complexes{});
     declare<TanhBackward, 2>(m, "tanh_backward", Floats{}, Complexes{});
-    declare<GeluBackward, 2>(m, "gelu_backward", Floats{});
-    declare<GeluTanhBackward, 2>(m, "gelu_tanh_backward", Floats{});
-    declare<SiluBackward, 2>(m, "silu_backward", Floats{}, Complexes{});
-    set_defaults(declare<SoftplusBackward, 4>(m, "softplus_backward", Floats{}), 2, softplus);
+    declare<GeluBackward, 2>(m, "gelu_backward", CostlyFloats{});
+    declare<GeluTanhBackward, 2>(m, "gelu_tanh_backward", CostlyFloats{});
+    declare<SiluBackward, 2>(m, "silu_backward", CostlyFloats{}, Complexes{});
+    set_defaults(declare<SoftplusBackward, 4>(m, "softplus_backward", CostlyFloats{}), 2, softplus);
     set_defaults(declare<LeakyReluBackward, 3>(m, "leaky_relu_backward", Floats{}), 2, slope);
-    set_defaults(declare<EluBackward, 5>(m, "elu_backward", Floats{}), 2, elu);
-    declare<EluBackwardOfResult, 5>(m, "elu_backward_of_result", Floats{});
+    set_defaults(declare<EluBackward, 5>(m, "elu_backward", CostlyFloats{}), 2, elu);
+    declare<EluBackwardOfResult, 5>(m, "elu_backward_of_result", CostlyFloats{});
     set_defaults(declare<HardtanhBackward, 4>(m, "hardtanh_backward", Floats{}), 2, hardtanh);
     return PyErr_Occurred() ? -1 : 0;
 }

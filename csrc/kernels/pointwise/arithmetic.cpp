@@ -3,6 +3,7 @@
 
 #include "kernels/pointwise/complex.h"
 #include "kernels/pointwise/kernel.h"
+#include "kernels/pointwise/vecmath.h"
 
 namespace {
 
@@ -15,6 +16,7 @@ constexpr bool is_whole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
 #define ARITHMETIC(NAME, SIGN, BOOLEAN)                                   \
     struct NAME {                                                         \
+        static constexpr bool signless = true;                            \
         template <class T>                                                \
         static INLINE T call(T a, T b) {                                  \
             if constexpr (std::is_same_v<T, bool>)                        \
@@ -35,6 +37,7 @@ struct Divide {
 };
 
 struct Negative {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a) {
         if constexpr (is_whole<T>)
@@ -44,26 +47,32 @@ struct Negative {
     }
 };
 struct Positive {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a) { return a; }
 };
 struct Conjugate {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a) { return conjugate(a); }
 };
 struct RealPart {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE auto call(T a) { return real_part(a); }
 };
 struct ImaginaryPart {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE auto call(T a) { return imaginary_part(a); }
 };
 struct Square {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a) { return Multiply::call(a, a); }
 };
 struct Cube {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a) { return Multiply::call(Multiply::call(a, a), a); }
 };
@@ -71,7 +80,7 @@ struct Absolute {
     template <class T>
     static INLINE auto call(T a) {
         if constexpr (is_complex<T>)
-            return std::hypot(a.re, a.im);
+            return vec::hypot(a.re, a.im);
         else if constexpr (std::is_unsigned_v<T>)
             return a;
         else if constexpr (is_whole<T>)
@@ -91,7 +100,7 @@ struct Sign {
         if constexpr (std::is_same_v<T, bool>) {
             return a;
         } else if constexpr (is_complex<T>) {
-            auto size = std::hypot(a.re, a.im);
+            auto size = vec::hypot(a.re, a.im);
             return size == 0 ? T{0, 0} : T{a.re / size, a.im / size};
         } else {
             return T((a > T(0)) - (a < T(0)));
@@ -355,6 +364,7 @@ BITWISE(And, &)
 BITWISE(Or, |)
 BITWISE(Xor, ^)
 struct Not {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a) {
         if constexpr (std::is_same_v<T, bool>)
@@ -450,10 +460,12 @@ struct Lerp {  // exact at both ends
     }
 };
 struct Axpy {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a, T b, T alpha) { return Add::call(a, Multiply::call(alpha, b)); }
 };
 struct AddCMul {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE T call(T a, T b, T c, T value) {
         return Add::call(a, Multiply::call(Multiply::call(value, b), c));
@@ -504,7 +516,8 @@ int register_arithmetic(PyObject *m) {
     with_constants<Minimum, 2, 0b10>(declare<Minimum, 2>(m, "minimum", Bools{}, Integers{}, Floats{}), Usual{});
     declare<FMaximum, 2>(m, "fmax", Bools{}, Integers{}, Floats{});
     declare<FMinimum, 2>(m, "fmin", Bools{}, Integers{}, Floats{});
-    with_constants<Clip, 3, 0b110>(declare<Clip, 3>(m, "clip", Bools{}, Integers{}, Floats{}), Usual{});
+    with_constants<Clip, 3, 0b110>(declare<Clip, 3>(m, "clip", Bools{}, Integers{}, Floats{}),
+                                    Types<float, double, int64_t, int32_t, int16_t, uint8_t>{});
     with_constants<Lerp, 3, 0b100>(declare<Lerp, 3>(m, "lerp", Floats{}, Complexes{}), UsualFloats{});
     with_constants<Axpy, 3, 0b100>(declare<Axpy, 3>(m, "axpy", Integers{}, Floats{}, Complexes{}), Usual{});
     Kernel *addcmul = declare<AddCMul, 4>(m, "addcmul", Integers{}, Floats{}, Complexes{});

@@ -189,7 +189,10 @@ constexpr double ROOT_HALF = 0.707106781186547524;
 
 struct Ndtr {
     template <class T>
-    static INLINE T call(T x) { return T(0.5 * vec::erfc(-double(x) * ROOT_HALF)); }
+    static INLINE T call(T x) {
+        if constexpr (std::is_same_v<T, float>) return vec::normal(x).cdf;
+        else return 0.5 * vec::erfc(-x * ROOT_HALF);
+    }
 };
 
 double log_ndtr(double x) {
@@ -197,58 +200,56 @@ double log_ndtr(double x) {
     return std::log1p(-0.5 * std::erfc(x * ROOT_HALF));
 }
 
-// The quantile of the lower tail, p ≤ 1/2: Acklam's rational functions, and a step of Halley's
-// iteration.
-double lower_quantile(double p) {
-    double x;
-    if (p < 0.02425) {
-        double q = std::sqrt(-2 * vec::log(p));
-        x = (((((-7.784894002430293e-03 * q - 3.223964580411365e-01) * q - 2.400758277161838) * q -
-               2.549732539343734) * q + 4.374664141464968) * q + 2.938163982698783) /
-            ((((7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996) * q +
-              3.754408661907416) * q + 1);
-    } else {
-        double q = p - 0.5, r = q * q;
-        x = (((((-3.969683028665376e+01 * r + 2.209460984245205e+02) * r - 2.759285104469687e+02) * r +
-               1.383577518672690e+02) * r - 3.066479806614716e+01) * r + 2.506628277459239) * q /
-            (((((-5.447609879822406e+01 * r + 1.615858368580409e+02) * r - 1.556989798598866e+02) * r +
-               6.680131188771972e+01) * r - 1.328068155288572e+01) * r + 1);
-    }
-    double density = 0.398942280401432678 * vec::exp(-x * x / 2);
-    if (density > 1e-290) {
-        double step = (0.5 * vec::erfc(-x * ROOT_HALF) - p) / density;
-        return x - step / (1 + x * step / 2);
-    }
-    double tail = erfcx(-x * ROOT_HALF) / 2;  // Φ(x) exp(x²/2), and Newton's step on log Φ
-    return x - (std::log(tail) - x * x / 2 - std::log(p)) * tail / 0.398942280401432678;
+// The quantile of the lower tail, p ≤ 1/2, by Acklam's rational functions: to nine digits.
+INLINE double rough_quantile(double p) {
+    double t = std::sqrt(-2 * vec::log(p < 0.02425 ? p : 0.02425));
+    double tail = (((((-7.784894002430293e-03 * t - 3.223964580411365e-01) * t - 2.400758277161838) * t -
+                     2.549732539343734) * t + 4.374664141464968) * t + 2.938163982698783) /
+                  ((((7.784695709041462e-03 * t + 3.224671290700398e-01) * t + 2.445134137142996) * t +
+                    3.754408661907416) * t + 1);
+    double q = p - 0.5, r = q * q;
+    double middle = (((((-3.969683028665376e+01 * r + 2.209460984245205e+02) * r - 2.759285104469687e+02) * r +
+                       1.383577518672690e+02) * r - 3.066479806614716e+01) * r + 2.506628277459239) * q /
+                    (((((-5.447609879822406e+01 * r + 1.615858368580409e+02) * r - 1.556989798598866e+02) * r +
+                       6.680131188771972e+01) * r - 1.328068155288572e+01) * r + 1);
+    return p < 0.02425 ? tail : middle;
 }
 
-double ndtri(double p) {
-    if (!(p > 0 && p < 1)) return p == 0 ? -vec::INF64 : p == 1 ? vec::INF64 : NOTHING;
-    return p <= 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
+// A double's takes one step of Halley's iteration. Where the density has no digits left it stays rough.
+constexpr double DEEP = 1e-280;
+struct Ndtri {
+    template <class T>
+    static INLINE T call(T p) {
+        bool inside = (p > T(0)) & (p < T(1)), low = p <= T(0.5);
+        double tail = inside ? low ? double(p) : 1 - double(p) : 0.5, x = rough_quantile(tail);
+        if constexpr (std::is_same_v<T, double>) {
+            double density = 0.398942280401432678 * vec::exp(-x * x / 2);
+            double step = (0.5 * vec::erfc(-x * ROOT_HALF) - tail) / density;
+            x = tail < DEEP ? x : x - step / (1 + x * step / 2);
+        }
+        double r = low ? x : -x, edge = p == T(0) ? -vec::INF64 : p == T(1) ? vec::INF64 : NOTHING;
+        return T(inside ? r : edge);
+    }
+};
+
+CLONES bool any_deep(const double *p, npy_intp n) {
+    int deep = 0;
+    for (npy_intp i = 0; i < n; i++) deep |= (p[i] > 0) & (p[i] < DEEP);
+    return deep;
 }
 
-// Elements of bfloat16 by the loop over floats: another one would be as large.
-template <class Op>
-int brain_loop(npy_intp n, char *const *p) {
-    constexpr npy_intp block = 256;
-    float x[block], found[block];
-    char *q[] = {(char *)x, (char *)found};
-    for (npy_intp at = 0; at < n; at += block) {
-        npy_intp m = n - at < block ? n - at : block;
-        for (npy_intp i = 0; i < m; i++) x[i] = widen(((const BFloat *)p[0])[at + i]);
-        loop1<Op, float, float>(m, q);
-        for (npy_intp i = 0; i < m; i++) ((BFloat *)p[1])[at + i] = Narrow<BFloat, float>::from(found[i]);
+// There Newton's step on log Φ instead.
+int ndtri_loop(npy_intp n, char *const *q) {
+    const double *p = (const double *)q[0];
+    double *r = (double *)q[1];
+    if (!any_deep(p, n)) return loop1<Ndtri, double, double>(n, q);
+    for (npy_intp i = 0; i < n; i++) {
+        r[i] = Ndtri::call(p[i]);
+        if (!(p[i] > 0 && p[i] < DEEP)) continue;
+        double tail = erfcx(-r[i] * ROOT_HALF) / 2;  // Φ(x) exp(x²/2)
+        r[i] -= (std::log(tail) - r[i] * r[i] / 2 - std::log(p[i])) * tail / 0.398942280401432678;
     }
     return 0;
-}
-
-template <class Op>
-void declare_halves_too(PyObject *m, const char *name) {
-    Kernel *k = declare<Op, 1>(m, name, Types<Half, float, double>{});
-    if (!k) return;
-    Entry &e = k->table[BF];
-    e.loop = brain_loop<Op>, e.in[0] = e.out = BF;
 }
 
 }  // namespace
@@ -259,10 +260,10 @@ int register_bessel(PyObject *m) {
     declare<Wide1<first_kind<1>>, 1>(m, "j1", Wide{});
     declare<Wide1<second_kind<0>>, 1>(m, "y0", Wide{});
     declare<Wide1<second_kind<1>>, 1>(m, "y1", Wide{});
-    declare_halves_too<ScaledI0>(m, "i0e");
-    declare_halves_too<ScaledI1>(m, "i1e");
-    declare_halves_too<ModifiedI0>(m, "i0");
-    declare_halves_too<ModifiedI1>(m, "i1");
+    declare<ScaledI0, 1>(m, "i0e", CostlyFloats{});
+    declare<ScaledI1, 1>(m, "i1e", CostlyFloats{});
+    declare<ModifiedI0, 1>(m, "i0", CostlyFloats{});
+    declare<ModifiedI1, 1>(m, "i1", CostlyFloats{});
     declare<ModifiedI0, 1>(m, "modified_i0", Wide{});
     declare<ModifiedI1, 1>(m, "modified_i1", Wide{});
     declare<Wide1<scaled_second<0>>, 1>(m, "k0e", Wide{});
@@ -271,8 +272,9 @@ int register_bessel(PyObject *m) {
     declare<Wide1<modified_second<1>>, 1>(m, "k1", Wide{});
     declare<Wide1<airy>, 1>(m, "airy_ai", Wide{});
     declare<Wide1<erfcx>, 1>(m, "erfcx", Wide{});
-    declare_halves_too<Ndtr>(m, "ndtr");
+    declare<Ndtr, 1>(m, "ndtr", CostlyFloats{});
     declare<Wide1<log_ndtr>, 1>(m, "log_ndtr", Wide{});
-    declare<Wide1<ndtri>, 1>(m, "ndtri", Wide{});
+    Kernel *quantile = declare<Ndtri, 1>(m, "ndtri", Wide{});
+    if (quantile) quantile->table[F8].loop = ndtri_loop;
     return PyErr_Occurred() ? -1 : 0;
 }

@@ -6,31 +6,36 @@
 
 namespace {
 
-#define COMPARISON(NAME, SIGN)                                     \
+#define COMPARISON(NAME, SIGN, SIGNLESS)                           \
     struct NAME {                                                  \
+        static constexpr bool signless = SIGNLESS;                 \
         template <class T>                                         \
         static INLINE bool call(T a, T b) { return a SIGN b; }     \
     };
-COMPARISON(Equal, ==)
-COMPARISON(NotEqual, !=)
-COMPARISON(Less, <)
-COMPARISON(LessEqual, <=)
-COMPARISON(Greater, >)
-COMPARISON(GreaterEqual, >=)
+COMPARISON(Equal, ==, true)
+COMPARISON(NotEqual, !=, true)
+COMPARISON(Less, <, false)
+COMPARISON(LessEqual, <=, false)
+COMPARISON(Greater, >, false)
+COMPARISON(GreaterEqual, >=, false)
 
 struct LogicalAnd {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a, T b) { return is_true(a) & is_true(b); }
 };
 struct LogicalOr {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a, T b) { return is_true(a) | is_true(b); }
 };
 struct LogicalXor {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a, T b) { return is_true(a) ^ is_true(b); }
 };
 struct LogicalNot {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a) { return !is_true(a); }
 };
@@ -50,14 +55,17 @@ template <class T>
 INLINE bool infinite(Complex<T> a) { return infinite(a.re) | infinite(a.im); }
 
 struct IsNan {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a) { return nan(a); }
 };
 struct IsInf {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a) { return infinite(a); }
 };
 struct IsFinite {
+    static constexpr bool signless = true;
     template <class T>
     static INLINE bool call(T a) { return !(nan(a) | infinite(a)); }
 };

@@ -124,17 +124,8 @@ struct Arctan2 {
     static INLINE T call(T y, T x) { return vec::atan2(y, x); }
 };
 struct Hypot {
-    static INLINE float call(float x, float y) {
-        float r = float(std::sqrt(double(x) * x + double(y) * y));
-        return (std::fabs(x) == vec::INF32) | (std::fabs(y) == vec::INF32) ? vec::INF32 : r;
-    }
-    static INLINE double call(double x, double y) {  // scaled by a power of two, so that squares neither overflow nor vanish
-        double a = std::fabs(x), b = std::fabs(y), largest = a > b ? a : b;
-        double down = largest > 1e150 ? 0x1p-600 : largest < 1e-150 ? 0x1p600 : 1.0;
-        double up = largest > 1e150 ? 0x1p600 : largest < 1e-150 ? 0x1p-600 : 1.0;
-        double r = std::sqrt(a * down * (a * down) + b * down * (b * down)) * up;
-        return (a == vec::INF64) | (b == vec::INF64) ? vec::INF64 : r;
-    }
+    static INLINE float call(float x, float y) { return vec::hypot(x, y); }
+    static INLINE double call(double x, double y) { return vec::hypot(x, y); }
 };
 struct Copysign {
     template <class T>
@@ -164,7 +155,7 @@ struct Logaddexp2 {
     }
     static INLINE double call(double x, double y) {
         double high = x > y ? x : y, gap = std::fabs(x - y);
-        double r = high + vec::log1p(std::exp2(-gap)) * vec::LOG2E;
+        double r = high + vec::log1p(vec::exp2(-gap)) * vec::LOG2E;
         return x == y ? x + 1.0 : (x != x) | (y != y) ? x + y : r;
     }
 };
@@ -243,25 +234,25 @@ struct NanToNum {
 int register_functions(PyObject *m) {
     declare<Sqrt, 1>(m, "sqrt", Floats{});
     declare<Rsqrt, 1>(m, "rsqrt", Floats{});
-    declare<Exp, 1>(m, "exp", Floats{});
-    declare<Exp2, 1>(m, "exp2", Floats{});
-    declare<Expm1, 1>(m, "expm1", Floats{});
-    declare<Log, 1>(m, "log", Floats{});
-    declare<Log2, 1>(m, "log2", Floats{});
-    declare<Log10, 1>(m, "log10", Floats{});
-    declare<Log1p, 1>(m, "log1p", Floats{});
+    declare<Exp, 1>(m, "exp", CostlyFloats{});
+    declare<Exp2, 1>(m, "exp2", CostlyFloats{});
+    declare<Expm1, 1>(m, "expm1", CostlyFloats{});
+    declare<Log, 1>(m, "log", CostlyFloats{});
+    declare<Log2, 1>(m, "log2", CostlyFloats{});
+    declare<Log10, 1>(m, "log10", CostlyFloats{});
+    declare<Log1p, 1>(m, "log1p", CostlyFloats{});
     declare_trig<Sin>(m, "sin", Floats{});
     declare_trig<Cos>(m, "cos", Floats{});
     declare_trig<Tan>(m, "tan", Floats{});
-    declare<Arcsin, 1>(m, "arcsin", Floats{});
-    declare<Arccos, 1>(m, "arccos", Floats{});
-    declare<Arctan, 1>(m, "arctan", Floats{});
-    declare<Sinh, 1>(m, "sinh", Floats{});
-    declare<Cosh, 1>(m, "cosh", Floats{});
-    declare<Tanh, 1>(m, "tanh", Floats{});
-    declare<Arcsinh, 1>(m, "arcsinh", Floats{});
-    declare<Arccosh, 1>(m, "arccosh", Floats{});
-    declare<Arctanh, 1>(m, "arctanh", Floats{});
+    declare<Arcsin, 1>(m, "arcsin", CostlyFloats{});
+    declare<Arccos, 1>(m, "arccos", CostlyFloats{});
+    declare<Arctan, 1>(m, "arctan", CostlyFloats{});
+    declare<Sinh, 1>(m, "sinh", CostlyFloats{});
+    declare<Cosh, 1>(m, "cosh", CostlyFloats{});
+    declare<Tanh, 1>(m, "tanh", CostlyFloats{});
+    declare<Arcsinh, 1>(m, "arcsinh", CostlyFloats{});
+    declare<Arccosh, 1>(m, "arccosh", CostlyFloats{});
+    declare<Arctanh, 1>(m, "arctanh", CostlyFloats{});
     declare<Floor, 1>(m, "floor", Integers{}, Floats{});
     declare<Ceil, 1>(m, "ceil", Integers{}, Floats{});
     declare<Trunc, 1>(m, "trunc", Integers{}, Floats{});
@@ -269,17 +260,17 @@ int register_functions(PyObject *m) {
     declare<Frac, 1>(m, "frac", Floats{});
     with_constants<RoundDecimals, 2, 0b10>(declare<RoundDecimals, 2>(m, "round_decimals", Floats{}), UsualFloats{});
     with_constants<NanToNum, 4, 0b1110>(declare<NanToNum, 4>(m, "nan_to_num", Floats{}), UsualFloats{});
-    declare<Arctan2, 2>(m, "arctan2", Floats{});
-    declare<Hypot, 2>(m, "hypot", Floats{});
+    declare<Arctan2, 2>(m, "arctan2", CostlyFloats{});
+    declare<Hypot, 2>(m, "hypot", CostlyFloats{});
     declare<Copysign, 2>(m, "copysign", Floats{});
     declare<Ldexp, 2>(m, "ldexp", Floats{});
-    declare<Logaddexp, 2>(m, "logaddexp", Floats{});
-    declare<Logaddexp2, 2>(m, "logaddexp2", Floats{});
+    declare<Logaddexp, 2>(m, "logaddexp", CostlyFloats{});
+    declare<Logaddexp2, 2>(m, "logaddexp2", CostlyFloats{});
     declare<Heaviside, 2>(m, "heaviside", Bools{}, Integers{}, Floats{});
     declare<Angle, 1, Real>(m, "angle", Floats{}, Complexes{});
     declare<FromParts, 2, ComplexOf>(m, "complex", Types<float, double>{});
     declare<FromPolar, 2, ComplexOf>(m, "polar", Types<float, double>{});
-    Kernel *power = declare<PowerFloat, 2>(m, "power", Floats{});
+    Kernel *power = declare<PowerFloat, 2>(m, "power", CostlyFloats{});
     if (!power || register_power(m, power)) return -1;
     Kernel *next = declare<Copysign, 2>(m, "nextafter", Floats{});
     if (!next) return -1;

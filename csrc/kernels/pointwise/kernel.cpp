@@ -481,6 +481,15 @@ void narrow_all(const float *from, Half *to, npy_intp n) {
     for (npy_intp i = done; i < n; i++) to[i] = Narrow<Half, float>::from(from[i]);
 }
 
+CLONES static void widen_brains(const BFloat *from, float *to, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) to[i] = widen(from[i]);
+}
+CLONES static void narrow_brains(const float *from, BFloat *to, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) to[i] = Narrow<BFloat, float>::from(from[i]);
+}
+void widen_all(const BFloat *from, float *to, npy_intp n) { widen_brains(from, to, n); }
+void narrow_all(const float *from, BFloat *to, npy_intp n) { narrow_brains(from, to, n); }
+
 // ---- dtypes -------------------------------------------------------------------------------------
 
 static int bfloat16_num = -1;
@@ -782,13 +791,6 @@ PyArrayObject *run_general(const Entry &e, int nin, PyArrayObject **x, char (*nu
     return found;
 }
 
-CLONES void widen_brains(const BFloat *from, float *to, npy_intp n) {
-    for (npy_intp i = 0; i < n; i++) to[i] = widen(from[i]);
-}
-CLONES void narrow_brains(const float *from, BFloat *to, npy_intp n) {
-    for (npy_intp i = 0; i < n; i++) to[i] = Narrow<BFloat, float>::from(from[i]);
-}
-
 // One shape, C-contiguous: no iteration is needed. Null without an error: not this case.
 PyArrayObject *run_simple(const Entry &e, int nin, PyArrayObject **x, char (*numbers)[16]) {
     PyArrayObject *first = x[0];
@@ -854,13 +856,13 @@ struct InFloat {
             for (int i = 0; i < nin; i++) {
                 if (constant >> i & 1) continue;
                 if (half == F2) widen_all((const Half *)from[i] + at, buffers[i], n);
-                else widen_brains((const BFloat *)from[i] + at, buffers[i], n);
+                else widen_all((const BFloat *)from[i] + at, buffers[i], n);
             }
             if (!narrows) p[nin] = to + at;
             loop(n, p);
             if (!narrows) continue;
             if (half == F2) narrow_all(buffers[nin], (Half *)to + at, n);
-            else narrow_brains(buffers[nin], (BFloat *)to + at, n);
+            else narrow_all(buffers[nin], (BFloat *)to + at, n);
         }
     }
 };

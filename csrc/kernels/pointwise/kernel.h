@@ -144,12 +144,14 @@ CLONES int loop5(npy_intp n, char *const *p) {
 // Between half precision and float, by the processor's own instructions where it has them.
 void widen_all(const Half *from, float *to, npy_intp n);
 void narrow_all(const float *from, Half *to, npy_intp n);
+void widen_all(const BFloat *from, float *to, npy_intp n);
+void narrow_all(const float *from, BFloat *to, npy_intp n);
 
-// Elements of half precision: in float, block by block.
-template <class Op, class R, int N>
+// Elements of two bytes: in float, block by block.
+template <class Op, class R, int N, class H>
 int half_loop(npy_intp n, char *const *p) {
     constexpr npy_intp block = 512;
-    constexpr bool narrows = std::is_same_v<R, Half>;
+    constexpr bool narrows = std::is_same_v<R, H>;
     using Found = std::conditional_t<narrows, float, R>;
     alignas(64) float buffers[N + narrows][block];
     char *q[N + 1];
@@ -157,7 +159,7 @@ int half_loop(npy_intp n, char *const *p) {
     for (npy_intp i = 0; i < n; i += block) {
         npy_intp m = n - i < block ? n - i : block;
         for (int k = 0; k < N; k++) {
-            widen_all((const Half *)p[k] + i, buffers[k], m);
+            widen_all((const H *)p[k] + i, buffers[k], m);
             q[k] = (char *)buffers[k];
         }
         q[N] = narrows ? (char *)buffers[N + narrows - 1] : p[N] + i * npy_intp(sizeof(R));
@@ -166,7 +168,7 @@ int half_loop(npy_intp n, char *const *p) {
         if constexpr (N == 3) bad |= loop3<Op, Found, float, float, float>(m, q);
         if constexpr (N == 4) bad |= loop4<Op, Found, float>(m, q);
         if constexpr (N == 5) bad |= loop5<Op, Found, float>(m, q);
-        if constexpr (narrows) narrow_all(buffers[N], (Half *)p[N] + i, m);
+        if constexpr (narrows) narrow_all(buffers[N], (H *)p[N] + i, m);
     }
     return bad;
 }
@@ -193,18 +195,53 @@ struct Real {
     using of = typename RealOf<T>::type;
 };
 
-template <class Op, class Result, int N, class T>
+// In a list of types: one that is computed in float block by block, where a loop of its own would be
+// as large and hardly faster.
+template <class T>
+struct InBlocks {};
+template <class T>
+struct ElementOf {
+    using type = T;
+    static constexpr bool in_blocks = std::is_same_v<T, Half>;
+};
+template <class T>
+struct ElementOf<InBlocks<T>> {
+    using type = T;
+    static constexpr bool in_blocks = true;
+};
+using CostlyFloats = Types<Half, InBlocks<BFloat>, float, double>;
+
+// The type whose loop is taken: unsigned where the function says that a sign makes no difference.
+template <class Op, class = void>
+struct is_signless : std::false_type {};
+template <class Op>
+struct is_signless<Op, std::enable_if_t<Op::signless>> : std::true_type {};
+template <class T, bool unsign>
+struct LoopTypeOf {
+    using type = T;
+};
+template <class T>
+struct LoopTypeOf<T, true> {
+    using type = std::make_unsigned_t<T>;
+};
+template <class Op, class T>
+using LoopType =
+    typename LoopTypeOf<T, is_signless<Op>::value && std::is_integral_v<T> && !std::is_same_v<T, bool>>::type;
+
+template <class Op, class Result, int N, class Listed>
 void add_loop(Kernel *k) {
-    using R = typename Result::template of<T>;
+    using T = typename ElementOf<Listed>::type;
+    using L = LoopType<Op, T>;
+    using R = typename Result::template of<L>;
     Entry &e = k->table[DTypeOf<T>::value];
-    if constexpr (std::is_same_v<T, Half>) e.loop = half_loop<Op, R, N>;
-    else if constexpr (N == 1) e.loop = loop1<Op, R, T>;
-    else if constexpr (N == 2) e.loop = loop2<Op, R, T, T>;
-    else if constexpr (N == 3) e.loop = loop3<Op, R, T, T, T>;
-    else if constexpr (N == 4) e.loop = loop4<Op, R, T>;
-    else if constexpr (N == 5) e.loop = loop5<Op, R, T>;
+    if constexpr (ElementOf<Listed>::in_blocks) e.loop = half_loop<Op, R, N, T>;
+    else if constexpr (N == 1) e.loop = loop1<Op, R, L>;
+    else if constexpr (N == 2) e.loop = loop2<Op, R, L, L>;
+    else if constexpr (N == 3) e.loop = loop3<Op, R, L, L, L>;
+    else if constexpr (N == 4) e.loop = loop4<Op, R, L>;
+    else if constexpr (N == 5) e.loop = loop5<Op, R, L>;
     for (int i = 0; i < N; i++) e.in[i] = DTypeOf<T>::value;
-    e.out = DTypeOf<R>::value;
+    e.out = DTypeOf<typename Result::template of<T>>::value;
 }
 
 template <class Op, class Result, int N, class... T>
@@ -216,7 +253,8 @@ template <class Op, class Result, int which, class T, int... k>
 void add_constant_loop(Kernel *kernel, std::integer_sequence<int, k...>) {
     Entry &e = kernel->table[DTypeOf<T>::value];
     ConstantLoop &c = e.constant[e.constant[0].loop ? 1 : 0];
-    c = {constant_loop<Op, typename Result::template of<T>, which, T, k...>, which};
+    using L = LoopType<Op, T>;
+    c = {constant_loop<Op, typename Result::template of<L>, which, L, k...>, which};
 }
 
 // Loops for calls in which the operands in `which`, bit by bit, are numbers.

@@ -13,45 +13,60 @@ struct Erfc {  // in vectors it loses a bit more than a function of its own may
     static INLINE double call(double x) { return std::erfc(x); }
 };
 
-// A rational function in the middle, another in the tails, then Newton's iteration on erf or, in the tails, on log(erfc).
+// Polynomials in w = -log(1 - y²), or its root where that is 5 or more: to eight digits. A double's
+// takes one step of Halley's iteration, in the tails on erfc.
 struct Erfinv {
-    static double call(double y) {
-        double a = std::fabs(y);
-        if (!(a < 1)) return a == 1 ? std::copysign(vec::INF64, y) : std::nan("");
-        if (a < 1e-8) return y * 0.886226925452758014;
-        double x = rational(a);
-        for (int i = 0; i < 2; i++) {
-            double slope = 1.12837916709551257 * std::exp(-x * x);
-            if (a < 0.5) {
-                x -= (std::erf(x) - a) / slope;
-            } else {
-                double tail = std::erfc(x);
-                x += std::log(tail / (1 - a)) * tail / slope;
-            }
+    static INLINE double rough(double a) {  // of 0 ≤ a < 1
+        static constexpr double inner[] = {
+            1.50140935173, 0.246640289389, -0.00417732492193, -0.00125274841646, 0.000218263923146,
+            -4.95974349511e-06, -3.4261759526e-06, 4.65428730485e-07, 1.64871770238e-08,
+            -8.73983097409e-09, 4.35114717534e-10};
+        static constexpr double outer[] = {
+            4.03469141045, 1.00989088889, 0.000821127375962, -0.00065744881155, 0.00023036343428,
+            -7.52166807614e-05, 2.93432619178e-05, -1.04870429382e-05, 4.947701628e-06,
+            -5.55332463596e-06, 3.28975475253e-06, -3.07900697702e-07, -3.35818131439e-07,
+            8.36064009112e-08};
+        double w = -vec::log((1 - a) * (1 + a)), s = w - 2.5, t = std::sqrt(w) - 4.193033988749895;
+        double middle = inner[10], tail = outer[13];
+#pragma GCC unroll 16
+        for (int k = 9; k >= 0; k--) middle = middle * s + inner[k];
+#pragma GCC unroll 16
+        for (int k = 12; k >= 0; k--) tail = tail * t + outer[k];
+        return (w < 5 ? middle : tail) * a;
+    }
+    template <class T>
+    static INLINE T call(T y) {
+        T given = std::fabs(y);
+        double a = given < T(1) ? double(given) : 0.25, x = rough(a);
+        if constexpr (std::is_same_v<T, double>) {
+            double slope = 1.12837916709551257 * vec::exp(-x * x);
+            double step = (a < 0.5 ? vec::erf(x) - a : 1 - a - vec::erfc(x)) / slope;
+            x = a < 1e-8 ? a * 0.886226925452758014 : x - step / (1 + x * step);
         }
-        return std::copysign(x, y);
-    }
-    static INLINE double rational(double a) {  // of 0 ≤ a < 1, to nine digits
-        double z = a * a;
-        double middle = a * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
-                        ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
-        double t = std::sqrt(-vec::log((1 - a) * 0.5));
-        double tail = (((1.641345311 * t + 3.429567803) * t - 1.624906493) * t - 1.970840454) /
-                      ((1.637067800 * t + 3.543889200) * t + 1);
-        return a <= 0.7 ? middle : tail;
-    }
-    static INLINE float call(float y) {
-        double v = y, a = std::fabs(v);
-        double x = std::copysign(rational(a < 1 ? a : 0.5), v);
-        x -= (vec::erf(x) - v) * (0.886226925452758014 * vec::exp(x * x));
-        double edge = a == 1 ? v * vec::INF64 : std::numeric_limits<double>::quiet_NaN();
-        return float(a < 1 ? x : edge);
+        double edge = given == T(1) ? vec::INF64 : std::numeric_limits<double>::quiet_NaN();
+        return T(vec::with_sign(given < T(1) ? x : edge, double(y)));
     }
 };
 
 struct Lgamma {
     static double call(double x) { return std::isinf(x) ? vec::INF64 : std::lgamma(x); }
-    static float call(float x) { return float(call(double(x))); }
+    // Stirling's series behind x + 7, and a product that leads back from there; reflection on the left.
+    static INLINE float call(float given) {
+        double x = given;
+        bool left = x < 0.5;
+        double y = left ? 1 - x : x, part = x - vec::round_small(x);
+        bool near = y < 7;
+        double product = near ? y * (y + 1) * (y + 2) * (y + 3) * (y + 4) * (y + 5) * (y + 6) : 1.0;
+        double z = near ? y + 7 : y, w = 1 / (z * z);
+        double series = (1.0 / 12 - w * (1.0 / 360 - w * (1.0 / 1260 - w * (1.0 / 1680 - w * (1.0 / 1188 -
+                         w * (691.0 / 360360 - w * (1.0 / 156 - w * (3617.0 / 122400)))))))) / z;
+        double stirling = (z - 0.5) * vec::log(z) - z + 0.918938533204672742 + series;
+        double sine = std::fabs(vec::sin(vec::PI * part));
+        double r = (left ? -stirling : stirling) + vec::log(left ? vec::PI * product / sine : 1 / product);
+        bool pole = left & ((part == 0) | (x < -8388608.0));
+        r = pole | (y == vec::INF64) ? vec::INF64 : r;
+        return x == x ? float(r) : given;
+    }
 };
 
 // Recurrence to where the asymptotic series is exact enough, then that; reflection on the left.
@@ -166,6 +181,27 @@ struct Zeta {
     }
 };
 
+// ζ(2, x): the first terms, two at a time, and Euler and Maclaurin's formula; reflection on the left.
+struct Trigamma {
+    template <class T>
+    static INLINE T call(T given) {
+        constexpr int terms = std::is_same_v<T, double> ? 12 : 6;
+        double x = double(given), total = 0;
+        bool left = x < 0.5;
+        double y = left ? 1 - x : x, part = x - vec::round_small(x);
+#pragma GCC unroll 6
+        for (int k = 0; k < terms; k += 2) {
+            double a = (y + k) * (y + k), b = (y + (k + 1)) * (y + (k + 1));
+            total += y < 1e6 ? (a + b) / (a * b) : 0.0;
+        }
+        double z = y < 1e6 ? y + terms : y, r = 1 / z, w = r * r;
+        total += r + w * (0.5 + r * (1.0 / 6 - w * (1.0 / 30 - w * (1.0 / 42 - w * (1.0 / 30 - w * (5.0 / 66 - w * (691.0 / 2730)))))));
+        double sine = vec::sin(vec::PI * part), outer = vec::PI * vec::PI / (sine * sine) - total;
+        double found = left ? part == 0 ? vec::INF64 : outer : total;
+        return T(x == x ? found : x);
+    }
+};
+
 // The n-th derivative of digamma: (-1)^(n+1) n! ζ(n+1, x).
 struct Polygamma {
     static double factor(double n) {
@@ -182,6 +218,17 @@ struct Polygamma {
         return std::isinf(x) && x > 0 ? 0 : float(factor(n) * Zeta::from(double(n) + 1, double(x), 4));
     }
 };
+
+// Of the first derivative a loop of its own.
+template <class T>
+int polygamma_loop(npy_intp n, char *const *p) {
+    const T *x = (const T *)p[0], *orders = (const T *)p[1];
+    bool first = true;
+    for (npy_intp i = 0; first && i < n; i++) first = orders[i] == 1 && x[i] > -1e6;
+    if (!first) return loop2<Polygamma, T, T, T>(n, p);
+    char *q[] = {p[0], p[2]};
+    return loop1<Trigamma, T, T>(n, q);
+}
 
 // ---- logarithms and sines with a value where they have none ---------------------------------------
 
@@ -253,21 +300,23 @@ PyObject *frexp_parts(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_special(PyObject *m) {
-    declare<Erf, 1>(m, "erf", Floats{});
-    declare<Erfc, 1>(m, "erfc", Floats{});
-    declare<Erfinv, 1>(m, "erfinv", Floats{});
-    declare<Lgamma, 1>(m, "lgamma", Floats{});
-    declare<Digamma, 1>(m, "digamma", Floats{});
-    declare<Gammainc, 2>(m, "gammainc", Floats{});
-    declare<Gammaincc, 2>(m, "gammaincc", Floats{});
+    declare<Erf, 1>(m, "erf", CostlyFloats{});
+    declare<Erfc, 1>(m, "erfc", CostlyFloats{});
+    declare<Erfinv, 1>(m, "erfinv", CostlyFloats{});
+    declare<Lgamma, 1>(m, "lgamma", CostlyFloats{});
+    declare<Digamma, 1>(m, "digamma", CostlyFloats{});
+    declare<Gammainc, 2>(m, "gammainc", CostlyFloats{});
+    declare<Gammaincc, 2>(m, "gammaincc", CostlyFloats{});
     declare<Zeta, 2>(m, "zeta", Types<float, double>{});
-    declare<Polygamma, 2>(m, "polygamma", Floats{});
+    Kernel *polygamma = declare<Polygamma, 2>(m, "polygamma", CostlyFloats{});
+    if (!polygamma) return -1;
+    polygamma->table[F4].loop = polygamma_loop<float>, polygamma->table[F8].loop = polygamma_loop<double>;
     using Wide = Types<float, double>;  // halves are rounded at each step
     declare<Entr, 1>(m, "entr", Wide{});
     declare<Xlogy, 2>(m, "xlogy", Wide{});
     declare<Xlog1py, 2>(m, "xlog1py", Wide{});
     with_constants<Logit, 2, 0b10>(declare<Logit, 2>(m, "logit", Wide{}), Wide{});
-    declare<Sinc, 1>(m, "sinc", Floats{});
+    declare<Sinc, 1>(m, "sinc", CostlyFloats{});
     declare<SphericalJ0, 1>(m, "spherical_j0", Wide{});
     return PyErr_Occurred() || make_function(m, "frexp", frexp_parts) ? -1 : 0;
 }

@@ -431,6 +431,18 @@ INLINE double atanh(double x) {
     return a <= 1.0 ? r : std::numeric_limits<double>::quiet_NaN();
 }
 
+INLINE float hypot(float x, float y) {
+    float r = float(std::sqrt(double(x) * x + double(y) * y));
+    return (std::fabs(x) == INF32) | (std::fabs(y) == INF32) ? INF32 : r;
+}
+INLINE double hypot(double x, double y) {  // scaled by a power of two, so that squares neither overflow nor vanish
+    double a = std::fabs(x), b = std::fabs(y), largest = a > b ? a : b;
+    double down = largest > 1e150 ? 0x1p-600 : largest < 1e-150 ? 0x1p600 : 1.0;
+    double up = largest > 1e150 ? 0x1p600 : largest < 1e-150 ? 0x1p-600 : 1.0;
+    double r = std::sqrt(a * down * (a * down) + b * down * (b * down)) * up;
+    return (a == INF64) | (b == INF64) ? INF64 : r;
+}
+
 // ---- error function, activations ----------------------------------------------------------------
 
 INLINE float erf(float x) {

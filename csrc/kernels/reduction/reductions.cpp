@@ -45,7 +45,12 @@ using All = Quantifier<false, T>;
 template <class T>
 CLONES npy_intp count_true(const T *x, npy_intp n) {
     npy_intp found = 0;
-    for (npy_intp i = 0; i < n; i++) found += is_true(widen(x[i]));
+    for (npy_intp i = 0; i < n; i += 4096) {  // counters of four bytes: more of them are added at once
+        npy_intp m = std::min<npy_intp>(4096, n - i);
+        int32_t here = 0;
+        for (npy_intp k = 0; k < m; k++) here += is_true(widen(x[i + k]));
+        found += here;
+    }
     return found;
 }
 template <class T>
@@ -88,6 +93,92 @@ struct SumOfNumbers : Sum<T> {
     static void column(const T *x, npy_intp n, Compute<T> *a) { column_sum_of_numbers(x, n, a); }
 };
 
+// ---- complex ------------------------------------------------------------------------------------
+
+// Of a row the parts are added up side by side in their own precision, which is widened after a chunk.
+template <class T>
+CLONES void complex_row_sum(const T *x, npy_intp n, double &re, double &im) {
+    constexpr npy_intp wide = 16, chunk = 2048;
+    for (n *= 2; n > 0; x += chunk, n -= chunk) {
+        npy_intp m = n < chunk ? n : chunk, i = 0;
+        T part[wide] = {};
+        for (; i + wide <= m; i += wide)
+            for (npy_intp k = 0; k < wide; k++) part[k] += x[i + k];
+        for (npy_intp k = 0; i + k < m; k++) part[k] += x[i + k];
+        for (npy_intp half = wide / 2; half > 1; half /= 2)
+            for (npy_intp k = 0; k < half; k++) part[k] += part[k + half];
+        re += double(part[0]), im += double(part[1]);
+    }
+}
+template <class T>
+CLONES void complex_row_product(const Complex<T> *x, npy_intp n, Complex128 &total) {
+    constexpr npy_intp wide = 16, chunk = 1024;
+    for (; n > 0; x += chunk, n -= chunk) {
+        npy_intp m = n < chunk ? n : chunk, i = 0;
+        T re[wide], im[wide];
+        for (npy_intp k = 0; k < wide; k++) re[k] = 1, im[k] = 0;
+        auto take = [&](npy_intp k, Complex<T> y) {
+            T whole = re[k] * y.re - im[k] * y.im;
+            im[k] = re[k] * y.im + im[k] * y.re, re[k] = whole;
+        };
+        for (; i + wide <= m; i += wide)
+            for (npy_intp k = 0; k < wide; k++) take(k, x[i + k]);
+        for (npy_intp k = 0; i + k < m; k++) take(k, x[i + k]);
+        for (npy_intp half = wide / 2; half; half /= 2)
+            for (npy_intp k = 0; k < half; k++) take(k, {re[k + half], im[k + half]});
+        total = total * Complex128{double(re[0]), double(im[0])};
+    }
+}
+
+// An accumulator, which is made of a part and becomes one.
+struct WideComplex : Complex128 {
+    WideComplex() = default;
+    WideComplex(double re, double im = 0) : Complex128{re, im} {}
+    template <class T>
+    WideComplex(Complex<T> x) : Complex128{double(x.re), double(x.im)} {}
+    template <class T>
+    operator Complex<T>() const { return {T(re), T(im)}; }
+};
+
+// Of parts in the elements' precision, which are columns of real numbers.
+template <class C>
+struct ComplexSum {
+    using Real = decltype(C::re);
+    using Element = C;
+    using Acc = WideComplex;
+    using Part = C;
+    using Result = C;
+    using Four = C;
+    static Acc identity() { return 0; }
+    static void row(const C *x, npy_intp n, Acc &a) { complex_row_sum((const Real *)x, n, a.re, a.im); }
+    static void column(const C *x, npy_intp n, Part *a) { column_sum((const Real *)x, 2 * n, (Real *)a); }
+    static void four(const C *x, npy_intp step, npy_intp n, Part *a) {
+        column_sums((const Real *)x, step, 2 * n, (Real *)a);
+    }
+    static void combine(Acc &a, Acc b) { a.re += b.re, a.im += b.im; }
+    static Result finish(Acc a, npy_intp) { return {Real(a.re), Real(a.im)}; }
+};
+template <class C>
+struct ComplexMean : ComplexSum<C> {
+    static C finish(WideComplex a, npy_intp n) {
+        return ComplexSum<C>::finish({a.re / double(n), a.im / double(n)}, n);
+    }
+};
+template <class C>
+struct ComplexProduct {
+    using Element = C;
+    using Acc = Complex128;
+    using Part = Acc;
+    using Result = C;
+    static Acc identity() { return {1, 0}; }
+    static void row(const C *x, npy_intp n, Acc &a) { complex_row_product(x, n, a); }
+    static void column(const C *x, npy_intp n, Acc *a) {
+        for (npy_intp i = 0; i < n; i++) a[i] = a[i] * Acc{double(x[i].re), double(x[i].im)};
+    }
+    static void combine(Acc &a, Acc b) { a = a * b; }
+    static Result finish(Acc a, npy_intp) { return {decltype(C::re)(a.re), decltype(C::re)(a.im)}; }
+};
+
 // ---- choice by dtype ----------------------------------------------------------------------------
 
 Reducer sums[DTYPES], products[DTYPES], means[DTYPES], maxima[DTYPES], minima[DTYPES], anys[DTYPES],
@@ -105,7 +196,7 @@ PyObject *nansum(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 // The smallest and the largest.
 PyObject *aminmax(PyObject *const *a, Py_ssize_t n, PyObject *names) {
     Request r;
-    if (!read(r, a, n, names) || r.dtype || r.gone.size == 0 || !minima[r.type]) return not_here();
+    if (!read(r, a, n, names) || r.dtype || r.gone.size == 0 || !minima[reduced_type(r)]) return not_here();
     PyObject *least = run(minima, r);
     if (!least) return nullptr;
     r.split();
@@ -126,17 +217,22 @@ PyObject *trace(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_reductions(PyObject *m) {
-    enter<Sum>(sums, Bools{}), enter<Sum>(sums, Integers{}), enter<Sum>(sums, Floats{});
+    enter<Sum>(sums, Bools{}), enter<Sum>(sums, Integers{}), enter<Sum>(sums, ReducedFloats{});
     enter<Product>(products, Bools{}), enter<Product>(products, Integers{});
-    enter<Product>(products, Floats{});
-    enter<Mean>(means, Floats{});
-    enter<Max>(maxima, Bools{}), enter<Max>(maxima, Integers{}), enter<Max>(maxima, Floats{});
-    enter<Min>(minima, Bools{}), enter<Min>(minima, Integers{}), enter<Min>(minima, Floats{});
-    enter<Any>(anys, Bools{}), enter<Any>(anys, Integers{}), enter<Any>(anys, Floats{});
-    enter<All>(alls, Bools{}), enter<All>(alls, Integers{}), enter<All>(alls, Floats{});
-    enter<Count>(counts, Bools{}), enter<Count>(counts, Integers{}), enter<Count>(counts, Floats{});
-    enter<Sum>(nansums, Bools{}), enter<Sum>(nansums, Integers{});
-    enter<SumOfNumbers>(nansums, Floats{});
+    enter<Product>(products, ReducedFloats{});
+    enter<Mean>(means, ReducedFloats{});
+    enter<ComplexSum>(sums, Complexes{}), enter<ComplexProduct>(products, Complexes{});
+    enter<ComplexMean>(means, Complexes{});
+    enter<Max>(maxima, Bools{}), enter<Max>(maxima, Integers{}), enter<Max>(maxima, ReducedFloats{});
+    enter<Min>(minima, Bools{}), enter<Min>(minima, Integers{}), enter<Min>(minima, ReducedFloats{});
+    using Whole = Types<uint8_t, int8_t, uint16_t, uint32_t, uint64_t>;  // others have their loops
+    enter<Any>(anys, Bools{}), enter<Any>(anys, Whole{}), enter<Any>(anys, ReducedFloats{});
+    enter<All>(alls, Bools{}), enter<All>(alls, Whole{}), enter<All>(alls, ReducedFloats{});
+    enter<Count>(counts, Bools{}), enter<Count>(counts, Whole{}), enter<Count>(counts, ReducedFloats{});
+    for (Reducer *table : {anys, alls, counts})
+        for (int size = 1; size < 4; size++) table[I1 + size] = table[U1 + size];
+    std::copy(sums, sums + F2, nansums);
+    enter<SumOfNumbers>(nansums, ReducedFloats{});
     static const struct {
         const char *name;
         Native function;

@@ -55,8 +55,10 @@ CLONES void long_row_sum(const T *x, npy_intp n, double &total) {
 template <class T>
 CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
     // partial sums side by side in the elements' precision, which after a chunk are joined in double
-    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
-    constexpr npy_intp chunk = 2048, wide = 16;
+    // (of integers of up to two bytes, in four)
+    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>,
+                                 std::conditional_t<sizeof(T) <= 2, int32_t, uint64_t>>;
+    constexpr npy_intp chunk = 2048, wide = sizeof(T) == 1 ? 64 : 16;
     if constexpr (std::is_same_v<T, float>)
         if (n >= chunk) return long_row_sum(x, n, total);
     if (std::is_floating_point_v<P> && n <= 512) {
@@ -97,6 +99,10 @@ CLONES void column_sums(const T *x, npy_intp step, npy_intp n, PartType<T> *tota
         total[i] += (P(widen(a[i])) + P(widen(b[i]))) + (P(widen(c[i])) + P(widen(d[i])));
 }
 
+
+// Rows of up to so many elements are turned, so many rows at once.
+constexpr npy_intp NARROW = 48;
+inline npy_intp turned_at_once(npy_intp n) { return n <= 16 ? 192 : 64; }
 
 // Sums of short rows, `step` bytes apart, each in one accumulator or a few side by side.
 constexpr npy_intp SHORT_ROW = 1024;
@@ -155,6 +161,7 @@ struct Sum {
     using Acc = SumType<T>;
     using Part = PartType<T>;
     using Short = T;
+    static constexpr npy_intp shortest = 0;
     static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, Part *sums) {
         row_sums(x, step, count, n, sums);
     }
@@ -197,6 +204,22 @@ CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
         total *= (SumType<T>(p) * SumType<T>(q)) * (SumType<T>(r) * SumType<T>(s));
     }
 }
+// Of short rows, `step` bytes apart: in partial products side by side.
+template <class T>
+CLONES void row_products(const T *x, npy_intp step, npy_intp rows, npy_intp n, PartType<T> *found) {
+    constexpr npy_intp wide = 16;
+    for (npy_intp row = 0; row < rows; row++, x = (const T *)((const char *)x + step)) {
+        PartType<T> part[wide];
+        npy_intp i = wide;
+        for (npy_intp k = 0; k < wide; k++) part[k] = PartType<T>(widen(x[k]));
+        for (; i + wide <= n; i += wide)
+            for (npy_intp k = 0; k < wide; k++) part[k] *= PartType<T>(widen(x[i + k]));
+        for (npy_intp k = 0; i + k < n; k++) part[k] *= PartType<T>(widen(x[i + k]));
+        for (npy_intp half = wide / 2; half; half /= 2)
+            for (npy_intp k = 0; k < half; k++) part[k] *= part[k + half];
+        found[row] = part[0];
+    }
+}
 template <class T>
 CLONES void column_product(const T *x, npy_intp n, PartType<T> *total) {
     INDEPENDENT
@@ -205,7 +228,11 @@ CLONES void column_product(const T *x, npy_intp n, PartType<T> *total) {
 template <class T>
 struct Product : Sum<T> {
     using Four = void;
-    using Short = void;
+    using Short = T;
+    static constexpr npy_intp shortest = 25;
+    static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, PartType<T> *found) {
+        row_products(x, step, count, n, found);
+    }
     using Acc = SumType<T>;
     using Part = PartType<T>;
     static constexpr bool plain = false;
@@ -248,12 +275,45 @@ CLONES void column_extreme(const T *x, npy_intp n, Compute<T> *best) {
     INDEPENDENT
     for (npy_intp i = 0; i < n; i++) best[i] = extreme<MAX>(best[i], widen(x[i]));
 }
+// Of short rows, `step` bytes apart: sixteen elements side by side, of which the last may be taken twice.
+constexpr npy_intp BESIDE = 16;
+template <bool MAX, class T>
+CLONES void row_extremes(const T *x, npy_intp step, npy_intp rows, npy_intp n, Compute<T> *found) {
+    using C = Compute<T>;
+    using Flag = std::conditional_t<sizeof(C) == 8, int64_t, std::conditional_t<sizeof(C) == 4, int32_t, int8_t>>;
+    for (npy_intp row = 0; row < rows; row++, x = (const T *)((const char *)x + step)) {
+        C best[BESIDE];
+        Flag nan[BESIDE] = {};
+        for (npy_intp k = 0; k < BESIDE; k++) best[k] = widen(x[k]);
+        for (npy_intp i = 0; i < n; i += BESIDE) {
+            const T *here = x + (i + BESIDE <= n ? i : n - BESIDE);
+            for (npy_intp k = 0; k < BESIDE; k++) {
+                C v = widen(here[k]);
+                best[k] = (MAX ? v > best[k] : v < best[k]) ? v : best[k];
+                if constexpr (std::is_floating_point_v<C>) nan[k] |= v != v;
+            }
+        }
+        for (npy_intp half = BESIDE / 2; half; half /= 2)
+            for (npy_intp k = 0; k < half; k++) {
+                best[k] = (MAX ? best[k + half] > best[k] : best[k + half] < best[k]) ? best[k + half] : best[k];
+                nan[k] |= nan[k + half];
+            }
+        found[row] = nan[0] ? std::numeric_limits<C>::quiet_NaN() : best[0];
+    }
+}
+
 template <bool MAX, class T>
 struct Extreme {
     using Element = T;
     using Acc = Compute<T>;
     using Part = Acc;
     using Result = T;
+    using Narrow = T;
+    using Short = std::conditional_t<std::is_same_v<T, bool>, void, T>;
+    static constexpr npy_intp shortest = sizeof(T) == 8 ? NARROW + 1 : 25;
+    static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, Part *found) {
+        row_extremes<MAX>(x, step, count, n, found);
+    }
     static Acc identity() {
         using L = std::numeric_limits<Acc>;
         if constexpr (std::is_floating_point_v<Acc>)
@@ -443,12 +503,23 @@ void reduce_short_rows(const Request &r, typename Op::Result *out) {
     }, 1);
 }
 
-constexpr npy_intp NARROW = 16, TURNED = 256;
-
 // The types whose loops are worth it.
 template <class T>
 constexpr bool turns_rows = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> ||
                             std::is_same_v<T, bool>;
+
+// Is it worth it whatever the type?
+template <class Op, class = void>
+struct turns_any : std::false_type {};
+template <class Op>
+struct turns_any<Op, std::enable_if_t<std::is_same_v<typename Op::Narrow, typename Op::Element>>> : std::true_type {};
+
+// Element after element of `count` rows of n, `step` bytes apart: to[j * width + i] is the j-th of row i.
+template <class T>
+INLINE void turn_rows(const T *x, npy_intp step, npy_intp count, npy_intp n, npy_intp width, T *to) {
+    for (npy_intp j = 0; j < n; j++)
+        for (npy_intp i = 0; i < count; i++) to[j * width + i] = ((const T *)((const char *)x + i * step))[j];
+}
 
 // Rows of few elements: many of them turned, so that results lie side by side.
 template <class Op>
@@ -457,16 +528,15 @@ void reduce_narrow_rows(const Request &r, typename Op::Result *out) {
     const Dims &kept = r.kept, &gone = r.gone;
     npy_intp inner = kept.n ? kept.shape[kept.n - 1] : 1, step = kept.n ? kept.strides[kept.n - 1] : 0;
     parallel_for(kept.size, PIECE / gone.size, [&](int64_t begin, int64_t end) {
-        T turned[NARROW * TURNED];
-        typename Op::Part parts[TURNED];
+        T turned[NARROW * 64];
+        typename Op::Part parts[192];
+        npy_intp width = turned_at_once(gone.size);
         for (int64_t k = begin; k < end;) {
-            npy_intp count = std::min<npy_intp>({TURNED, inner - k % inner, npy_intp(end - k)});
+            npy_intp count = std::min<npy_intp>({width, inner - k % inner, npy_intp(end - k)});
             const char *base = PyArray_BYTES(r.x) + kept.offset(k, kept.n);
-            for (npy_intp i = 0; i < count; i++)
-                for (npy_intp j = 0; j < gone.size; j++)
-                    turned[j * TURNED + i] = ((const T *)(base + i * step))[j];
-            std::fill(parts, parts + TURNED, typename Op::Part(Op::identity()));
-            for (npy_intp j = 0; j < gone.size; j++) Op::column(turned + j * TURNED, count, parts);
+            turn_rows((const T *)base, step, count, gone.size, width, turned);
+            std::fill(parts, parts + width, typename Op::Part(Op::identity()));
+            for (npy_intp j = 0; j < gone.size; j++) Op::column(turned + j * width, count, parts);
             for (npy_intp i = 0; i < count; i++) out[k + i] = finished<Op>(typename Op::Acc(parts[i]), gone.size);
             k += count;
         }
@@ -479,7 +549,7 @@ void take_rows(const Dims &gone, const char *base, npy_intp from, npy_intp to, n
                typename Op::Acc &acc) {
     using T = typename Op::Element;
     if constexpr (takes_short<Op>::value)
-        if (gone.n == 2 && length <= SHORT_ROW) {
+        if (gone.n == 2 && length <= SHORT_ROW && length >= Op::shortest) {
             typename Op::Part sums[AT_ONCE];
             for (npy_intp row = from; row < to; row += AT_ONCE) {
                 npy_intp count = std::min(AT_ONCE, to - row);
@@ -498,8 +568,8 @@ void reduce_rows(const Request &r, typename Op::Result *out) {
     using Acc = typename Op::Acc;
     const Dims &kept = r.kept, &gone = r.gone;
     if constexpr (takes_short<Op>::value)
-        if (gone.n <= 1 && gone.size <= SHORT_ROW) return reduce_short_rows<Op>(r, out);
-    if constexpr (turns_rows<T>)
+        if (gone.n <= 1 && gone.size <= SHORT_ROW && gone.size >= Op::shortest) return reduce_short_rows<Op>(r, out);
+    if constexpr (turns_rows<T> || turns_any<Op>::value)
         if (gone.n <= 1 && gone.size <= NARROW && kept.size >= 64) return reduce_narrow_rows<Op>(r, out);
     npy_intp length = gone.n ? gone.shape[gone.n - 1] : 1, rows = gone.size / length;
     // few results of many elements: cut each into pieces, of rows or within one row
@@ -598,12 +668,12 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
             }
             for (npy_intp j = 1; j < joined; j++)
                 for (npy_intp c = 0; c < columns; c++) Op::combine(acc[c], acc[j * columns + c]);
-            for (npy_intp c = 0; c < width; c++) {
-                if (pieces > 1)
-                    parts[piece * outer * columns + at + c] = acc[c];
-                else
-                    out[at + c] = finished<Op>(acc[c], gone.size);
+            if (pieces > 1) {
+                std::copy(acc, acc + width, parts.begin() + piece * outer * columns + at);
+                continue;
             }
+            INDEPENDENT
+            for (npy_intp c = 0; c < width; c++) out[at + c] = finished<Op>(acc[c], gone.size);
         }
     }, 1);
     for (npy_intp i = 0; pieces > 1 && i < outer * columns; i++) {
@@ -659,7 +729,43 @@ void enter(Reducer *table, Types<T...>) {
     ((table[DTypeOf<T>::value] = reduce<Op<T>>), ...);
 }
 
-inline PyObject *run(Reducer *table, Request &r) { return table[r.type] ? table[r.type](r) : not_here(); }
+// Floats whose reductions have loops; those of float16 are the ones of float32.
+using ReducedFloats = Types<BFloat, float, double>;
+
+inline DType reduced_type(const Request &r) { return r.type == F2 ? F4 : r.type; }
+
+// A result of float32 as float16; a pair's too.
+inline PyObject *as_halves(PyObject *result) {
+    if (!result) return nullptr;
+    PyObject *found = nullptr;
+    if (PyTuple_Check(result)) {
+        PyObject *items[2];
+        for (int i = 0; i < 2; i++) Py_INCREF(PyTuple_GET_ITEM(result, i)), items[i] = as_halves(PyTuple_GET_ITEM(result, i));
+        if (items[0] && items[1]) found = Py_BuildValue("(OO)", items[0], items[1]);
+        Py_XDECREF(items[0]), Py_XDECREF(items[1]);
+    } else if (PyArray_Check(result) && PyArray_TYPE((PyArrayObject *)result) == NPY_FLOAT) {
+        found = (PyObject *)cast_array((PyArrayObject *)result, F2);
+    } else {
+        return result;
+    }
+    Py_DECREF(result);
+    return found;
+}
+
+inline PyObject *run(Reducer *table, Request &r) {
+    Reducer reducer = table[reduced_type(r)];
+    if (!reducer) return not_here();
+    if (r.type != F2) return reducer(r);
+    PyArrayObject *halves = r.x, *wide = cast_array(halves, F4);
+    if (!wide) return nullptr;
+    r.x = wide;
+    r.split();
+    PyObject *result = as_halves(reducer(r));
+    Py_DECREF(wide);
+    r.x = halves;
+    r.split();
+    return result;
+}
 
 // Sums and products: `dtype` says what to convert to first.
 inline PyObject *accumulate(Reducer *table, PyObject *const *args, Py_ssize_t n, PyObject *names) {

@@ -37,12 +37,61 @@ CLONES void column_places(const T *x, npy_intp n, int64_t row, Compute<T> *best,
     }
 }
 
+// The extremes of up to TOGETHER rows of n elements, turned (so that the j-th elements lie side by side),
+// and their places.
+constexpr npy_intp TOGETHER = 64, SHORT = 64;
+template <bool MAX, class T>
+CLONES void turned_places(const T *x, npy_intp n, T *values, int64_t *places) {
+    using C = Compute<T>;
+    C best[TOGETHER];
+    int32_t at[TOGETHER] = {};
+    for (npy_intp i = 0; i < TOGETHER; i++) best[i] = widen(x[i]);
+    for (npy_intp j = 1; j < n; j++) {
+        x += TOGETHER;
+        INDEPENDENT
+        for (npy_intp i = 0; i < TOGETHER; i++) {
+            C v = widen(x[i]);
+            bool wins = outranks<MAX>(v, best[i]);
+            best[i] = wins ? v : best[i];
+            at[i] = wins ? int32_t(j) : at[i];
+        }
+    }
+    for (npy_intp i = 0; i < TOGETHER; i++) places[i] = at[i], values[i] = Narrow<T, C>::from(best[i]);
+}
+
+inline bool has_short_rows(const Request &r) {
+    return r.rows_contiguous() && r.gone.n == 1 && r.gone.size <= SHORT && r.kept.size >= 16;
+}
+
+// Of short rows; `values` may be null.
+template <bool MAX, class T>
+void short_row_places(const Request &r, T *values, int64_t *places) {
+    const Dims &kept = r.kept;
+    npy_intp inner = kept.n ? kept.shape[kept.n - 1] : 1, step = kept.n ? kept.strides[kept.n - 1] : 0;
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    parallel_for(kept.size, PIECE / r.gone.size, [&](int64_t begin, int64_t end) {
+        T turned[SHORT * TOGETHER] = {}, best[TOGETHER];
+        int64_t at[TOGETHER];
+        for (int64_t k = begin; k < end;) {
+            npy_intp count = std::min<npy_intp>({TOGETHER, inner - k % inner, npy_intp(end - k)});
+            const T *base = (const T *)(PyArray_BYTES(r.x) + kept.offset(k, kept.n));
+            turn_rows(base, step, count, r.gone.size, TOGETHER, turned);
+            turned_places<MAX>(turned, r.gone.size, best, at);
+            std::copy(at, at + count, places + k);
+            if (values) std::copy(best, best + count, values + k);
+            k += count;
+        }
+    }, 1);
+    if (state) PyEval_RestoreThread(state);
+}
+
 template <bool MAX, class T>
 PyObject *place(Request &r) {
     using C = Compute<T>;
     PyArrayObject *out = r.result(I8);
     if (!out) return nullptr;
     int64_t *places = (int64_t *)PyArray_DATA(out);
+    if (has_short_rows(r)) return short_row_places<MAX, T>(r, nullptr, places), (PyObject *)out;
     if (by_columns(r)) {
         for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
             C best[BAND];
@@ -210,6 +259,12 @@ void enter_float_reductions(Types<T...>) {
 // The values that have those places too, if there is an element to choose: (values, places).
 template <bool MAX, class T>
 PyObject *value_and_place(Request &r) {
+    if (has_short_rows(r)) {
+        PyArrayObject *values = r.result(DTypeOf<T>::value), *places = values ? r.result(I8) : nullptr;
+        if (!places) return Py_XDECREF((PyObject *)values), nullptr;
+        short_row_places<MAX>(r, (T *)PyArray_DATA(values), (int64_t *)PyArray_DATA(places));
+        return Py_BuildValue("(NN)", values, places);
+    }
     PyObject *places = place<MAX, T>(r), *values = places ? reduce<Extreme<MAX, T>>(r) : nullptr;
     if (!values) {
         Py_XDECREF(places);
@@ -384,9 +439,9 @@ PyObject *vector_norm(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_statistics(PyObject *m) {
-    enter_row_reductions(Integers{}), enter_row_reductions(Floats{});
-    enter_places(Integers{}), enter_places(Floats{});
-    enter_float_reductions(Floats{});
+    enter_row_reductions(Integers{}), enter_row_reductions(ReducedFloats{});
+    enter_places(Integers{}), enter_places(ReducedFloats{});
+    enter_float_reductions(ReducedFloats{});
     static const struct {
         const char *name;
         Native function;

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from flambeau.kernels.declaration import kernel, kernel_but, kernel_keeping
+from flambeau.kernels.dtypes import float_astype
 
 
 @kernel_keeping(1, 2)
@@ -61,7 +62,7 @@ def rms_norm_backward(g, x, n_dims, rrms, weight):
 def _narrow_batch_norm(x, weight, bias, eps):
     """PyTorch keeps the mean and 1 / std in the type of the input if no parameter is wider; for
     bfloat16 it rounds the sum of squares and the variance too."""
-    wide = [None if a is None else a.astype(np.float32) for a in (x, weight, bias)]
+    wide = [None if a is None else float_astype(a, np.float32) for a in (x, weight, bias)]
     y, mean, var, rstd = batch_norm(*wide, eps)
     if x.size and all(p is None or p.dtype == x.dtype for p in (weight, bias)):
         if x.dtype != np.float16:
@@ -72,7 +73,7 @@ def _narrow_batch_norm(x, weight, bias, eps):
         slope = _scale(rstd, wide[1], None)
         start = _scale(-used * slope, None, wide[2])
         y = wide[0] * slope.reshape(column) + start.reshape(column)
-    return y.astype(x.dtype), mean, var, rstd
+    return float_astype(y, x.dtype), mean, var, rstd
 
 
 def _rounded(values, dtype):

@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 from flambeau.kernels.declaration import kernel, kernel_but, stepwise
+from flambeau.kernels.dtypes import float_astype
 from flambeau.kernels.network import pooling
 
 _LINEAR = {"linear", "bilinear", "trilinear"}
@@ -20,8 +21,9 @@ def _narrow_interpolate(x, size, mode, align_corners=False, scales=None, antiali
     if mode == "area":
         return pooling.adaptive_avg_pool(x, tuple(size))
     weights = None if mode == "bilinear" or antialias else x.dtype
-    wide = x.astype(np.float32)
-    return _resized(wide, size, mode, align_corners, scales, antialias, weights).astype(x.dtype)
+    wide = float_astype(x, np.float32)
+    result = _resized(wide, size, mode, align_corners, scales, antialias, weights)
+    return float_astype(result, x.dtype)
 
 
 @kernel_but(_narrow_interpolate)

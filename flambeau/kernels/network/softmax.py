@@ -3,6 +3,7 @@
 import numpy as np
 
 from flambeau.kernels.declaration import kernel, kernel_but, kernel_keeping
+from flambeau.kernels.dtypes import float_astype
 
 
 @kernel
@@ -34,12 +35,14 @@ def masked_softmax(x, mask, axis):
 
 def _narrow_log_softmax(x, axis):
     """Along the last axis PyTorch rounds the sum of a row, and its logarithm, before it uses it."""
-    wide = x.astype(np.float32)
+    wide = float_astype(x, np.float32)
     if not x.size or not x.ndim or axis % x.ndim < x.ndim - 1:
-        return log_softmax(wide, axis).astype(x.dtype)
-    shifted = wide - wide.max(axis=-1, keepdims=True)
-    total = np.exp(shifted).sum(axis=-1, keepdims=True).astype(x.dtype)
-    return (shifted - np.log(total).astype(np.float32)).astype(x.dtype)
+        return float_astype(log_softmax(wide, axis), x.dtype)
+    exact = log_softmax(wide, axis)
+    log_sum = -exact.max(axis=-1, keepdims=True)
+    total = np.exp(log_sum).astype(x.dtype)
+    exact += log_sum - np.log(total).astype(np.float32)
+    return float_astype(exact, x.dtype)
 
 
 @kernel_but(_narrow_log_softmax)

@@ -277,8 +277,9 @@ def _check_scan(name, dtype):
 
 def _scan(function, x, axis, dtype):
     def accumulate(x, axis, keepdims, dtype):
-        if dtype == np.float32 and not reduced:  # running totals in double, rounded for each result
-            return function.accumulate(x, axis=axis, dtype=np.float64).astype(dtype)
+        if dtype.char in "fF" and not reduced:  # running totals in double, rounded for each result
+            wide = np.float64 if dtype.char == "f" else np.complex128
+            return function.accumulate(x, axis=axis, dtype=wide).astype(dtype)
         return function.accumulate(x, axis=axis, dtype=dtype)
 
     reduced = is_reduced(np.dtype(dtype or x.dtype))

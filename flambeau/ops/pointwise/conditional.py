@@ -130,6 +130,15 @@ masked_fill = pointwise(
 
 # of bounds for which a kernel will do that looks for NaN in the tensor alone
 _BOUNDS = frozenset({int, float, type(None)})
+# What stands for a bound that is missing, by the type's character (bfloat16's is E).
+_LIMITS: dict[str, tuple[Any, Any]] = {
+    **dict.fromkeys("fdeE", (-inf, inf)),
+    **{c: (int(np.iinfo(c).min), int(np.iinfo(c).max)) for c in "bBhilq"}}
+
+
+def _held(bound: Any, target: np.dtype) -> bool:
+    """Is it no NaN, and no number that a half type would turn into infinity?"""
+    return bound == bound and (target.itemsize > 2 or abs(bound) <= 65504 or abs(bound) == inf)
 
 
 def _clip(self: np.ndarray, min: Any = None, max: Any = None,
@@ -137,15 +146,22 @@ def _clip(self: np.ndarray, min: Any = None, max: Any = None,
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     kind = self.dtype.kind
-    if kind == "f" and self.dtype.itemsize > 2 and type(min) in _BOUNDS and type(max) in _BOUNDS \
-            and min == min and max == max:
-        return kernels.hardtanh(self, -inf if min is None else min, inf if max is None else max,
-                                out)
+    limits = _LIMITS.get(self.dtype.char)
+    if limits is not None and type(min) in _BOUNDS and type(max) in _BOUNDS:
+        low, high = (default if n is None else n for n, default in zip((min, max), limits))
+        if kind not in "ui":
+            if _held(low, self.dtype) and _held(high, self.dtype):
+                return kernels.hardtanh(self, low, high, out)
+        elif type(low) is type(high) is int and limits[0] <= low <= limits[1] and (
+                limits[0] <= high <= limits[1]):
+            return (kernels.clip if self.dtype.itemsize > 1 else kernels.hardtanh)(
+                self, low, high, out)
     if kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     _refuse_clamp(self, min, max)
+    bounded = kind in "ui" or self.dtype.itemsize == 2
     min, max = (n if n is None or isinstance(n, np.ndarray) else scalar_operand(
-        self, as_element(n, self.dtype) if kind in "ui" else n)[1] for n in (min, max))
+        self, as_element(n, self.dtype) if bounded else n)[1] for n in (min, max))
     if max is None:
         return kernels.maximum(self, min, out)
     if min is None:

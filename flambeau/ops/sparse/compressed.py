@@ -129,12 +129,22 @@ def to_dense(indices: np.ndarray, data: np.ndarray, shape: tuple[int, ...]) -> n
     return dense
 
 
+def _are_in_rows(row: np.ndarray, col: np.ndarray) -> bool:
+    """Do places come row by row, each once?"""
+    after, before = row[1:], row[:-1]
+    return bool(((after > before) | ((after == before) & (col[1:] > col[:-1]))).all())
+
+
 def compress(indices: np.ndarray, data: np.ndarray, shape: tuple[int, ...], layout: Any,
              blocksize: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coalesced coordinates (*batch, row, column) in a compressed form."""
     *batch, rows, cols = shape[:len(indices)]
     height, width = blocksize or (1, 1)
     row, col = indices[-2], indices[-1]
+    if not batch and layout not in BLOCKED and layout in BY_ROW and _are_in_rows(row, col):
+        outer = np.zeros(rows + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=rows), out=outer[1:])
+        return outer, col.copy(), data.copy()
     majors, minors = rows // height, cols // width
     major, minor = row // height, col // width
     if layout not in BY_ROW:

@@ -17,6 +17,7 @@ from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import checked, is_narrow
+from flambeau.kernels.dtypes import float_astype
 from flambeau.kernels.moving.layouts import channels_last, has_channels_last
 from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
@@ -48,9 +49,9 @@ def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, st
                                      output_padding, groups)
     stepwise = transposed and kernels.rounds_steps(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
-        x, w, b = (a.astype(np.float32) for a in (input, weight, bias))
-        return _convolve(x, w, b, stride, padding, dilation, transposed, output_padding,
-                         groups).astype(input.dtype)
+        x, w, b = (float_astype(a, np.float32) for a in (input, weight, bias))
+        return float_astype(_convolve(x, w, b, stride, padding, dilation, transposed,
+                                      output_padding, groups), input.dtype)
     result = kernels.convolution(input, weight, stride, padding, dilation, transposed,
                                  output_padding, groups)
     if bias is not None:

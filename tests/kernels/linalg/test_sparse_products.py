@@ -57,17 +57,18 @@ def test_what_is_missing_names_the_extra(monkeypatch):
 
 @pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-def test_reductions_of_rows(reduce, dtype):
+@pytest.mark.parametrize("width", [1, 3, 43])
+def test_reductions_of_rows(reduce, dtype, width):
     random = np.random.default_rng(0)
     a = (random.standard_normal((5, 7)) * 9).astype(dtype) * (random.random((5, 7)) < 0.5)
     a[2] = 0                                        # a row without elements
-    dense = (random.standard_normal((7, 3)) * 9).astype(dtype)
+    dense = (random.standard_normal((7, width)) * 9).astype(dtype)
     rows, columns = a.nonzero()
     starts = np.searchsorted(rows, np.arange(6))
     found = sparse_products.reduced(starts, columns, a[rows, columns], dense, reduce)
     for r in range(5):
         terms = a[r, a[r] != 0, None] * dense[a[r] != 0]
-        expected = np.zeros(3) if not len(terms) else getattr(
+        expected = np.zeros(width) if not len(terms) else getattr(
             np, {"amax": "max", "amin": "min"}.get(reduce, reduce))(terms, 0)
         np.testing.assert_allclose(found[r], expected.astype(dtype), rtol=1e-5, atol=1e-5)
 
@@ -86,3 +87,15 @@ def test_products_of_sparse_matrices_keep_what_cancels():
     found = (a.to_sparse() @ b.to_sparse()).coalesce()
     assert found.indices().tolist() == [[0, 0, 1, 1], [0, 1, 0, 1]]
     assert found.values().tolist() == [0.0, -1.0, 6.0, 2.0]
+
+
+@pytest.mark.parametrize("density", [0.004, 0.2])
+def test_products_of_sparse_rows_of_any_density(density):
+    random = np.random.default_rng(0)
+    a, b = ((random.random((60, 60)) < density) * random.integers(-2, 3, (60, 60)) for _ in "ab")
+    b = np.concatenate([b, np.zeros((60, 300), b.dtype)], 1)
+    found = flambeau.from_numpy(a).double().to_sparse_csr() @ flambeau.from_numpy(
+        b).double().to_sparse_csr()
+    places = (a != 0).astype(int) @ (b != 0).astype(int) > 0
+    assert found.values().shape[0] == places.sum()      # sums that are zero too
+    np.testing.assert_array_equal(found.to_dense().numpy(), a @ b)

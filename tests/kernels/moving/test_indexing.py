@@ -16,6 +16,20 @@ def test_gather_and_its_transpose(normal):
     np.testing.assert_allclose(np.sum(back * x), np.sum(g * found))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+def test_gather_of_whole_rows(normal, dtype):
+    x = normal((7, 9, 40)).astype(dtype) if dtype != "c16" else normal((7, 9, 40)) + 1j
+    for axis, index_shape, shape in [(0, (5, 1, 1), (5, 9, 40)), (1, (7, 4, 1), (7, 4, 40)),
+                                     (0, (5, 1, 1), (5, 9, 30)), (1, (6, 4, 1), (6, 4, 33))]:
+        where = np.random.default_rng(0).integers(0, x.shape[axis], index_shape)
+        rows = np.broadcast_to(where, shape)
+        found = ix.gather(x, axis, rows)
+        np.testing.assert_array_equal(found, ix.gather.reference(x, axis, rows))
+        np.testing.assert_array_equal(found, ix.gather(x, axis, rows.copy()))
+        with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
+            ix.gather(x, axis, np.broadcast_to(where + 9, shape))
+
+
 @pytest.mark.parametrize("version", [lambda f: f, lambda f: f.reference])
 def test_results_are_in_rows_whatever_the_order_of_the_indices(version):
     x, where = np.arange(12.0).reshape(3, 4), np.array([[0, 1], [2, 0]]).T

@@ -33,3 +33,15 @@ def test_like_another_in_type_and_place():
 def test_refusals(call):
     with pytest.raises(RuntimeError):
         call()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_are_filled_with_rounded_numbers(dtype):
+    for value in (1, 2.5, 0.1, -65504, float("inf"), float("-inf")):
+        found = torch.full((5,), value, dtype=dtype)
+        assert found.dtype is dtype
+        assert found.tolist() == [torch.tensor(value, dtype=dtype).item()] * 5
+    assert torch.full((2,), float("nan"), dtype=dtype).isnan().all()
+    assert torch.ones(3, dtype=dtype).tolist() == [1.0] * 3
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.full((2,), 1e39, dtype=dtype)

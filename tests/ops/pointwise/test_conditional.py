@@ -1,7 +1,10 @@
 """Samples of the ops of `flambeau/ops/pointwise/conditional.py`."""
 import numpy as np
+import pytest
 from sample_tests import SampleTests
 from samples import CORNERS, Samples, call, nan
+
+import flambeau as torch
 
 family = Samples()
 
@@ -65,3 +68,29 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64", "float16", "bfloat16"])
+def test_clamp_of_narrow_types(dtype):
+    dtype = getattr(torch, dtype)
+    values = [0, 3, 7, 100]
+    x = torch.tensor(values * 50).to(dtype).reshape(40, 5)
+    for low, high in ((2, 7), (None, 7), (2, None), (9, 1)):
+        expected = [v if low is None else max(v, low) for v in values]
+        expected = [v if high is None else min(v, high) for v in expected]
+        expected = torch.tensor(expected * 50).to(dtype).reshape(40, 5)
+        assert x.clamp(low, high).dtype is dtype
+        assert torch.equal(x.clamp(low, high), expected)
+        assert torch.equal(x.t().clamp(low, high), expected.t())
+        assert torch.equal(x.clone().clamp_(low, high), x.clamp(low, high))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_bounds_of_halves_are_rounded(dtype):
+    x = torch.tensor([-1.0, 0.05, 0.1, 1.0, float("inf"), float("-inf")], dtype=dtype)
+    bound = torch.tensor(0.1, dtype=dtype).item()
+    assert x.clamp(min=0.1).tolist() == [max(v, bound) for v in x.tolist()]
+    assert x.clamp(max=0.1).tolist() == [min(v, bound) for v in x.tolist()]
+    assert x.new_tensor(float("nan")).clamp(0, 1).isnan()
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.clamp(max=1e39)
