@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.absent_devices import module_of, refusals, stream_context
+from flambeau._support.absent_devices import module_of, refusals, stream_context, unavailable
 from flambeau._support.lazy_modules import parts
 from flambeau._support.streams import Event as Event
 from flambeau._support.streams import Stream as Stream
@@ -31,6 +31,29 @@ for _heading, _what in _NEED.items():
     globals().update(refusals(_heading, RuntimeError,
                               f"Cannot execute {_what}() without MTIA backend."))
 
+MTIAGraph = unavailable(
+    "MTIAGraph(keep_graph=False)", RuntimeError,
+    "Cannot execute mtiagraphCreate() without MTIA backend.", "A recorded graph of calls.",
+    module="torch.mtia")
+graph = unavailable(
+    "graph(mtia_graph,pool=None,stream=None)", RuntimeError,
+    "Cannot execute getCurrentDevice() without MTIA backend.", "A context that records a graph.",
+    module="torch.mtia")
+
+
+class device:
+    """`with device(0)`: RuntimeError when it is entered."""
+
+    def __init__(self, device: Any):
+        self.idx = device
+
+    def __enter__(self) -> None:
+        raise RuntimeError("Cannot execute maybeExchangeDevice() without MTIA backend.")
+
+    def __exit__(self, *exception: Any) -> None:
+        return None
+
+
 StreamContext = stream_context
 default_generators: tuple[Any, ...] = ()
 
@@ -50,6 +73,6 @@ class DeferredMtiaCallError(Exception):
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "annotations", "module_of", "refusals", "stream_context")]
+    "Any", "annotations", "module_of", "refusals", "stream_context", "unavailable")]
 
 parts(__name__, "memory")

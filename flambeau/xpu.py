@@ -14,7 +14,10 @@ from flambeau._support.lazy_modules import parts
 
 globals().update(module_of(
     "XPU",
-    "can_device_access_peer(device,peer) current_device current_stream(device=None) "
+    "can_device_access_peer(device,peer) change_current_allocator(allocator) "
+    "use_mem_pool(pool,device=None) make_graphed_callables(callables,sample_args,"
+    "num_warmup_iters=3,allow_unused_input=False,pool=None) current_device "
+    "current_stream(device=None) "
     "get_device_capability(device=None) get_device_name(device=None) "
     "get_device_properties(device=None) get_per_process_memory_fraction(device=None) "
     "get_rng_state(device='xpu') get_stream_from_external(data_ptr,device=None) init "

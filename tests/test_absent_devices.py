@@ -30,6 +30,22 @@ def test_what_needs_a_device_raises(module, name, error, message):
         function()
 
 
+def test_names_that_libraries_catch_and_ask_for():
+    assert torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+    assert torch.cuda.AcceleratorError is torch.AcceleratorError
+    assert not torch.cuda._initialized and not torch.cuda._is_in_bad_fork()
+    index = torch.cuda._get_device_index
+    assert (index("cuda:1"), index(3), index(None, True), index("cpu", allow_cpu=True)) == \
+        (1, 3, None, -1)
+    with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
+        index("cpu")
+    assert torch.cuda._get_device(1) == torch.device("cuda:1")
+    with pytest.raises(RuntimeError, match="without MPS backend"):
+        torch.mps.Event()
+    with pytest.raises(RuntimeError, match="without MTIA backend"), torch.mtia.device(0):
+        pass
+
+
 def test_what_asks_is_answered():
     from flambeau.cuda import graphs, memory, nccl, random, streams
     assert memory.memory_allocated() == 0 and random.get_rng_state_all() == []

@@ -6,9 +6,12 @@ import importlib
 from typing import Any
 
 from flambeau._support.absent_devices import answer as _answer
+from flambeau._support.absent_devices import answers as _answers
 from flambeau._support.absent_devices import module_of as _module_of
 from flambeau._support.absent_devices import refusal as _refusal
 from flambeau._support.absent_devices import unavailable as _unavailable
+from flambeau._support.streams import AcceleratorError as AcceleratorError
+from flambeau._support.streams import OutOfMemoryError as OutOfMemoryError
 
 MESSAGE = "Torch not compiled with CUDA enabled\nflambeau computes on the CPU"
 has_half = True
@@ -53,7 +56,45 @@ globals().update(_module_of(
 get_gencode_flags = _answer("get_gencode_flags", "", "Empty: there is no CUDA device.")
 
 
+# What libraries look at that keep and set the state of devices' generators.
+_initialized = False
+_queued_calls: list[Any] = []
+_HAS_PYNVML = False
+globals().update(_answers("_is_compiled _is_in_bad_fork _nvml_based_avail", False,
+                          "False: there is no CUDA device."))
+globals().update(_answers("_check_capability _check_cubins _set_rng_state_offset(offset,device="
+                          "'cuda')", None, "Has no effect without a device."))
+_maybe_exchange_device = _answer("_maybe_exchange_device(device)", -1, "-1, which is no device.")
+_exchange_device = _refusal("_exchange_device(device)", RuntimeError,
+                            "PyTorch was compiled without CUDA support")
+_get_generator = _refusal("_get_generator(device)", AssertionError, MESSAGE)
+_get_rng_state_offset = _refusal("_get_rng_state_offset(device='cuda')", AssertionError, MESSAGE)
 _lazy_init = _refusal("_lazy_init", AssertionError, MESSAGE)
+
+
+def _get_device(device: Any) -> Any:
+    """The device of a number, a name or a device."""
+    from flambeau.core.devices import device as as_device
+    return as_device("cuda", device) if isinstance(device, int) else as_device(device)
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> Any:
+    """The number of a device: -1 of the CPU where that is allowed, None where none is given."""
+    from flambeau.core.devices import device as as_device
+    if isinstance(device, int):
+        return device
+    found = as_device(device) if isinstance(device, str) else device
+    if isinstance(found, as_device):
+        if allow_cpu and found.type == "cpu":
+            return -1
+        if found.type != "cuda":
+            raise ValueError(f"Expected a cuda device, but got: {found}")
+        if found.index is not None:
+            return found.index
+    if optional:
+        return None
+    raise ValueError("Expected a torch.device with a specified index or an integer, but got:"
+                     f"{device}")
 
 
 def _lazy_call(callable: Any, **kwargs: Any) -> None:
