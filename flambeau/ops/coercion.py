@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._support.copy_on_write import own
 from flambeau._support.source_locations import bump
 from flambeau.core import dtypes, overrides
-from flambeau.core.devices import cpu
+from flambeau.core.devices import cpu, meta
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
@@ -218,15 +218,18 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
         resize_output(out, result._array.shape)
-        if op.kind == "pointwise" or (op.namespace == "linalg" and op.name not in _IN_ROWS):
+        if out._device is meta:
+            out._array = result.to(out.dtype)._array
+        elif op.kind == "pointwise" or (op.namespace == "linalg" and op.name not in _IN_ROWS):
             out._array = _dense_like(result._array, out._array.dtype)
     elif type(out) in plain:
         if not written_anywhere(op):
             check_places(out)
         check_overlap(op, out, read)
-    if not out._array.flags.writeable:
-        own(out._array)
-    out._array[...] = convert(result._array, out._array.dtype)
+    if out._device is not meta:
+        if not out._array.flags.writeable:
+            own(out._array)
+        out._array[...] = convert(result._array, out._array.dtype)
     bump(out)
     return out
 

@@ -179,3 +179,17 @@ def test_clamped_by_numbers_the_type_of_out_is_that_of_the_result():
         with pytest.raises(RuntimeError, match="Found dtype Float but expected Double"):
             call()
     assert torch.clamp(x, torch.zeros(()), out=out) is out
+
+
+def test_out_on_meta_is_not_written_and_takes_the_layout_of_the_result():
+    x = torch.empty(4, 3, 8, 8, device="meta", memory_format=torch.channels_last)
+    upsample = torch._C._nn.upsample_nearest2d
+    kept = torch.empty(4, 3, 16, 16, device="meta")
+    assert upsample(x, (16, 16), out=kept) is kept and kept.is_contiguous()
+    sized = torch.empty(0, device="meta")
+    upsample(x, (16, 16), out=sized)
+    assert sized.shape == (4, 3, 16, 16)
+    assert sized.is_contiguous(memory_format=torch.channels_last)
+    square = torch.empty(3, 3, device="meta")
+    rows = torch.empty(3, 3, device="meta").t()
+    assert torch.add(square, square, out=rows).stride() == (1, 3)
