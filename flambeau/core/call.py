@@ -14,8 +14,9 @@ from numpy import asarray, ndarray
 
 from flambeau.core import dtypes, fast, late_bound
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, intercept_canonical
+from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, passive
+from flambeau.core.overrides import intercept_canonical
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.recording import edges_of, make_view, node_watchers, record, replay_of
 from flambeau.core.tensor import LOOKUP, gradient_edge, new_tensor, tensor_types, wrap

@@ -2,8 +2,8 @@
 
 An op begins with one truth test, `if interceptors:`. The list is empty unless some thread has
 entered a *level*: a `vmap`, a forward-mode level, a `__torch_function__` mode, a tracer. Then
-`intercept` asks the calling thread's own stack, innermost level first; what is left of the stack
-while a level works is what the ops that it calls see.
+`overrides.intercept` asks the calling thread's own stack, innermost level first; what is left of
+the stack while a level works is what the ops that it calls see.
 
     >>> class Count(Level):
     ...     calls = 0
@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau._support.c_functions import takes_nothing
-from flambeau._support.scopes import Scope, within
+from flambeau._support.scopes import Scope
 
 interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
 levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
@@ -51,56 +51,6 @@ class Level(Scope):
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         raise NotImplementedError
-
-
-def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
-    """A call with users' arguments while some thread has a level: function modes and subclasses
-    that override come first, then the levels of this thread, innermost first."""
-    from flambeau.core import late_bound, overrides
-    kwargs = kwargs or {}
-    modes = function_modes.get()
-    if modes:
-        return within(function_modes, modes[:-1], overrides.call_mode, modes[-1], op, args, kwargs)
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
-    policy_of = autocast.get()
-    if policy_of is not None:
-        policy = policy_of(op)
-        if policy is not None:
-            return policy(op, args, kwargs)
-    out, bound = None, op.binder is not None and op.kind != "creation"
-    if bound:
-        op, args, out = op.binder.bind(args, kwargs)
-        kwargs = {}
-    if replaced:
-        op = replaced.get(op, op)
-    if op.composite:
-        stack: Any = levels.get()
-        observer: Any = next((lv for lv in reversed(stack) if lv.observes or (lv.makes and (
-            op.kind == "creation" or (lv is stack[-1] and lv.takes(op))))), None)
-        result = op.direct(*args, **kwargs) if observer is None else observer.composite(
-            op, op.direct, args, kwargs)
-        return result if out is None else late_bound.store(out, op, result, args)
-    if bound:
-        result = intercept_canonical(op, args)
-        return result if out is None else late_bound.store(out, op, result, args)
-    if "out" in kwargs:
-        out = kwargs.pop("out")
-        result = intercept(op, args, kwargs)
-        return result if out is None else late_bound.store(out, op, result, args)
-    return intercept_canonical(op, args)
-
-
-def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
-    """Hand a call with canonical arguments to the innermost level, or run it if there is none."""
-    stack = levels.get()
-    if not stack:
-        return op.plain(canonical)
-    top = stack[-1]
-    if op.parts is not None and ((top.derives and not top.has_rule(op)) or (
-            op.unfolds and not (top.observes or top.makes))):
-        return op.parts(*canonical)
-    return within(levels, stack[:-1], top, op, canonical)
 
 
 def takes_ops() -> bool:

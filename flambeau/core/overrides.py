@@ -1,8 +1,12 @@
-"""`__torch_function__`: types and modes that take over whole public functions.
+"""Who takes a call over: modes and types (`__torch_function__`), and the levels of `modes`.
 
 A call asks the types of its arguments before anything of it is looked at, as they may stand for
 values that no binder knows: the most derived type is asked first, and each may decline. Most types
 override nothing, which is remembered by type, so that the question costs one look into a set.
+
+While some thread has a level, `intercept` asks in PyTorch's order: modes of functions, types,
+autocast. What is left is bound to the op's schema and goes to the levels of this thread, innermost
+first; each works with itself set aside, so that the ops it calls go to the next one.
 """
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau.core import late_bound, modes, tensor
+from flambeau._support.scopes import within
+from flambeau.core import late_bound, tensor
+from flambeau.core.modes import autocast, function_modes, levels, replaced
 from flambeau.core.tensor import plain
 
 subclasses_enabled: ContextVar[bool] = ContextVar("torch_function_subclasses", default=True)
@@ -96,7 +102,7 @@ def has_torch_function(relevant: Any) -> bool:
     """Does any of these arguments (or a mode) override functions?"""
     if not isinstance(relevant, Iterable):
         raise TypeError("expected a sequence")
-    return bool(modes.function_modes.get()) or bool(overriding(relevant))
+    return bool(function_modes.get()) or bool(overriding(relevant))
 
 
 def public_name(op: Any) -> Any:
@@ -131,3 +137,52 @@ def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     if answer is NotImplemented:
         raise TypeError(f"mode {mode!r} returned NotImplemented for {op.name}")
     return answer
+
+
+# ---- calls while a level is there ---------------------------------------------------------------
+
+def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """A call with users' arguments while some thread has a level: function modes and subclasses
+    that override come first, then the levels of this thread, innermost first."""
+    kwargs = kwargs or {}
+    if stack := function_modes.get():
+        return within(function_modes, stack[:-1], call_mode, stack[-1], op, args, kwargs)
+    if wanted(args, kwargs):
+        return call(op, args, kwargs)
+    policy_of = autocast.get()
+    if policy_of is not None:
+        policy = policy_of(op)
+        if policy is not None:
+            return policy(op, args, kwargs)
+    out = None
+    if op.binder is not None and op.kind != "creation":
+        op, args, out = op.binder.bind(args, kwargs)
+        kwargs = {}
+    elif not op.composite:
+        out = kwargs.pop("out", None)
+    if replaced:
+        op = replaced.get(op, op)
+    result = _composite(op, args, kwargs) if op.composite else intercept_canonical(op, args)
+    return result if out is None else late_bound.store(out, op, result, args)
+
+
+def _composite(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of an op that is made of others: only levels that want to see it as one are asked."""
+    stack: Any = levels.get()
+    for level in reversed(stack):
+        if level.observes or (level.makes and (
+                op.kind == "creation" or (level is stack[-1] and level.takes(op)))):
+            return level.composite(op, op.direct, args, kwargs)
+    return op.direct(*args, **kwargs)
+
+
+def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
+    """Hand a call with canonical arguments to the innermost level, or run it if there is none."""
+    stack = levels.get()
+    if not stack:
+        return op.plain(canonical)
+    top = stack[-1]
+    if op.parts is not None and ((top.derives and not top.has_rule(op)) or (
+            op.unfolds and not (top.observes or top.makes))):
+        return op.parts(*canonical)
+    return within(levels, stack[:-1], top, op, canonical)

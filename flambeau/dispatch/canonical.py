@@ -1,8 +1,8 @@
 """Canonical arguments: what kernels and formulas get for what users pass.
 
-Dimensions are counted from the front, lists are tuples, types are NumPy's, and whole numbers
-where floats are wanted are floats. Which value becomes what
-follows from its type in the schema and from the declaration, which names the dimensions:
+Dimensions are counted from the front, lists are tuples, types are NumPy's, and whole numbers where
+floats are wanted are floats. Which value becomes what follows from its type in the schema and from
+the declaration, which names the dimensions:
 
 >>> canonical_value(DIM, -1, 3), canonical_value(DIMS, [0, -1], 3), canonical_value(INTS, 2, 3, 2)
 (2, (0, 2), (2, 2))
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def role_of(parameter: Parameter, declaration: Declaration) -> int:
     """How the values of a parameter become canonical: `dims` are dimensions of the first tensor,
     `new_dims` of one that has one more, `all_dims` all of them in some order, `some_dims` maybe
-    none of them; `sizes` are extents,
-    of which those that are to be found out are left to the declaration's `canonical`."""
+    none of them; `sizes` are extents, of which those that are to be found out are left to the
+    declaration's `canonical`."""
     def named(fact: str) -> bool:
         return parameter.kind == "int" and parameter.name in getattr(declaration, fact).split()
 

@@ -21,8 +21,9 @@ from flambeau._support.settings import warn_once
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, late_bound, overrides
 from flambeau.core.call import into
-from flambeau.core.modes import intercept, interceptors
+from flambeau.core.modes import interceptors
 from flambeau.core.op import Op
+from flambeau.core.overrides import intercept
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types, wrap
 from flambeau.core.type_info import (
@@ -39,9 +40,9 @@ from flambeau.dispatch.canonical import AS_IS, FLOAT, canonical_value
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
-from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
+from flambeau.schema.arguments import Wrong, bind
 from flambeau.schema.parser import MISSING, Parameter
-from flambeau.schema.signature import Signature, python_signature
+from flambeau.schema.signature import NUMPY_NAMES, Signature, python_signature
 
 if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Alias, Declaration

@@ -22,8 +22,9 @@ from flambeau.core.call import ANY, unsupported
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.formulas import plan_saving
-from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors
+from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import Op, class_name
+from flambeau.core.overrides import intercept_canonical
 from flambeau.core.promotion import (
     SCALARS,
     convert,

@@ -17,8 +17,9 @@ from typing import Any
 
 from flambeau._support.source_locations import native
 from flambeau.core import overrides
-from flambeau.core.modes import function_modes, intercept, interceptors
+from flambeau.core.modes import function_modes, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
+from flambeau.core.overrides import intercept
 from flambeau.core.tensor import Tensor
 
 _ANY_ARGUMENTS = Signature([Parameter("args", Parameter.VAR_POSITIONAL),

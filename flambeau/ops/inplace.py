@@ -11,8 +11,9 @@ from flambeau.core import dtypes, fast, overrides
 from flambeau.core.call import ANY
 from flambeau.core.devices import cpu
 from flambeau.core.graph import next_order
-from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
+from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
+from flambeau.core.overrides import intercept, intercept_canonical
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import (

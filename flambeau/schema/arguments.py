@@ -23,11 +23,7 @@ from flambeau.core.promotion import number_of
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.schema import errors
 from flambeau.schema.parser import Parameter, parse
-from flambeau.schema.signature import Signature
-
-# NumPy's names of arguments, which PyTorch takes too
-NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"),
-               "other": ("x2",)}
+from flambeau.schema.signature import NUMPY_NAMES, Signature
 
 
 class Wrong(TypeError):
@@ -208,5 +204,5 @@ def _check_range(number: int) -> None:
         raise OverflowError("can't convert negative int to unsigned")
 
 
-__all__ = ["NUMPY_NAMES", "Wrong", "as_declared", "bind", "fits", "is_index",
+__all__ = ["Wrong", "as_declared", "bind", "fits", "is_index",
            "is_int", "parse"]

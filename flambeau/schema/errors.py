@@ -17,7 +17,7 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 from flambeau.schema.parser import Parameter
-from flambeau.schema.signature import Signature, title
+from flambeau.schema.signature import NUMPY_NAMES, Signature, title
 
 # PyTorch's classes that are made in C: those have the module in their names
 _MADE_IN_C = {name: f"torch.{name}" for name in
@@ -70,7 +70,6 @@ def missing(signature: Signature, name: str, first: int) -> str:
 
 def unknown_name(signature: Signature, name: str, kwargs: dict[str, Any], count: int) -> str:
     """A keyword that is no parameter, or one for an argument that is also given by position."""
-    from flambeau.schema.arguments import NUMPY_NAMES
     names = [p.name for p in signature.parameters]
     for key in kwargs:
         standard = next((n for n, others in NUMPY_NAMES.items() if key in others), key)

@@ -16,6 +16,10 @@ from typing import Any, NamedTuple
 
 from flambeau.schema.parser import Parameter, Schema, parse
 
+# NumPy's names of arguments, which PyTorch takes too
+NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"),
+               "other": ("x2",)}
+
 _OPTION_NAMES = frozenset({"dtype", "layout", "device", "pin_memory"})
 OPTIONS = (Parameter("dtype", "ScalarType", nullable=True, default="None", by_name=True),
            Parameter("layout", "Layout", nullable=True, default="None", by_name=True),

@@ -47,21 +47,6 @@ def test_what_cannot_be_saved_is_refused_before_it_is_written(write):
     assert y.tolist() == [2.0, 2.0, 2.0] and y._version == 0 and y.grad_fn is node
 
 
-def test_levels_are_asked_innermost_first():
-    seen = []
-
-    class Named(Level):
-        def __init__(self, name):
-            self.name = name
-
-        def __call__(self, op, args):
-            seen.append((self.name, op.name))
-            return op.call(*args)
-    with Named("outer"), Named("inner"):
-        flambeau.ones(1).exp()
-    assert seen == [("inner", "exp"), ("outer", "exp")] and not interceptors
-
-
 def test_a_level_ends_with_an_exception():
     class Plain(Level):
         def __call__(self, op, args):

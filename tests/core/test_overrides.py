@@ -1,10 +1,12 @@
-"""`__torch_function__`: which function a subclass is handed."""
+"""Who takes a call over: what a subclass is handed, and the order in which all are asked."""
 
 import numpy as np
 import pytest
 
 import flambeau
+from flambeau.core.modes import Level, interceptors
 from flambeau.nn import functional as F
+from flambeau.overrides import TorchFunctionMode
 
 
 @pytest.mark.parametrize("call, name", [
@@ -269,3 +271,49 @@ def test_of_one_subclass_as_another():
     assert type(x.as_subclass(flambeau.Tensor)) is flambeau.Tensor
     assert type(x.as_subclass(Seen)) is Seen and type(x.as_subclass(Seen).as_subclass(One)) is One
     assert not Seen.calls
+
+
+class Named(Level):
+    def __init__(self, name, seen):
+        self.name, self.seen = name, seen
+
+    def __call__(self, op, args):
+        self.seen.append((self.name, op.name))
+        return op.call(*args)
+
+
+def test_levels_are_asked_innermost_first():
+    seen = []
+    with Named("outer", seen), Named("inner", seen):
+        flambeau.ones(1).exp()
+    assert seen == [("inner", "exp"), ("outer", "exp")] and not interceptors
+
+
+def test_modes_of_functions_come_before_types_and_types_before_levels():
+    seen = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append("mode")
+            return func(*args, **(kwargs or {}))
+
+    class Asked(flambeau.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append("type")
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = flambeau.ones(2).as_subclass(Asked)
+    with Named("level", seen), Mode():
+        y = flambeau.exp(x)
+    assert seen[:3] == ["mode", "type", ("level", "exp")] and type(y) is Asked
+
+
+def test_results_are_stored_where_they_are_to_go():
+    """`out=` of an op, of one that is made of others and of one that makes a tensor."""
+    seen, x = [], flambeau.tensor([1.0, 2.0])
+    with Named("level", seen):
+        for call in (lambda out: flambeau.exp(x, out=out), lambda out: flambeau.diff(x, out=out),
+                     lambda out: flambeau.zeros(2, out=out)):
+            out = flambeau.empty(0)
+            assert call(out) is out and out.numel() == len(call(None))
