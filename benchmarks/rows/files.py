@@ -1,6 +1,7 @@
 """Files: saving and loading."""
 
 import io
+import pickle
 import tempfile
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def _mapped(torch):
     path = Path(FOLDER.name, torch.__name__ + " to map")
     torch.save(STATES["8 tensors of 4 MB"](torch), path)
     return lambda: torch.load(path, mmap=True)
+
+
+@row("files", "100 small tensors through pickle")
+def _pickled(torch):
+    tensors = [torch.randn(20) for _ in range(100)]
+    return lambda: pickle.loads(pickle.dumps(tensors))
 
 
 @row("files", "a checkpoint of model and optimizer")

@@ -139,6 +139,60 @@ def _accumulate_hooks(torch):
     return step_with(torch, model, torch.randn(8, 32))
 
 
+@row("modules", "hooks of saved tensors that keep copies")
+def _saved_hooks(torch):
+    model, graph = perceptron(torch), torch.autograd.graph
+    step = step_with(torch, model, torch.randn(8, 32))
+
+    def run():
+        with graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            return step()
+
+    return run
+
+
+@row("modules", "saved tensors in memory of the processor")
+def _save_on_cpu(torch):
+    model = perceptron(torch)
+    step = step_with(torch, model, torch.randn(8, 32))
+
+    def run():
+        with torch.autograd.graph.save_on_cpu():
+            return step()
+
+    return run
+
+
+@row("modules", "a weight kept symmetric by a parametrization, forward and backward")
+def _parametrized(torch):
+    class Symmetric(torch.nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).mT
+
+    model = torch.nn.Linear(32, 32)
+    torch.nn.utils.parametrize.register_parametrization(model, "weight", Symmetric())
+    return step_with(torch, model, torch.randn(8, 32))
+
+
+@row("modules", "optimizers that step inside backward, 10 parameters")
+def _step_in_backward(torch):
+    weights = [torch.nn.Parameter(torch.randn(32, 32) / 6) for _ in range(10)]
+    for w in weights:
+        def step(p, optimizer=torch.optim.SGD([w], 0.01, 0.9)):
+            optimizer.step()
+            optimizer.zero_grad()
+        w.register_post_accumulate_grad_hook(step)
+    x = torch.randn(8, 32)
+
+    def run():
+        h = x
+        for w in weights:
+            h = (h @ w).tanh()
+        h.pow(2).mean().backward()
+
+    return run
+
+
 @row("modules", "weight_norm, forward and backward")
 def _weight_norm(torch):
     model = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(64, 64))
