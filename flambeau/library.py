@@ -236,7 +236,8 @@ def impl(qualname: str | Library, types: Any, func: Any = None, *, lib: Library 
                 (lib or Library(namespace, "IMPL")).impl(qualname.partition("::")[2], function,
                                                          key.name)
             else:
-                _apply(qualname, lambda op, key=key: op.kernels.__setitem__(key, function))
+                _apply(qualname, lambda op, key=key:  # type: ignore[misc]
+                       op.kernels.__setitem__(key, function))
     return register if func is None else register(func)
 
 

@@ -213,7 +213,11 @@ class _StoragesWithViews(_Storages):
 _PLAIN = frozenset({int, bool, str, tuple, type(None)})
 
 
-class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let names be changed
+# the one in Python: the C one does not let names be changed
+_PythonPickler: Any = pickle._Pickler
+
+
+class _Pickler(_PythonPickler):
     """Writes flambeau's objects under PyTorch's names, whatever this package was imported as."""
 
     def __init__(self, file: Any, protocol: int, storages: _Storages):
@@ -255,7 +259,7 @@ class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let na
             return super().save_type(obj)
         return self.save_global(obj)
 
-    dispatch = {**pickle._Pickler.dispatch, type: save_type,
+    dispatch = {**_PythonPickler.dispatch, type: save_type,
                 type(lambda: 0): save_global}
 
 
@@ -319,7 +323,7 @@ def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int, archiv
     file.flush()
     for storage, dtype in zip(storages.found, storages.dtypes, strict=True):
         file.write(struct.pack("<q", len(storage) // dtype.itemsize))
-        file.write(memoryview(storage._readable()))
+        file.write(storage._readable().data)
 
 
 # Where storages go --------------------------------------------------------------------------------
@@ -536,7 +540,8 @@ class _Archive:
         try:
             self.zip = zipfile.ZipFile(file)
             for info in self.zip.infolist():
-                info.CRC = info.CRC or None     # type: ignore[assignment]  0: was not computed
+                info.CRC = info.CRC or None
+                # a checksum of 0 was not computed
             names = self.zip.namelist()
         except (zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, OSError,
                 UnicodeDecodeError) as error:
@@ -595,7 +600,7 @@ class _Archive:
         array = np.empty(count, dtype)
         if options.of_thread.skip_data:
             return array
-        data = memoryview(array.view(np.uint8))
+        data = array.view(np.uint8).data
         self.file.seek(offset)
         checksum = 0
         for at in range(0, len(data), _PART):
@@ -620,7 +625,7 @@ class _Archive:
             if directory[at + 46:at + 46 + lengths[0]] == info.filename.encode():
                 places.append(self.zip.start_dir + at + 16)
             at += 46 + sum(lengths)
-        with open(self.path, "r+b") as file:                    # type: ignore[arg-type]
+        with open(self.path, "r+b") as file:
             for place in places:
                 file.seek(place)
                 file.write(bytes(4))
@@ -765,7 +770,7 @@ def _load_legacy(file: Any, restore: Any, weights_only: bool, pickle_module: Any
         if size != struct.pack("<q", len(array)):
             raise RuntimeError(f"the storage {key} does not have the {len(array)} elements that "
                                "its tensors need: the file is damaged")
-        data = memoryview(array.view(np.uint8))
+        data = array.view(np.uint8).data
         if _read_into(file, data) != len(data):
             raise RuntimeError(f"unexpected EOF, expected {len(data)} more bytes. The file might "
                                "be corrupted.")

@@ -306,7 +306,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
     if is_parameter_type(cls):
         meta = tensor.device.type == "meta"
         data = tensor.detach() if meta else wrap(arrays_of([tensor])[0])
-        args = (data, tensor.requires_grad, OrderedDict())
+        args: Any = (data, tensor.requires_grad, OrderedDict())
         if state:
             return rebuild_parameter_with_state, (*args, state)
         return rebuild_parameter, args
@@ -347,7 +347,7 @@ def _reduce_plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     if tensor._negated:
         turned["neg"] = True
     array, storage = _array_and_storage(below(tensor) if turned else tensor)
-    place = (array_offset(array) // array.itemsize, array.shape, array_strides(array),
+    place: Any = (array_offset(array) // array.itemsize, array.shape, array_strides(array),
              requires_grad, OrderedDict())
     metadata = (turned,) if turned else ()
     try:

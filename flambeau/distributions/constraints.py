@@ -40,7 +40,7 @@ class Constraint:
 class _Bounded(Constraint):
     """A constraint with bounds, which its repr shows."""
 
-    _bounds = ()
+    _bounds: tuple[str, ...] = ()
 
     def __repr__(self):
         bounds = ", ".join(f"{name}={getattr(self, name)}" for name in self._bounds)

@@ -1,8 +1,7 @@
 """The Dirichlet distribution."""
 
 import flambeau
-from flambeau.autograd import Function
-from flambeau.autograd.function import once_differentiable
+from flambeau.autograd.function import Function, once_differentiable
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
 

@@ -97,7 +97,8 @@ class Distribution:
         new._validate_args = self._validate_args
         return new
 
-    _members = ()   # names of distributions of the same batch shape that this one is made of
+    # names of distributions of the same batch shape that this one is made of
+    _members: tuple[str, ...] = ()
 
     @property
     def _tensors(self):

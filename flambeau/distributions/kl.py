@@ -3,6 +3,7 @@
 import math
 import warnings
 from functools import total_ordering
+from typing import Any
 
 import flambeau
 from flambeau import inf
@@ -38,8 +39,8 @@ from flambeau.distributions.utils import _sum_rightmost, euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_KL_REGISTRY = {}   # (type of p, type of q): function
-_KL_MEMOIZE = {}    # the same for subclasses that were looked up
+_KL_REGISTRY: dict[tuple[type, type], Any] = {}   # (type of p, type of q): function
+_KL_MEMOIZE: dict[tuple[type, type], Any] = {}    # the same for subclasses that were looked up
 
 
 def register_kl(type_p, type_q):

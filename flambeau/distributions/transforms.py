@@ -418,8 +418,8 @@ class _Elementwise(Transform):
     """A bijection of single numbers."""
 
     bijective = True
-    domain = constraints.real
-    codomain = constraints.real
+    domain: constraints.Constraint = constraints.real
+    codomain: constraints.Constraint = constraints.real
     sign = +1
 
     def __eq__(self, other):

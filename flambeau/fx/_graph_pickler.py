@@ -135,7 +135,8 @@ def _module_from(data: _GraphData) -> GraphModule:
     from flambeau import nn
     holder = nn.Module()
     holder.__dict__.update(data.state)
-    graph, made = Graph(), []
+    graph = Graph()
+    made: list[Any] = []
     graph._codegen = data.codegen
     for op, target, args, kwargs, name, kind, meta in data.nodes:
         def node_of(value: Any) -> Any:

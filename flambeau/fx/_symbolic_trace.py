@@ -146,7 +146,7 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
         made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
         made.node.meta["is_wrapped"] = True
         return made
-    wrapper.__fx_already_patched = True
+    vars(wrapper)["__fx_already_patched"] = True
     return wrapper
 
 
@@ -252,7 +252,7 @@ class Tracer(TracerBase):
         for name, value in source:
             if value is attr_val:
                 if name not in parameter_proxy_cache:
-                    options = {}
+                    options: dict[str, Any] = {}
                     if self.param_shapes_constant and isinstance(attr_val, nn.Parameter):
                         options["proxy_factory_fn"] = functools.partial(
                             ParameterProxy, self, name=name, param=attr_val)

@@ -109,13 +109,14 @@ def _copy_attr(from_module: nn.Module, to_module: nn.Module, target: str) -> Non
 class _WrappedCall:
     """Calls a graph module; what goes wrong in its code is told with the line."""
 
-    def __init__(self, cls: type, cls_call: Callable[..., Any] | None):
+    def __init__(self, cls: Any, cls_call: Callable[..., Any] | None):
         self.cls, self.cls_call = cls, cls_call
 
     def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
         if self.cls_call is not None:
             return self.cls_call(obj, *args, **kwargs)
-        return super(self.cls, obj).__call__(*args, **kwargs)
+        parent: Any = super(self.cls, obj)
+        return parent.__call__(*args, **kwargs)
 
 
 class GraphModule(nn.Module):
@@ -425,7 +426,7 @@ def _deserialize_graph_module(forward: Callable[..., Any], body: dict[str, Any],
     """The graph module with these attributes that `forward` computes: its code is traced again, the
     submodules stay what they are."""
     from flambeau.fx._symbolic_trace import Tracer
-    tracer_class = body.get("_tracer_cls") or Tracer
+    tracer_class: Any = body.get("_tracer_cls") or Tracer
 
     class KeepModules(tracer_class):
         def is_leaf_module(self, _: nn.Module, __: str) -> bool:

@@ -31,7 +31,7 @@ class immutable_list(list):
     __delitem__ = __iadd__ = __imul__ = __setitem__ = append = clear = _no_mutation
     extend = insert = pop = remove = reverse = sort = _no_mutation
 
-    def __hash__(self) -> int:          # type: ignore[override]
+    def __hash__(self) -> int:
         return hash(tuple(self))
 
     def __reduce__(self) -> Any:
@@ -44,7 +44,7 @@ class immutable_dict(dict):
     __delitem__ = __ior__ = __setitem__ = clear = pop = popitem = _no_mutation
     setdefault = update = _no_mutation
 
-    def __hash__(self) -> int:          # type: ignore[override]
+    def __hash__(self) -> int:
         return hash(frozenset(self.items()))
 
     def __reduce__(self) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 base_types = (str, int, float, bool, complex, flambeau.dtype, flambeau.Tensor, flambeau.device,
               flambeau.memory_format, flambeau.layout, OperatorBase, SymInt, SymBool, SymFloat)
 CONSTANTS = (*base_types, type(Ellipsis), type(None))
-BaseArgumentTypes = Union[base_types]                                       # noqa: UP007
+BaseArgumentTypes: Any = Union[base_types]                                       # noqa: UP007
 Argument = Union[tuple["Argument", ...], Sequence["Argument"], Mapping[str, "Argument"],
                  slice, range, "Node", BaseArgumentTypes, None]
 Target = Callable[..., Any] | str

@@ -47,7 +47,7 @@ def _python_type(kind: Type) -> Any:
     if isinstance(kind, OptionalType):
         return typing.Optional[_python_type(kind.getElementType())]       # noqa: UP045
     if isinstance(kind, ListType):
-        return typing.List[_python_type(kind.getElementType())]           # noqa: UP006
+        return typing.List[_python_type(kind.getElementType())]  # type: ignore[misc]  # noqa: UP006
     if isinstance(kind, TupleType):
         return typing.Tuple[tuple(map(_python_type, kind.elements()))]    # noqa: UP006
     return _PYTHON.get(type(kind), Any)
@@ -55,9 +55,9 @@ def _python_type(kind: Type) -> Any:
 
 def _signature_of(schema: FunctionSchema) -> inspect.Signature:
     """A schema as a signature of Python's; `self` is called `input`."""
-    parameters = []
+    parameters: list[inspect.Parameter] = []
     for argument in schema.arguments:
-        kind = inspect.Parameter.KEYWORD_ONLY if argument.keyword_only else \
+        kind: Any = inspect.Parameter.KEYWORD_ONLY if argument.keyword_only else \
             inspect.Parameter.POSITIONAL_OR_KEYWORD
         default = argument.default if argument.has_default_value() else inspect.Parameter.empty
         name = "input" if argument.name == "self" else argument.name
@@ -113,8 +113,9 @@ def create_type_hint(x: Any) -> Any:
     """
     if not isinstance(x, (list, tuple)):
         return x
-    container: Callable[[Any], Any] = (lambda inner: list[inner]) if isinstance(x, list) else (
-        lambda inner: tuple[inner, ...])
+    list_, tuple_ = list, tuple         # which a type checker would read as annotations
+    container: Callable[[Any], Any] = (lambda inner: list_[inner]) if isinstance(x, list) else (
+        lambda inner: tuple_[inner, ...])
     if not x:
         return container(Any)
     base: Any = x[0]

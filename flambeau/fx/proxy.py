@@ -241,7 +241,8 @@ class Proxy:
         frame = inspect.currentframe().f_back
         for instruction in dis.get_instructions(frame.f_code):
             if instruction.offset == frame.f_lasti and instruction.opname == "UNPACK_SEQUENCE":
-                return (self[i] for i in range(instruction.argval))     # a, b = proxy
+                proxy: Any = self                                       # a, b = proxy
+                return (proxy[i] for i in range(instruction.argval))
         return self.tracer.iter(self)
 
     def __abs__(self) -> Proxy:
@@ -383,7 +384,7 @@ class Attribute(Proxy):
         self._node: Node | None = None
 
     @property
-    def node(self) -> Node:         # type: ignore[override]
+    def node(self) -> Node:
         """The node that reads the attribute; made when it is first asked for."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr,

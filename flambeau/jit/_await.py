@@ -34,7 +34,7 @@ class _Await(Generic[T]):
     def wait(self) -> T:
         """The result, of a call that is made now if it has not been."""
         if self._result is _NOT_YET:
-            self._result = self._fn(*self._args)                    # type: ignore[misc]
+            self._result = self._fn(*self._args)
         return self._result
 
     def __getattr__(self, name: str) -> Any:

@@ -5,7 +5,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from flambeau._C import _jit
+import flambeau
+
+_jit: Any = flambeau._C._jit                # whose settings are made from a table
 
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3", "off")
 

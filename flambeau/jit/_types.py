@@ -7,6 +7,7 @@ True
 """
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,15 +35,15 @@ class Type:
         return type(self).__name__
 
     @property
-    def annotation_str(self) -> str:
+    def annotation_str(self) -> builtins.str:
         """The type as Python annotates it: `List[int]`."""
         return self._name
 
-    def str(self) -> str:
+    def str(self) -> builtins.str:
         """The type as schemas write it: `int[]`."""
         return self._schema_name or self._name
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> builtins.str:
         return self.annotation_str
 
     def containedTypes(self) -> list[Type]:
@@ -67,7 +68,7 @@ class Type:
         return False
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
@@ -242,7 +243,7 @@ class _OfElements(Type):
         return self._parts[0]
 
     @property
-    def annotation_str(self) -> str:
+    def annotation_str(self) -> builtins.str:
         return f"{self._name}[{self._parts[0].annotation_str}]"
 
     def str(self) -> str:
@@ -332,7 +333,7 @@ class DictType(Type):
         return self._parts[1]
 
     @property
-    def annotation_str(self) -> str:
+    def annotation_str(self) -> builtins.str:
         return f"Dict[{self._parts[0].annotation_str}, {self._parts[1].annotation_str}]"
 
     def str(self) -> str:
@@ -351,7 +352,7 @@ class TupleType(Type):
         return list(self._parts)
 
     @property
-    def annotation_str(self) -> str:
+    def annotation_str(self) -> builtins.str:
         return f"Tuple[{', '.join(p.annotation_str for p in self._parts) or '()'}]"
 
     def str(self) -> str:
@@ -406,7 +407,7 @@ class UnionType(Type):
                                "that type instead")
 
     @property
-    def annotation_str(self) -> str:
+    def annotation_str(self) -> builtins.str:
         return f"Union[{', '.join(p.annotation_str for p in self._parts)}]"
 
     def str(self) -> str:
@@ -436,7 +437,7 @@ class OptionalType(UnionType):
         return rest[0] if len(rest) == 1 else UnionType(rest)
 
     @property
-    def annotation_str(self) -> str:
+    def annotation_str(self) -> builtins.str:
         return f"Optional[{self.getElementType().annotation_str}]"
 
     def str(self) -> str:

@@ -8,10 +8,12 @@ context manager does the same.
 import numpy as np
 
 try:
-    from numpy._core.umath import _extobj_contextvar, _make_extobj
+    from numpy._core import umath
+
+    _extobj_contextvar, _make_extobj = umath._extobj_contextvar, umath._make_extobj
 
     IGNORE = _make_extobj(all="ignore")
-except (ImportError, TypeError):  # a NumPy that keeps it elsewhere
+except (ImportError, AttributeError, TypeError):  # a NumPy that keeps it elsewhere
     _extobj_contextvar = IGNORE = None
 
 

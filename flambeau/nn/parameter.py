@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.core import overrides
-from flambeau.core.tensor import disabled_torch_function, plain
+from flambeau.core.tensor import TensorMeta, disabled_torch_function, plain
 from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class _ParameterMeta(type(Tensor)):
+class _ParameterMeta(TensorMeta):
     """Tensors of other classes count as parameters when they carry the mark `_is_param`."""
 
     def __instancecheck__(self, instance):
@@ -53,7 +53,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is MetaParameter:
             data = data.detach()
         if type(data) is Tensor or type(data) is Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)
+            return Tensor._make_subclass(cls, data, requires_grad)  # type: ignore[arg-type]
         tensor = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(
@@ -116,7 +116,7 @@ def _rebuild_parameter(data, requires_grad, state):
     return param
 
 
-class _BufferMeta(type(Tensor)):
+class _BufferMeta(TensorMeta):
     """A buffer is any tensor that carries the mark `_is_buffer`."""
 
     def __instancecheck__(self, instance):

@@ -137,7 +137,8 @@ class check_sparse_tensor_invariants:
         _sparse.Invariants.enabled = False
 
     def __init__(self, enable: bool = True):
-        self.state, self.saved_state = enable, None
+        self.state = enable
+        self.saved_state: bool | None = None
 
     def __enter__(self) -> None:
         if self.saved_state is not None:

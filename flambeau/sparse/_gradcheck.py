@@ -47,7 +47,7 @@ def _pattern(value: Tensor, masked: bool) -> Tensor:
         return value.coalesce() if value.is_sparse else value
     everywhere = flambeau.ones(value.shape, dtype=value.dtype)
     if value.is_sparse:
-        full = everywhere.to_sparse(value.sparse_dim())
+        full = everywhere.to_sparse(value.sparse_dim())      # type: ignore[call-arg]
     else:
         blocked = value.layout in (flambeau.sparse_bsr, flambeau.sparse_bsc)
         batch = value.values().dim() - 1 - 2 * blocked - value.dense_dim()

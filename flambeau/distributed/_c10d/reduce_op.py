@@ -29,6 +29,15 @@ class ReduceOp(metaclass=_Meta):
     """
 
     RedOpType = RedOpType
+    SUM: RedOpType
+    AVG: RedOpType
+    PRODUCT: RedOpType
+    MIN: RedOpType
+    MAX: RedOpType
+    BAND: RedOpType
+    BOR: RedOpType
+    BXOR: RedOpType
+    PREMUL_SUM: RedOpType
 
     def __init__(self, op: RedOpType):
         if not isinstance(op, RedOpType):

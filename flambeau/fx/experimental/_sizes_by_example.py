@@ -139,7 +139,8 @@ class _Rewriter:
             with self.module.graph.inserting_before(node):
                 args, kwargs = map_aggregate(
                     (node.args, node.kwargs),
-                    lambda v, found=found: self._value(next(found)) if type(v) is int else v)
+                    lambda v, found=found:  # type: ignore[misc]
+                    self._value(next(found)) if type(v) is int else v)
             node.args, node.kwargs = args, kwargs
         self.module.recompile()
 

@@ -188,7 +188,8 @@ def track_tensor(tensor: Tensor, proxy: Proxy, *, constant: Tensor | None, trace
     for i, size in enumerate(tensor.shape):
         if isinstance(size, py_sym_types):
             set_proxy_slot(size, tracer, Thunk(
-                lambda i=i, size=size: set_meta(flambeau.ops.aten.sym_size.int(proxy, i), size)))
+                lambda i=i, size=size:  # type: ignore[misc]
+                set_meta(flambeau.ops.aten.sym_size.int(proxy, i), size)))
     set_proxy_slot(tensor, tracer, _ProxyTensor(proxy, constant))
 
 

@@ -117,7 +117,8 @@ def _attribute(module: Any, target: str) -> Any:
 
 
 def _of_constants(graph: Graph, foldable: set[Node], results: list[Node]) -> Graph:
-    copied, copies = Graph(), {}
+    copied = Graph()
+    copies: dict[Node, Node] = {}
     for node in graph.nodes:
         if node in foldable or (node.op == "get_attr" and any(u in foldable for u in node.users)):
             copies[node] = copied.node_copy(node, copies.__getitem__)

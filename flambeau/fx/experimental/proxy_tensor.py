@@ -103,7 +103,8 @@ class PythonKeyTracer(Tracer):
         if isinstance(a, Tensor):
             return self._noted(super().create_arg(a), a)
         if isinstance(a, py_sym_types):
-            return a.node.constant if a.node.constant is not None else a
+            symbol: Any = a
+            return a if symbol.node.constant is None else symbol.node.constant
         return super().create_arg(a)
 
     def _noted(self, node: Any, value: Tensor) -> Any:
@@ -217,7 +218,7 @@ def _of_inner_ops(proxy_mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
 _COMPOSITE = flambeau._C.DispatchKey.CompositeImplicitAutograd
 
 
-def _written(tracer: Any, target: Any, proxy: Proxy) -> None:
+def _written(tracer: Any, target: Any, proxy: Any) -> None:
     """Let a tensor that an op has written to be known by that op's node."""
     slots = target if isinstance(target, (list, tuple)) else (target,)
     for i, tensor in enumerate(slots):
@@ -370,8 +371,7 @@ def fake_signature(fn: Callable[..., Any], nargs: int) -> Callable[..., Any]:
     return eval(f"lambda {names}: fn({names})", {"fn": fn})
 
 
-def dispatch_trace(root: Any, tracer: Tracer, concrete_args: tuple[Any, ...] | None = None
-                   ) -> GraphModule:
+def dispatch_trace(root: Any, tracer: Tracer, concrete_args: Any = None) -> GraphModule:
     """The graph module of a function that has been made ready by `wrap_key`."""
     graph = tracer.trace(root, concrete_args)
     name = root.__class__.__name__ if isinstance(root, nn.Module) else root.__name__
@@ -384,7 +384,7 @@ def wrap_key(f: Callable[..., Any], tensors: tuple[Any, ...], tracer: Any, pre_d
     flat_tensors, _ = pytree.tree_flatten(tensors)
 
     @functools.wraps(f)
-    def wrapped(*proxies: Any, **_: Any) -> Any:
+    def wrapped(*proxies: Any, **unused: Any) -> Any:
         flat_proxies, _ = pytree.tree_flatten(proxies)
         assert len(flat_proxies) == len(flat_tensors)
         with disable_proxy_modes_tracing():

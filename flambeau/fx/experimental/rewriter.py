@@ -85,7 +85,7 @@ def _rewrite(fn: Module | Callable[..., Any]) -> Any:
 
     forward = type(fn).forward
     assert isinstance(forward, FunctionType)
-    RewrittenModule.forward = AST_Rewriter().rewrite(forward)  # type: ignore[method-assign]
+    RewrittenModule.forward = AST_Rewriter().rewrite(forward)
     return RewrittenModule(fn)
 
 

@@ -73,7 +73,8 @@ def split_by_tags(gm: GraphModule, tags: list[str], return_fqn_mapping: bool = F
                 raise AssertionError(f"Node {node} does not have tag attribute")
             component = owner[node] = components[node.tag]
             placed[node] = component.graph.node_copy(
-                node, lambda n, component=component: _value(n, component, owner, placed))
+                node, lambda n, component=component:  # type: ignore[misc]
+                _value(n, component, owner, placed))
             if node.op == "call_module":
                 names[f"{component.name}.{node.target}"] = node.target
     _find_outputs(gm, owner, output)

@@ -98,7 +98,8 @@ def _reordered(gm: GraphModule, order: dict[Node, int]) -> GraphModule:
     ready = [(place[n], n.name, n) for n, count in waiting.items() if not count]
     heapq.heapify(ready)
     fifo = collections.deque(n for _, _, n in sorted(ready))
-    new, values = flambeau.fx.Graph(), {}
+    new = flambeau.fx.Graph()
+    values: dict[Any, Any] = {}
     new._codegen = gm.graph._codegen
     done = 0
     while ready if order else fifo:

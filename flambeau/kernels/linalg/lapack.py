@@ -339,8 +339,10 @@ def ldl_layout(pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lead = pivots.shape[:-1]
     items = [one(item) for item in pivots.reshape(math.prod(lead), n)]
     if not items:
-        return tuple([np.empty((*lead, n, n), kind) for kind in (float, int, bool)])
-    return tuple([np.stack(parts).reshape(*lead, n, n) for parts in zip(*items)])
+        swaps, rows, pairs = (np.empty((*lead, n, n), kind) for kind in (float, int, bool))
+    else:
+        swaps, rows, pairs = (np.stack(parts).reshape(*lead, n, n) for parts in zip(*items))
+    return swaps, rows, pairs
 
 
 @compiled("ldl_solve")

@@ -237,7 +237,7 @@ def nextafter(x, y, out=None):
 
 
 _nextafter = quiet(np.nextafter)
-nextafter.nin, nextafter.kinds, nextafter.returns = 2, "f", None
+vars(nextafter).update(nin=2, kinds="f", returns=None)
 
 real = pointwise("bifc", "real")(named(lambda x: np.real(x).copy(), "real"))
 imag = pointwise("bifc", "real")(named(lambda x: np.imag(x).copy(), "imag"))

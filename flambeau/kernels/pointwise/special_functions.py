@@ -6,6 +6,7 @@ here needs SciPy, and says so.
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def find(name, compiled=True):
     return found
 
 
-_FUNCTIONS = {}
+_FUNCTIONS: dict[str, Any] = {}
 
 
 def _function(body):
@@ -493,4 +494,4 @@ def _airy_oscillating(y):
 
 
 _ai, _ai_slope = _function(lambda x: _airy(x)[0]), _function(lambda x: _airy(x)[1])
-_FUNCTIONS["airy"] = airy
+_FUNCTIONS["airy"] = airy            # of two results

@@ -163,7 +163,8 @@ class BlockMask:
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
         return cls(seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices,
-                   *by_columns, size, mask_mod or noop_mask)
+                   **dict(zip(cls._PARTS[4:], by_columns)), BLOCK_SIZE=size,
+                   mask_mod=mask_mod or noop_mask)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """What the mask is made of."""
@@ -195,15 +196,19 @@ class BlockMask:
 
     def to(self, device: Any) -> BlockMask:
         """The mask on a device."""
-        parts = [p if p is None else p.to(device) for p in
-                 (getattr(self, part) for part in self._PARTS)]
-        return BlockMask(self.seq_lengths, *parts, self.BLOCK_SIZE, self.mask_mod)
+        parts = self._each_part(self._PARTS, lambda tensor: tensor.to(device))
+        return BlockMask(self.seq_lengths, **parts, BLOCK_SIZE=self.BLOCK_SIZE,
+                         mask_mod=self.mask_mod)
 
     def __getitem__(self, index: Any) -> BlockMask:
-        parts = [None if p is None else p[index] for p in
-                 (getattr(self, part) for part in self._PARTS[:4])]
-        return BlockMask.from_kv_blocks(*parts, BLOCK_SIZE=self.BLOCK_SIZE,
+        parts = self._each_part(self._PARTS[:4], lambda tensor: tensor[index])
+        return BlockMask.from_kv_blocks(**parts, BLOCK_SIZE=self.BLOCK_SIZE,
                                         seq_lengths=self.seq_lengths)
+
+    def _each_part(self, names: tuple[str, ...], change: Callable[[Tensor], Tensor]
+                   ) -> dict[str, Any]:
+        parts = {name: getattr(self, name) for name in names}
+        return {name: None if part is None else change(part) for name, part in parts.items()}
 
     def __repr__(self) -> str:
         lines = [f"{part}={value.shape}" for part in self._PARTS
@@ -235,15 +240,14 @@ def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: in
     """The `BlockMask` of a mask function; B or H None stands for 1, for all batches or heads."""
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
-    filled = flambeau.nn.functional.pad(mask, (0, -KV_LEN % size[1], 0, -Q_LEN % size[0]))
+    filled = flambeau.nn.functional.pad(mask, [0, -KV_LEN % size[1], 0, -Q_LEN % size[0]])
     rows, columns = filled.shape[-2] // size[0], filled.shape[-1] // size[1]
     counts = filled.reshape(*mask.shape[:2], rows, size[0], columns, size[1]).sum((3, 5))
     full = counts == size[0] * size[1]
     partial = (counts > 0) & ~full if separate_full_blocks else counts > 0
-    parts = [*_ordered(partial.to(flambeau.int32))]
-    if separate_full_blocks:
-        parts += _ordered(full.to(flambeau.int32))
-    return BlockMask.from_kv_blocks(*parts, BLOCK_SIZE=size, mask_mod=mask_mod,
+    full_parts = _ordered(full.to(flambeau.int32)) if separate_full_blocks else (None, None)
+    return BlockMask.from_kv_blocks(*_ordered(partial.to(flambeau.int32)), *full_parts,
+                                    BLOCK_SIZE=size, mask_mod=mask_mod,
                                     seq_lengths=(Q_LEN, KV_LEN))
 
 

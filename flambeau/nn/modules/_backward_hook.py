@@ -9,9 +9,10 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
+from flambeau.autograd.function import Function
 
 
-class BackwardHookFunction(flambeau.autograd.Function):
+class BackwardHookFunction(Function):
     """Pass all arguments on, as one node."""
 
     @staticmethod

@@ -10,20 +10,21 @@ import functools
 import warnings
 import weakref
 from collections import OrderedDict
+from typing import Any
 
 import flambeau
 from flambeau.utils.hooks import RemovableHandle
 
-_global_forward_hooks = OrderedDict()
-_global_forward_hooks_with_kwargs = OrderedDict()
-_global_forward_hooks_always_called = OrderedDict()
-_global_forward_pre_hooks = OrderedDict()
-_global_backward_hooks = OrderedDict()
-_global_backward_pre_hooks = OrderedDict()
+_global_forward_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, Any] = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, Any] = OrderedDict()
+_global_forward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_backward_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_backward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_is_full_backward_hook = None
-_global_buffer_registration_hooks = OrderedDict()
-_global_module_registration_hooks = OrderedDict()
-_global_parameter_registration_hooks = OrderedDict()
+_global_buffer_registration_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_module_registration_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_parameter_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 
 # A module makes these dictionaries when they are first asked for: most modules never have a hook.
 HOOK_DICTS = frozenset({

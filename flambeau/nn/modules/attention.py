@@ -7,6 +7,7 @@ from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
+from flambeau.ops.nn.attention import _canonical_mask, _none_or_dtype
 
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -128,14 +129,14 @@ class MultiheadAttention(Module):
         """
         is_batched = query.dim() == 3
         slow = self._why_not_in_one(query, key, value, key_padding_mask, attn_mask)
-        key_padding_mask = F._canonical_mask(
+        key_padding_mask = _canonical_mask(
             mask=key_padding_mask,
             mask_name="key_padding_mask",
-            other_type=F._none_or_dtype(attn_mask),
+            other_type=_none_or_dtype(attn_mask),
             other_name="attn_mask",
             target_type=query.dtype,
         )
-        attn_mask = F._canonical_mask(
+        attn_mask = _canonical_mask(
             mask=attn_mask,
             mask_name="attn_mask",
             other_type=None,
@@ -145,10 +146,11 @@ class MultiheadAttention(Module):
         )
         if not slow and self.in_proj_bias is not None:
             mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
-            return flambeau._native_multi_head_attention(
+            output, weights = flambeau._native_multi_head_attention(
                 query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
                 self.in_proj_bias, self.out_proj.weight, self.out_proj.bias,
                 None if mask is None else mask.bool(), need_weights, average_attn_weights, kind)
+            return output, weights
         if query.is_nested or key.is_nested or value.is_nested:
             raise AssertionError("MultiheadAttention does not support NestedTensor outside of its "
                                  f"fast path. The fast path was not hit because {slow}")

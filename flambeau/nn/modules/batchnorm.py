@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -170,7 +171,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
-        tensors = []
+        tensors: list[Any] = []
         if self.affine:
             tensors += [self.weight] if self.bias is None else [self.weight, self.bias]
         if self.track_running_stats:

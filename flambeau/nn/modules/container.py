@@ -7,6 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections import abc as container_abcs
 from itertools import chain, islice
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -197,7 +198,8 @@ class ModuleList(Module):
                 delattr(self, str(i))
         else:
             delattr(self, self._get_abs_string_index(idx))
-        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
+        modules = enumerate(self._modules.values())
+        self._modules: dict[str, Module] = {str(i): module for i, module in modules}
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -216,7 +218,7 @@ class ModuleList(Module):
         texts = [repr(item) for item in self]
         if not texts:
             return self._get_name() + "()"
-        groups = [[0, 0, texts[0]]]
+        groups: list[list[Any]] = [[0, 0, texts[0]]]
         for i, text in enumerate(texts[1:], 1):
             if text == groups[-1][2]:
                 groups[-1][1] = i
@@ -448,7 +450,7 @@ class ParameterDict(_ParameterHolder):
 
     def __init__(self, parameters=None) -> None:
         super().__init__()
-        self._keys = {}
+        self._keys: dict[str, None] = {}
         if parameters is not None:
             self.update(parameters)
 

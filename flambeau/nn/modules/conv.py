@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -383,6 +384,13 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConvXdMixin(LazyModuleMixin):
     """Takes `in_channels` from the first input. The options are those of the eager layer."""
 
+    _n_dims: int
+    in_channels: int
+    groups: int
+    weight: Any
+    bias: Any
+    _weight_shape: Any
+
     def _make(self, out_channels: int, kernel_size, bias: bool, device, dtype, **options) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__(0, 0, kernel_size, bias=False, **options, **factory)
@@ -393,7 +401,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()
+            super().reset_parameters()                          # type: ignore[misc]
 
     def initialize_parameters(self, input: Tensor, *args, **kwargs) -> None:
         if not self.has_uninitialized_params():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from flambeau.nn.parameter import is_lazy
 
@@ -32,7 +32,7 @@ class LazyModuleMixin:
     the class that it turns into.
     """
 
-    cls_to_become = None
+    cls_to_become: Any = None
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

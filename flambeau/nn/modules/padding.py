@@ -80,7 +80,7 @@ class ConstantPad3d(_ConstantPadNd):
 
 
 @each_its_own("__init__", "extra_repr")
-class _ZeroPad:
+class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding) -> None:
         super().__init__(padding, 0.0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -66,7 +67,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._check_options(dropout)
-        self._weight_names = []
+        self._weight_names: list[list[str]] = []
         factory = {"device": device, "dtype": dtype}
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[: self._num_directions]:
@@ -536,7 +537,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx=None) -> tuple[Tensor, Tensor]:
-        states = [None, None] if hx is None else [hx[0], hx[1]] if input.dim() == 1 else [*hx]
+        states: Any = [None, None] if hx is None else [hx[0], hx[1]] if input.dim() == 1 else [*hx]
         input, states, is_batched = self._checked(input, states)
         if is_batched and isinstance(hx, Tensor):
             states = hx                                         # which is no pair

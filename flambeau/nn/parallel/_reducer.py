@@ -206,8 +206,9 @@ class Reducer:
 
     def _sparse_mean(self, parameter: Tensor) -> None:
         """The mean of sparse gradients, of which each process may have other entries."""
-        gradient = flambeau.zeros_like(parameter).to_sparse(1) if parameter.grad is None \
-            else parameter.grad
+        gradient = parameter.grad
+        if gradient is None:
+            gradient = flambeau.zeros_like(parameter).to_sparse(1)      # type: ignore[call-arg]
         parameter.grad = sum_of_sparse(gradient, self.group) / self._divisor()
 
     def _finish(self) -> None:

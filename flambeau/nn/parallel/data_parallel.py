@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flambeau.nn.modules.module import Module
 
 _CPU_ONLY = "{} function not implemented for CPU tensors"
@@ -18,7 +20,7 @@ class DataParallel(Module):
     def __init__(self, module, device_ids=None, output_device=None, dim: int = 0) -> None:
         super().__init__()
         self.module = module    # without GPUs PyTorch, too, ignores device_ids
-        self.device_ids = []
+        self.device_ids: list[Any] = []
         self.dim = dim
 
     def forward(self, *inputs, **kwargs):

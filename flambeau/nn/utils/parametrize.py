@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from copy import deepcopy
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -222,7 +223,7 @@ def _refuse_to_pickle(self):
 
 def _inject_new_class(module) -> None:
     cls = type(module)
-    members = {"__getstate__": _refuse_to_pickle}
+    members: dict[str, Any] = {"__getstate__": _refuse_to_pickle}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = _deepcopy_parametrized
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)

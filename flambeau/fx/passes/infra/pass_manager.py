@@ -19,11 +19,12 @@ def pass_result_wrapper(fn: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
 
     @wraps(fn)
-    def wrapped(gm: GraphModule) -> Any:
+    def wrapped(gm: Any) -> Any:
         found = fn(gm)
         if found is None:
             return PassResult(gm, True)
-        return PassResult(found, True) if isinstance(found, Module) else found
+        changed = isinstance(found, Module)
+        return PassResult(found, True) if changed else found
     if not inspect.isfunction(fn):
         wrapped.__name__ = type(fn).__name__
     return wrapped
@@ -127,7 +128,7 @@ class PassManager:
         parameters = list(inspect.signature(check).parameters.values())
         if len(parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
-        self.check = check                      # type: ignore[method-assign]
+        self.check = check
 
     def check(self, module: Module) -> None:
         """What is run after each pass."""

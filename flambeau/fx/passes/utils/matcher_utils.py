@@ -103,7 +103,8 @@ class SubgraphMatcher:
 
     @staticmethod
     def _remove_overlapping_matches(matches: list[InternalMatch]) -> list[InternalMatch]:
-        found, taken = [], set()
+        found: list[InternalMatch] = []
+        taken: set[Node] = set()
         for match in matches:
             nodes = {gn for pn, gn in match.nodes_map.items()
                      if pn.op not in ("placeholder", "output")}

@@ -42,7 +42,8 @@ class CSEPass(PassBase):
 
     def call(self, graph_module: GraphModule) -> PassResult:
         """Make the graph anew."""
-        new, values = Graph(), {}
+        new = Graph()
+        values: dict[Node, Node] = {}
         known: dict[Any, Node] = {}
         modified = False
         old = graph_module.graph
