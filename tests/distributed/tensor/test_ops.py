@@ -163,6 +163,8 @@ def joining_and_indexing(rank):
         check(lambda x: x.sort(1), [x], mesh, [[p]])
         check(lambda x: x.topk(2, 0), [x], mesh, [[p]])
         check(lambda x: x[x.argmax(0)], [x], mesh, [[p]])
+        check(lambda x, i, v: x.index_fill(0, i, v), [x, places, torch.tensor(3.0)], mesh,
+              [[p], [R], [R]])
         check(lambda x, i, v: x.index_add(0, i, v), [x, places, numbers(3, 5)], mesh,
               [[p], [R], [R]])
 

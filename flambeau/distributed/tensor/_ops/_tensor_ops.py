@@ -148,11 +148,11 @@ def _index_select(schema: OpSchema) -> list[Strategy]:
 
 @register_rule("index_add", "index_copy", "index_fill")
 def _index_written(schema: OpSchema) -> list[Strategy]:
-    """Cuts of the dimensions that are not indexed, of the source too."""
-    spec = schema.specs[0]
+    """Cuts of the dimensions that are not indexed, of the source too if that is not a number."""
+    spec, _, *sources = schema.specs
     at = normalize_dim(schema.argument(1, "dim"), spec.ndim)
-    rest = len(schema.specs) - 2
-    return [((Shard(d),), (Shard(d), R, *[Shard(d)] * rest)) for d in cut_dims(spec) if d != at]
+    return [((Shard(d),), (Shard(d), R, *[Shard(d) if s.ndim > d else R for s in sources]))
+            for d in cut_dims(spec) if d != at]
 
 
 @register_rule("gather", "scatter", "scatter_add", "scatter_reduce")
