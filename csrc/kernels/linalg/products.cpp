@@ -397,6 +397,12 @@ static PyObject *bmm(Args args, Py_ssize_t n, PyObject *) {
 
 template <class T>
 static T sum_of(const T *a, npy_intp a_step, const T *b, npy_intp b_step, npy_intp n, bool conjugated) {
+    // one wide sum: of four narrow ones GCC 12 loses terms, where it makes them vectors
+    if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(int32_t)) {
+        uint32_t sum = 0;
+        for (npy_intp i = 0; i < n; i++) sum += uint32_t(int32_t(a[i * a_step]) * int32_t(b[i * b_step]));
+        return T(sum);
+    }
     T parts[4] = {};
     npy_intp i = 0;
     for (; !conjugated && i + 4 <= n; i += 4)

@@ -1,4 +1,5 @@
 """Samples of the ops of `flambeau/ops/linalg/matmul.py`."""
+import numpy as np
 import pytest
 from layer_tests import LayerTests
 from layers import Cases
@@ -55,3 +56,19 @@ def test_a_layer_whose_weight_is_one_row(shape, node):
     assert flambeau.allclose(y, (x * w).sum(-1)) and type(y.grad_fn).__name__ == node
     assert flambeau.autograd.gradgradcheck(flambeau.nn.functional.linear, (x, w))
     assert flambeau.autograd.gradcheck(flambeau.nn.functional.linear, (x, w), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_integers_wrap_and_no_term_is_lost(dtype, by_rows):
+    """At all lengths that a loop over vectors may treat in another way."""
+    rng = np.random.default_rng(0)
+    for k in range(40):
+        a = rng.integers(0, 256, (3, k)).astype(dtype)
+        b = rng.integers(0, 256, k).astype(dtype)
+        expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(dtype)
+        x, y = flambeau.tensor(a if by_rows else np.asfortranarray(a)), flambeau.tensor(b)
+        assert (x @ y).tolist() == expected.tolist()
+        assert flambeau.addmv(y.new_zeros(3), x, y).tolist() \
+            == expected.tolist()
+        assert flambeau.dot(x[0], y).item() == expected[0]
