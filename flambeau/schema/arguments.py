@@ -130,13 +130,19 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "bool": lambda value: isinstance(value, (bool, np.bool_)) or hasattr(value, "__sym_not__"),
     "str": lambda value: isinstance(value, str),
     "Dimname": lambda value: isinstance(value, str) or value is None,
-    "ScalarType": lambda value: isinstance(value, dtypes.dtype) or value in (int, float, bool,
-                                                                             complex),
+    "ScalarType": lambda value: isinstance(value, dtypes.dtype) or any(
+        value is kind for kind in (int, float, bool, complex)),
     "Device": lambda value: isinstance(value, (devices.device, str)) or (
         is_int(value) and not isinstance(value, Tensor)),
     "Layout": lambda value: isinstance(value, type_info.layout),
     "MemoryFormat": lambda value: isinstance(value, type_info.memory_format),
+    "Generator": lambda value: isinstance(value, _generator()),
 }
+
+
+def _generator() -> type:
+    from flambeau.random import Generator  # which is loaded with what draws numbers
+    return Generator
 
 
 def _is(kind: str, value: Any) -> bool:
