@@ -217,8 +217,9 @@ PyObject *trace(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_reductions(PyObject *m) {
-    enter<Sum>(sums, Bools{}), enter<Sum>(sums, Integers{}), enter<Sum>(sums, ReducedFloats{});
-    enter<Product>(products, Bools{}), enter<Product>(products, Integers{});
+    enter<Sum>(sums, Integers{}), enter<Sum>(sums, ReducedFloats{});
+    enter<Product>(products, Integers{});
+    sums[B1] = sums[U1], products[B1] = products[U1];  // by their bytes
     enter<Product>(products, ReducedFloats{});
     enter<Mean>(means, ReducedFloats{});
     enter<ComplexSum>(sums, Complexes{}), enter<ComplexProduct>(products, Complexes{});
@@ -228,9 +229,10 @@ int register_reductions(PyObject *m) {
     using Whole = Types<uint8_t, int8_t, uint16_t, uint32_t, uint64_t>;  // others have their loops
     enter<Any>(anys, Bools{}), enter<Any>(anys, Whole{}), enter<Any>(anys, ReducedFloats{});
     enter<All>(alls, Bools{}), enter<All>(alls, Whole{}), enter<All>(alls, ReducedFloats{});
-    enter<Count>(counts, Bools{}), enter<Count>(counts, Whole{}), enter<Count>(counts, ReducedFloats{});
+    enter<Count>(counts, Whole{}), enter<Count>(counts, ReducedFloats{});
     for (Reducer *table : {anys, alls, counts})
         for (int size = 1; size < 4; size++) table[I1 + size] = table[U1 + size];
+    counts[B1] = sums[U1];
     std::copy(sums, sums + F2, nansums);
     enter<SumOfNumbers>(nansums, ReducedFloats{});
     static const struct {

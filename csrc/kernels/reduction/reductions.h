@@ -55,10 +55,8 @@ CLONES void long_row_sum(const T *x, npy_intp n, double &total) {
 template <class T>
 CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
     // partial sums side by side in the elements' precision, which after a chunk are joined in double
-    // (of integers of up to two bytes, in four)
-    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>,
-                                 std::conditional_t<sizeof(T) <= 2, int32_t, uint64_t>>;
-    constexpr npy_intp chunk = 2048, wide = sizeof(T) == 1 ? 64 : 16;
+    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
+    constexpr npy_intp chunk = 2048, wide = 16;
     if constexpr (std::is_same_v<T, float>)
         if (n >= chunk) return long_row_sum(x, n, total);
     if (std::is_floating_point_v<P> && n <= 512) {
