@@ -279,6 +279,8 @@ def __getattr__(name: str) -> Any:
     """The rest is imported when it is asked for."""
     if name[0] == "_" and name[:2] != "__" and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _OF_THE_PACKAGE:
+        return getattr(sys.modules["flambeau"], name)
     for place in _PLACES:
         module = importlib.import_module(f"flambeau.{place}")
         if name in vars(module) and name[:2] != "__":
@@ -289,5 +291,21 @@ def __getattr__(name: str) -> Any:
 # Where names are looked for that are asked for by few.
 _PLACES = ("dispatch.aten.keys", "_C._jit", "_C._answers", "_C._host", "_C._ir", "jit._types",
            "jit._script")
+
+# What PyTorch writes in C++ and gives users as names of the package itself.
+_OF_THE_PACKAGE = frozenset("""
+    AcceleratorError Event FileCheck Future JITException OutOfMemoryError PyTorchFileReader
+    Stream Tag autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache finfo
+    fork get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
+    get_autocast_ipu_dtype get_autocast_xla_dtype get_default_dtype get_num_interop_threads
+    get_num_threads has_spectral iinfo import_ir_module import_ir_module_from_buffer
+    init_num_threads is_anomaly_check_nan_enabled is_anomaly_enabled is_autocast_cache_enabled
+    is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled
+    is_inference_mode_enabled merge_type_from_type_comment parse_ir parse_type_comment
+    set_anomaly_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+    set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype
+    set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
+    set_autocast_xla_enabled set_flush_denormal set_num_interop_threads set_num_threads
+    wait""".split())
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]
