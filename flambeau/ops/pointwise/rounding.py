@@ -60,8 +60,8 @@ round = pointwise("round(Tensor self) -> Tensor",
 
 
 def _truncated(x: np.ndarray, y: Any) -> np.ndarray:
-    if is_half(x.dtype) and x.ndim and not y.ndim:      # by one number: rounded once, at the end
-        return convert(_truncated(convert(x, np.float32), convert(y, np.float32)), x.dtype)
+    if is_half(x.dtype) and x.ndim and not np.ndim(y):      # by one number: rounded once
+        return convert(_truncated(convert(x, np.float32), np.float32(y)), x.dtype)
     if x.dtype.kind not in "ui":
         return kernels.trunc(kernels.divide(x, y))
     whole = kernels.floor_divide(x, y)
