@@ -1,9 +1,12 @@
 """Derivatives: what their formulas save, and how nodes turn gradients into gradients.
 
 The names of a formula's parameters say what is saved: inputs (`self`, `other`), the `result`,
-shapes and types of inputs (`self_shape`, `self_dtype`), and the op's other arguments. A formula
-that does not name a value never keeps it alive. Formulas call ops on tensors, so they can be
-differentiated, batched and traced themselves.
+shapes and types of inputs (`self_shape`, `self_dtype`; `self_geometry` with strides, too, and
+`self_by_columns`, whether it is laid out so), results by their names or numbers (`result1`), of
+lists `tensors`, `tensors_from1`, `tensors_shapes` and `tensors_dtypes`, and the op's other
+arguments. `grad` is the gradient, and in a `vjp` `needs` says which are wanted. A formula that does
+not name a value never keeps it alive. Formulas call ops on tensors, so they can be differentiated,
+batched and traced themselves.
 
 A rule is the gradient of one tensor, or of a pointwise op the derivative, which `grad` is
 multiplied by; a `vjp` gives all gradients at once. `csrc/autograd/apply.cpp` does the common cases.
@@ -30,6 +33,9 @@ def parameters(formula: Any) -> tuple[str, ...]:
 
 def plan_saving(op: Op) -> None:
     """Find out from the formulas what a node of `op` saves, and make the class of its nodes."""
+    if unknown := op.rules.keys() - set(op.tensors):
+        raise TypeError(f"op {op.name}: there are rules for {sorted(unknown)}, but its tensors are "
+                        f"{op.tensors}")
     formulas = [op.vjp] if op.vjp is not None else list(op.rules.values())
     wanted: list[str] = []
     for formula in formulas:

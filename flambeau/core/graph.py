@@ -275,14 +275,7 @@ def unpack(node: Any, i: int) -> Any:
     if type(entry) is Packed:
         return unpack_packed(node, entry)
     if kind == "tensor":
-        if type(entry) is not tuple:
-            return entry                # a Python number
-        tensor, expected = entry
-        counter = tensor._counter
-        found = 0 if counter is None else counter[0]
-        if found != expected:
-            raise stale(node, tensor, found, expected)
-        return tensor
+        return unpack_input(node, entry) if type(entry) is tuple else entry     # a number
     if kind == "tensors":
         return [unpack_input(node, one) for one in entry]
     return unpack_result(node, entry)

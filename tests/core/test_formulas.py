@@ -64,3 +64,8 @@ def test_signs_are_no_products():
     assert formulas.is_sign(lambda self: 1, 1) and formulas.is_sign(lambda self: -1, -1)
     assert not formulas.is_sign(lambda self: 2, 2)
     assert not formulas.is_sign(formulas.over(lambda self: 1), 1)
+
+
+def test_a_rule_for_what_is_no_tensor_is_refused():
+    with pytest.raises(TypeError, match=r"there are rules for \['othr'\], but its tensors are"):
+        planned({"self": lambda grad: grad, "othr": lambda grad: grad})
