@@ -333,6 +333,7 @@ class FlatParamHandle:
 
     def reduce_gradient(self, gradient: Tensor) -> Tensor:
         """This process's part of the mean of all processes' gradients of the whole."""
+        self._forget_gradients()                # they may have been cleared since the forward pass
         state = self._state
         flat = gradient.detach().to(self._reduce_dtype)
         if not self.uses_sharded_strategy:

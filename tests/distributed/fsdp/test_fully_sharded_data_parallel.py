@@ -195,8 +195,22 @@ def first_values(rank):
         FSDP(mixed)
 
 
+def cleared(rank):
+    """Gradients may be cleared between the forward and the backward pass."""
+    model = FSDP(network(), use_orig_params=True)
+    seen = []
+    for _ in range(3):
+        loss = model(inputs(rank)).sum()
+        model.zero_grad()
+        loss.backward()
+        seen.append(sum(p.grad.abs().sum().item() for p in model.parameters()
+                        if p.grad is not None))
+    assert seen[0] > 0 and seen == [seen[0]] * 3
+
+
 def everything(rank):
     training(rank)
+    cleared(rank)
     passes(rank)
     if sys.platform == "linux":
         memory(rank)

@@ -70,6 +70,11 @@ rows = torch.zeros(size * (rank + 1), 1)
 dist.all_to_all_single(rows, torch.full((total, 1), float(rank)), [rank + 1] * size,
                        [i + 1 for i in range(size)])
 assert rows.flatten().tolist() == sorted([float(i) for i in range(size)] * (rank + 1))
+alone = [dist.new_group([i]) for i in range(size)][rank]
+one = torch.ones(1)
+for call in (dist.all_reduce, lambda t, group: dist.broadcast(t, rank, group=group)):
+    call(one, group=alone)                                  # a group of one has nobody to ask
+assert one == 1
 dist.barrier()
 dist.monitored_barrier()
 works = [dist.all_reduce(torch.ones(100) * i, async_op=True) for i in range(10)]

@@ -54,11 +54,13 @@ def all_reduce(channel: Channel, tensor: Tensor, op: str) -> Requests:
     array = target.array
     kind = native(tensor.dtype, op)
     small = array.nbytes <= _SMALL * max(1, channel.size // 8) or tensor.dtype in ONLY_NATIVE
-    if kind is not None and small:
+    if channel.size == 1:
+        pass                                    # a group of one has no communicator
+    elif kind is not None and small:
         from mpi4py import MPI
         if array.size:
             yield channel.comm.Iallreduce(MPI.IN_PLACE, [array, kind[0]], kind[1])
-    elif channel.size > 1:
+    else:
         yield from _reduce_parts(channel, array, tensor, op)
     target.keep()
     if op == "AVG":
