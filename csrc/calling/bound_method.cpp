@@ -1,6 +1,7 @@
 // `x.abs`, kept: a method of one tensor. What PyTorch says of a wrong call to it names the tensor's
 // type, where `x.abs(1)`, which binds nothing, names the class that the method is of.
 // Without C it is a method as of any class of Python, where the two cannot be told apart.
+#include "callable_type.h"
 #include "calling/calling.h"
 
 #include <algorithm>
@@ -107,12 +108,8 @@ static Py_hash_t hash(PyObject *self) {
     return _Py_HashPointer(m->function) ^ _Py_HashPointer(m->self);
 }
 
-// What is asked of it otherwise, the function says.
 static PyObject *attribute(PyObject *self, PyObject *name) {
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-    PyErr_Clear();
-    return PyObject_GetAttr(((BoundMethod *)self)->function, name);
+    return attribute_of_either(self, ((BoundMethod *)self)->function, name);
 }
 
 static PyObject *of_function(PyObject *self, void *name) {
@@ -159,21 +156,12 @@ static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
 
 int register_bound_methods() {
     PyTypeObject &t = BoundMethodType;
-    t.tp_name = "builtin_function_or_method";
-    t.tp_basicsize = sizeof(BoundMethod);
-    t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
-    t.tp_vectorcall_offset = offsetof(BoundMethod, call);
+    describe_called<BoundMethod>(t, "builtin_function_or_method", dealloc, traverse, calling::clear, attribute,
+                                 members, getset);
     t.tp_weaklistoffset = offsetof(BoundMethod, weakrefs);
-    t.tp_call = PyVectorcall_Call;
-    t.tp_dealloc = dealloc;
-    t.tp_traverse = traverse;
-    t.tp_clear = calling::clear;
     t.tp_repr = repr;
     t.tp_richcompare = compare;
     t.tp_hash = hash;
-    t.tp_getattro = attribute;
-    t.tp_members = members;
-    t.tp_getset = getset;
     t.tp_methods = methods;
     return PyType_Ready(&t);
 }

@@ -1,6 +1,7 @@
 // x[...] and x[...] = value of plain tensors: integers, slices, None and `...` give a view in one
 // step; then come all index tensors at once. What is not done here is left, before any effect, to the
 // twins in flambeau/ops/indexing/index.py, which also say what is wrong.
+#include "callable_type.h"
 #include "calling/pointwise.h"
 #include "kernels/moving/places.h"
 
@@ -507,12 +508,8 @@ static PyObject *bind_method(PyObject *self, PyObject *object, PyObject *) {
     return is_none(object) ? incref(self) : PyMethod_New(self, object);
 }
 
-// What is asked of it otherwise, its twin says: its name, documentation, signature.
 static PyObject *attribute(PyObject *self, PyObject *name) {
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-    PyErr_Clear();
-    return PyObject_GetAttr(((Method *)self)->twin, name);
+    return attribute_of_either(self, ((Method *)self)->twin, name);
 }
 
 static PyObject *own_attribute(PyObject *self, void *name) {

@@ -14,6 +14,8 @@ from typing import Any
 
 import flambeau
 from flambeau import dtype as _dtype
+from flambeau.core.shapes import contiguous_strides, wrap_dim
+from flambeau.core.shapes import is_expandable_to as is_expandable_to
 
 DeviceLikeType = str | flambeau.device | int
 ShapeType = flambeau.Size | list[int] | tuple[int, ...]
@@ -56,14 +58,9 @@ def canonicalize_dim(rank: int, idx: int, wrap_scalar: bool = True) -> int:
     """A dimension counted from the front; a tensor without dimensions counts as having one."""
     if rank < 0:
         raise AssertionError(f"Rank cannot be negative but got {rank}")
-    if rank == 0:
-        if not wrap_scalar:
-            raise IndexError(f"Dimension specified as {idx} but tensor has no dimensions")
-        rank = 1
-    if not -rank <= idx < rank:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}]"
-                         f", but got {idx})")
-    return idx % rank
+    if rank == 0 and not wrap_scalar:
+        raise IndexError(f"Dimension specified as {idx} but tensor has no dimensions")
+    return wrap_dim(idx, rank)
 
 
 def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> Any:
@@ -89,11 +86,7 @@ def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) ->
     >>> make_contiguous_strides_for((2, 3, 4))
     (12, 4, 1)
     """
-    found, step = [], 1
-    for extent in reversed(shape):
-        found.append(step)
-        step *= max(extent, 1)
-    strides = tuple(reversed(found))
+    strides = contiguous_strides(shape)
     if row_major or len(shape) < 2:
         return strides
     return (*strides[:-2], 1, max(shape[-2], 1))
@@ -125,12 +118,6 @@ def suggest_memory_format(x: Any) -> Any:
 
 def is_same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
     return tuple(a) == tuple(b)
-
-
-def is_expandable_to(shape: Sequence[int], desired: Sequence[int]) -> bool:
-    """Does a tensor of this shape broadcast to the other?"""
-    return len(shape) <= len(desired) and all(
-        have in (want, 1) for have, want in zip(reversed(shape), reversed(desired)))
 
 
 def extract_shape_from_varargs(shape: Any, validate: bool = True) -> tuple[int, ...]:

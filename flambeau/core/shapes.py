@@ -181,7 +181,7 @@ def extents_of(*size: Any, said: str = "") -> tuple[int, ...]:
     return shape
 
 
-def is_expandable_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Can a tensor of `shape` be expanded to `target`?"""
-    return len(shape) <= len(target) and all(
-        a == b or a == 1 for a, b in zip(reversed(shape), reversed(target)))
+def is_expandable_to(shape: tuple[int, ...], desired: tuple[int, ...]) -> bool:
+    """Can a tensor of `shape` be expanded to the `desired` one?"""
+    return len(shape) <= len(desired) and all(
+        a == b or a == 1 for a, b in zip(reversed(shape), reversed(desired)))

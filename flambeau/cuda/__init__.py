@@ -80,21 +80,13 @@ def _get_device(device: Any) -> Any:
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> Any:
     """The number of a device: -1 of the CPU where that is allowed, None where none is given."""
+    from flambeau import _utils
     from flambeau.core.devices import device as as_device
-    if isinstance(device, int):
-        return device
     found = as_device(device) if isinstance(device, str) else device
-    if isinstance(found, as_device):
-        if allow_cpu and found.type == "cpu":
-            return -1
-        if found.type != "cuda":
-            raise ValueError(f"Expected a cuda device, but got: {found}")
-        if found.index is not None:
-            return found.index
-    if optional:
-        return None
-    raise ValueError("Expected a torch.device with a specified index or an integer, but got:"
-                     f"{device}")
+    if isinstance(found, as_device) and found.type not in (("cuda", "cpu") if allow_cpu else
+                                                           ("cuda",)):
+        raise ValueError(f"Expected a cuda device, but got: {found}")
+    return _utils._get_device_index(found, optional, allow_cpu)
 
 
 def _lazy_call(callable: Any, **kwargs: Any) -> None:

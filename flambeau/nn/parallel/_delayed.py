@@ -6,6 +6,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from flambeau.autograd.variable import Variable
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed._c10d.collectives import broadcast_coalesced
@@ -44,13 +45,13 @@ class DelayedSharing:
         Variable._execution_engine.queue_callback(end)
 
     def _start(self) -> tuple[Tensor, Any]:
-        flat = flambeau.cat([
-            (flambeau.zeros_like(p) if p.grad is None else p.grad).detach().reshape(-1)
+        flat = _flatten_dense_tensors([
+            (flambeau.zeros_like(p) if p.grad is None else p.grad).detach()
             for p in self.parameters]).div_(self.group.size())
         return flat, dist.all_reduce(flat, group=self.group, async_op=True)
 
     def _finish(self, flat: Tensor, work: Any) -> None:
         work.wait()
-        for parameter, part in zip(self.parameters,
-                                   flat.split([p.numel() for p in self.parameters])):
-            parameter.grad = part.view(parameter.shape)
+        parts = _unflatten_dense_tensors(flat, self.parameters)
+        for parameter, part in zip(self.parameters, parts):
+            parameter.grad = part
