@@ -309,7 +309,10 @@ _PREPARED = {"c10d": "flambeau.distributed._c10d.dispatcher_ops",
              "quantized_decomposed": "flambeau.ao.quantization.fx._decomposed",
              "bucketing": "flambeau._inductor.fx_passes.bucketing",
              "ao": "flambeau._functorch._activation_offloading.offload_ops",
-             "_c10d_functional": "flambeau.distributed._functional_collectives",
+             **dict.fromkeys(
+                 ("_c10d_functional", "_c10d_functional_autograd", "c10d_functional"),
+                 "flambeau.distributed._functional_collectives"),
+             "_dtensor": "flambeau.distributed.tensor._collective_utils",
              "symm_mem": "flambeau.distributed._symmetric_memory"}
 
 

@@ -31,6 +31,34 @@ def _element_size(dtype: Any) -> int:
     return dtype.itemsize
 
 
+# ---- pieces along another dimension -------------------------------------------------------------
+
+def _maybe_view_chunk_cat(res: Tensor, group_size: int, gather_dim: int) -> Tensor:
+    """`group_size` tensors that lie one behind another along the first dimension, put one behind
+    another along `gather_dim`.
+
+    >>> _maybe_view_chunk_cat(torch.arange(4).view(4, 1), 2, 1)
+    tensor([[0, 2],
+            [1, 3]])
+    """
+    return res if gather_dim % max(res.ndim, 1) == 0 else \
+        flambeau.cat(res.chunk(group_size), gather_dim)
+
+
+def _chunk_or_narrow_cat(tensor: Tensor, num_chunks: int, narrow_dim: int, cat_dim: int = 0
+                         ) -> Tensor:
+    """The pieces of a tensor along `narrow_dim`, put one behind another along `cat_dim`.
+
+    >>> _chunk_or_narrow_cat(torch.arange(4).view(2, 2), 2, 1)
+    tensor([[0],
+            [2],
+            [1],
+            [3]])
+    """
+    return tensor if narrow_dim == cat_dim else \
+        flambeau.cat(tensor.chunk(num_chunks, narrow_dim), cat_dim)
+
+
 # ---- tensors in one piece -----------------------------------------------------------------------
 
 

@@ -6,10 +6,11 @@ mesh and a dimension.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import flambeau
+from flambeau._utils import _chunk_or_narrow_cat, _maybe_view_chunk_cat
 from flambeau.core.tensor import Tensor
 from flambeau.distributed import distributed_c10d as c10d
 from flambeau.distributed._c10d import functional_ops
@@ -165,7 +166,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
     """The tensors of all processes, one behind another along `gather_dim`."""
     size, name = _sized(group, tag)
     found = _ops().all_gather_into_tensor(self.contiguous(), size, name)
-    return found if gather_dim == 0 else flambeau.cat(found.chunk(size), gather_dim)
+    return _maybe_view_chunk_cat(found, size, gather_dim)
 
 
 def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
@@ -178,8 +179,7 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     """This process's piece along `scatter_dim` of the sum over the processes."""
     size, name = _sized(group, tag)
     _check_pieces(self, scatter_dim, size)
-    if scatter_dim != 0:
-        self = flambeau.cat(self.chunk(size, scatter_dim))
+    self = _chunk_or_narrow_cat(self, size, scatter_dim)
     return _ops().reduce_scatter_tensor(self.contiguous(), reduceOp.lower(), size, name)
 
 
@@ -215,7 +215,7 @@ def reduce_scatter_tensor_coalesced(inputs: list[Tensor], reduceOp: str, scatter
     pieces = []
     for tensor, dim in zip(inputs, scatter_dim):
         _check_pieces(tensor, dim, size)
-        pieces.append(tensor if dim == 0 else flambeau.cat(tensor.chunk(size, dim)))
+        pieces.append(_chunk_or_narrow_cat(tensor, size, dim))
     return _ops().reduce_scatter_tensor_coalesced(pieces, reduceOp.lower(), size, name)
 
 
@@ -335,6 +335,27 @@ def batch_p2p_ops_inplace(op_list: list[str], peer_list: list[int], tag_list: li
     """Several messages at once."""
     return _ops().batch_p2p_ops(op_list, peer_list, tag_list, tensors,
                                 _resolve_group_name(group_name))
+
+
+def _batch_of_messages(p2p_op_list: list[Any]) -> list[Tensor]:
+    """`batch_isend_irecv`, as one op."""
+    c10d._check_p2p_op_list(p2p_op_list)
+    return batch_p2p_ops_inplace(
+        ["isend" if message.op is c10d.isend else "irecv" for message in p2p_op_list],
+        [message.group_peer for message in p2p_op_list],
+        [message.tag for message in p2p_op_list], [message.tensor for message in p2p_op_list],
+        p2p_op_list[0].group)
+
+
+# What a compiler puts in the place of each collective that writes its arguments.
+traceable_collective_remaps: dict[Callable[..., Any], Callable[..., Any]] = {
+    **dict.fromkeys((c10d.all_gather_into_tensor, c10d.all_gather_single, c10d._all_gather_base),
+                    all_gather_tensor_inplace),
+    **dict.fromkeys((c10d.reduce_scatter_tensor, c10d.reduce_scatter_single,
+                     c10d._reduce_scatter_base), reduce_scatter_tensor_inplace),
+    c10d.all_reduce: all_reduce_inplace, c10d.all_to_all_single: all_to_all_inplace,
+    c10d.all_gather: all_gather_inplace, c10d.isend: isend_inplace, c10d.irecv: irecv_inplace,
+    c10d.batch_isend_irecv: _batch_of_messages}
 
 
 @contextlib.contextmanager

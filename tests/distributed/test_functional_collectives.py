@@ -47,6 +47,33 @@ def values(rank):
     assert z.tolist() == [1.0 - rank] * 2
 
 
+def ops_by_name(rank):
+    group = dist.group.WORLD
+    x = torch.arange(4.0).view(2, 2) + 4 * rank
+    found = torch.ops._dtensor.shard_dim_alltoall(x, 0, 1, group.group_name)
+    assert found.tolist() == [[[0.0], [2.0], [4.0], [6.0]], [[1.0], [3.0], [5.0], [7.0]]][rank]
+    c10d, legacy, z = torch.ops.c10d, torch.ops.c10d_functional, torch.zeros(2)
+    c10d.barrier(torch.ones(1), group, [], True, 5000).wait()
+    c10d.monitored_barrier_(torch.ones(1), group, [], 5000, False)
+    if rank:
+        c10d.recv_([z], group, 0, 3).wait()
+        assert z.tolist() == [7.0, 7.0]
+        c10d.recv_any_source_([z], group, 4).wait()
+        assert legacy.irecv(z, 0, 5, group.group_name).tolist() == [9.0, 9.0]
+        assert legacy.batch_p2p_ops(["irecv"], [0], [6], [z], "0")[0].tolist() == [10.0, 10.0]
+    else:
+        c10d.send([z + 7], group, 1, 3).wait()
+        c10d.send([z + 8], group, 1, 4).wait()
+        legacy.isend(z + 9, 1, 5, group.group_name)
+        legacy.batch_p2p_ops(["isend"], [1], [6], [z + 10], "0")
+    remaps = f.traceable_collective_remaps
+    messages = [dist.P2POp(dist.isend, z + rank, 1 - rank),
+                dist.P2POp(dist.irecv, z, 1 - rank)]
+    remaps[dist.batch_isend_irecv](messages)
+    remaps[dist.all_reduce](x)
+    assert x[0, 0].item() == 4.0
+
+
 def gradients(rank):
     group = dist.group.WORLD
     weight = torch.arange(1.0, 5.0).view(2, 2) * (rank + 1)
@@ -71,7 +98,7 @@ def gradients(rank):
     assert once.tolist() == [4.0, 4.0] and twice.tolist() == [4.0, 4.0]
 
 
-@pytest.mark.parametrize("check", [values, gradients])
+@pytest.mark.parametrize("check", [values, ops_by_name, gradients])
 def test_two_processes(processes, check):
     processes(check)
 
@@ -90,6 +117,19 @@ def test_shapes_and_async_tensors(alone):
     assert waiting.wait().tolist() == waiting.tolist() == [1.0, 1.0]
     assert f._expand_group(dist.group.WORLD) == ("ptd:0", [0], 1)
     assert f._expand_group([[0, 1], [2, 3]]) == ("", [0, 1, 2, 3], 2)
+
+
+def test_a_wrapped_result_keeps_its_gradient(alone):
+    ops = torch.ops._c10d_functional
+    x = torch.ones(3, requires_grad=True)
+    found = ops._wrap_tensor_autograd(ops.all_reduce(x, "sum", "0"))
+    assert type(found) is f.AsyncCollectiveTensor and found.requires_grad
+    assert torch.autograd.grad((found * 2).sum(), x)[0].tolist() == [2.0] * 3
+    assert str(ops._wrap_tensor_autograd.default._schema) == (
+        "_c10d_functional::_wrap_tensor_autograd(Tensor input) -> Tensor")
+    torch.ops.c10d.check_for_nan(x)
+    with pytest.raises(RuntimeError, match="NaN found in input tensor"):
+        torch.ops.c10d.check_for_nan(x * float("nan"))
 
 
 @pytest.mark.parametrize("call, error, text", [

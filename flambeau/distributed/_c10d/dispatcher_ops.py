@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from flambeau import ops
+from flambeau import Tensor, ops
 from flambeau.distributed._c10d import options as o
 from flambeau.library import Library
 
@@ -79,6 +79,40 @@ for _name, (_tensors, _given, _result, _) in _COLLECTIVES.items():
     library.define(f"{_name}_({_tensors}, {_GROUP}, {_given}) -> "
                    + (f"({_result}, {_WORK})" if _result else _WORK))
     library.impl(f"{_name}_", _kernel(_name), "CompositeExplicitAutograd")
+
+
+# ---- what is no collective ----------------------------------------------------------------------
+
+def _limit(timeout: int) -> timedelta | None:
+    return None if timeout < 0 else timedelta(milliseconds=timeout)
+
+
+def _barrier(tensor: Tensor, group: Any, device_ids: list[int], async_op: bool = True,
+             timeout: int = -1) -> Any:
+    given = o.BarrierOptions(asyncOp=async_op)
+    given.timeout = _limit(timeout) or o.UNSET
+    return group._run_below("barrier", given)
+
+
+def _check_for_nan(tensor: Tensor) -> None:
+    if tensor.is_floating_point() and bool(tensor.isnan().any()):
+        raise RuntimeError("NaN found in input tensor.")
+
+
+for _schema, _run in (
+        (f"send(Tensor[] tensors, {_GROUP}, int dst, int tag) -> {_WORK}",
+         lambda tensors, group, dst, tag: group.send(tensors, dst, tag)),
+        (f"recv_(Tensor[] tensors, {_GROUP}, int src, int tag) -> {_WORK}",
+         lambda tensors, group, src, tag: group.recv(tensors, src, tag)),
+        (f"recv_any_source_(Tensor[] tensors, {_GROUP}, int tag) -> {_WORK}",
+         lambda tensors, group, tag: group.recv_anysource(tensors, tag)),
+        (f"barrier(Tensor tensor, {_GROUP}, int[] device_ids, {_TIMED}) -> {_WORK}", _barrier),
+        (f"monitored_barrier_(Tensor tensor, {_GROUP}, int[] device_ids, int timeout, "
+         "bool wait_all_ranks) -> ()", lambda tensor, group, device_ids, timeout, wait_all_ranks:
+         group.monitored_barrier(_limit(timeout), wait_all_ranks)),
+        ("check_for_nan(Tensor tensor) -> ()", _check_for_nan)):
+    library.define(_schema)
+    library.impl(_schema.partition("(")[0], _run, "CompositeExplicitAutograd")
 
 
 def shown(group: Any, name: str, arguments: tuple[Any, ...]) -> Any:

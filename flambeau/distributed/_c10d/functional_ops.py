@@ -109,6 +109,11 @@ def wait_tensor(tensor: Tensor) -> Tensor:
     return tensor.view_as(tensor)
 
 
+def _wrap_tensor_autograd(input: Tensor) -> Tensor:
+    from flambeau.distributed._functional_collectives import AsyncCollectiveTensor
+    return AsyncCollectiveTensor(input)
+
+
 def isend(tensor: Tensor, dst: int, tag: int, group_name: Any) -> Tensor:
     messages.isend(tensor, group=resolve_name(group_name), tag=tag, group_dst=dst)
     return tensor.view_as(tensor)
@@ -155,6 +160,7 @@ _OPS: list[tuple[str, Callable[..., Any]]] = [
     ("broadcast(Tensor input, int src, Any group_name) -> Tensor", broadcast),
     ("broadcast_(Tensor(a!) input, int src, Any group_name) -> Tensor(a!)", broadcast_),
     ("wait_tensor(Tensor tensor) -> Tensor", wait_tensor),
+    ("_wrap_tensor_autograd(Tensor input) -> Tensor", _wrap_tensor_autograd),
     ("isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor", isend),
     ("irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor", irecv),
     ("batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, "
@@ -228,7 +234,7 @@ GRADIENTS = {
     "all_reduce": _REDUCE, "all_reduce_coalesced": _REDUCE, "all_gather_into_tensor": _GATHER,
     "all_gather_into_tensor_coalesced": _GATHER, "reduce_scatter_tensor": _SCATTER,
     "reduce_scatter_tensor_coalesced": _SCATTER, "all_to_all_single": _EXCHANGE,
-    "wait_tensor": _WAIT}
+    "wait_tensor": _WAIT, "_wrap_tensor_autograd": _WAIT}
 for _name, _gradient in GRADIENTS.items():
     register_autograd(f"_c10d_functional::{_name}", _gradient.backward,
                       setup_context=_gradient.setup_context, lib=library)
@@ -268,8 +274,11 @@ for _name, _shape in {
         "all_reduce_coalesced_": _given, "all_gather_into_tensor": _gathered,
         "all_gather_into_tensor_coalesced": _gathered, "reduce_scatter_tensor": _scattered,
         "reduce_scatter_tensor_coalesced": _scattered, "all_to_all_single": _exchanged,
-        "broadcast": _same, "broadcast_": _given, "wait_tensor": _given}.items():
+        "broadcast": _same, "broadcast_": _given, "wait_tensor": _given,
+        "_wrap_tensor_autograd": _given, "isend": _given, "irecv": _given}.items():
     library._register_fake(_name, _shape)
+library._register_fake("batch_p2p_ops", lambda op_list, peer_list, tag_list, tensors, group_name:
+                       list(tensors))
 for _name in ("all_gather_into_tensor_out", "reduce_scatter_tensor_out"):
     library._register_fake(_name, lambda *args, out: out)
 
@@ -319,3 +328,10 @@ for _name, _schema, _at in (
     legacy_library.impl(_name, _legacy(_name, _at), "CompositeImplicitAutograd")
 legacy_library.define("wait_tensor(Tensor self) -> Tensor")
 legacy_library.impl("wait_tensor", _forwarded("wait_tensor"), "CompositeImplicitAutograd")
+for _schema in ("isend(Tensor self, int dst, int tag, str group_name) -> Tensor",
+                "irecv(Tensor self, int src, int tag, str group_name) -> Tensor",
+                "batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, "
+                "str group_name) -> Tensor[]"):
+    _name = _schema.partition("(")[0]
+    legacy_library.define(_schema)
+    legacy_library.impl(_name, _forwarded(_name), "CompositeImplicitAutograd")

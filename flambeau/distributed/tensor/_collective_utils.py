@@ -9,6 +9,8 @@ import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.distributed import _functional_collectives as funcol
 from flambeau.distributed import distributed_c10d as c10d
+from flambeau.distributed._c10d.world import resolve_name
+from flambeau.library import Library
 
 
 def mesh_scatter(output: Tensor, scatter_list: list[Tensor], mesh: Any, mesh_dim: int = 0,
@@ -34,10 +36,28 @@ def mesh_broadcast(tensor: Tensor, mesh: Any, mesh_dim: int = 0, async_op: bool 
 def shard_dim_alltoall(input: Tensor, gather_dim: int, shard_dim: int, mesh: Any, mesh_dim: int
                        ) -> Tensor:
     """Pieces along `gather_dim` become pieces along `shard_dim`; both divide evenly."""
-    count = mesh.size(mesh_dim)
-    sent = flambeau.stack(input.chunk(count, shard_dim))
-    found = funcol.all_to_all_single(sent, None, None, (mesh, mesh_dim))
+    return _shard_dim_alltoall(input, gather_dim, shard_dim, mesh.get_group(mesh_dim).group_name)
+
+
+def _shard_dim_alltoall(input: Tensor, gather_dim: int, shard_dim: int, group_name: Any) -> Tensor:
+    sent = flambeau.stack(input.chunk(resolve_name(group_name).size(), shard_dim))
+    found = funcol.all_to_all_single(sent, None, None, group_name)
     return flambeau.cat(list(found), gather_dim)
+
+
+def _resharded(input: Tensor, gather_dim: int, shard_dim: int, group_name: Any) -> Tensor:
+    """The size of what `shard_dim_alltoall` gives."""
+    count, shape = resolve_name(group_name).size(), list(input.shape)
+    shape[gather_dim] *= count
+    shape[shard_dim] //= count
+    return input.new_empty(shape)
+
+
+_library = Library("_dtensor", "FRAGMENT")
+_library.define("shard_dim_alltoall(Tensor input, int gather_dim, int shard_dim, Any group_name) "
+                "-> Tensor")
+_library.impl("shard_dim_alltoall", _shard_dim_alltoall, "CompositeExplicitAutograd")
+_library._register_fake("shard_dim_alltoall", _resharded)
 
 
 def pad_tensor(tensor: Tensor, pad_dim: int, pad_size: int) -> Tensor:
