@@ -12,6 +12,7 @@ import pytest
 
 import flambeau
 from flambeau import serialization
+from flambeau._serialization import locations
 
 FOLDER = Path(__file__).with_name("data") / "checkpoints"
 PORTABLE = ["dtypes", "views", "objects", "objects_protocol5", "training", "legacy"]
@@ -432,7 +433,7 @@ def test_map_location():
 
 
 def test_registered_locations(monkeypatch):
-    monkeypatch.setattr(serialization, "_packages", list(serialization._packages))
+    monkeypatch.setattr(locations, "_packages", list(locations._packages))
     serialization.register_package(
         1, lambda storage: "shelf" if len(storage) == 12 else None,
         lambda storage, location: storage if location == "shelf" else None)

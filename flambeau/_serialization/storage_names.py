@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.storage import _LEGACY_NAMES, StorageBase
+from flambeau.storage import LEGACY_NAMES, StorageBase
 
 HAS_NUMPY = True
 _StorageBase = StorageBase
@@ -38,12 +38,12 @@ def _load_from_bytes(b: bytes) -> Any:
 
 def _dtype_to_storage_type_map() -> dict[Any, str]:
     """The name of the storage class of each dtype that has one."""
-    return {getattr(flambeau, dtype): name for dtype, name in _LEGACY_NAMES.items()}
+    return {getattr(flambeau, dtype): name for dtype, name in LEGACY_NAMES.items()}
 
 
 def _storage_type_to_dtype_map() -> dict[str, Any]:
     """The dtype of each storage class, by its name."""
-    return {name: getattr(flambeau, dtype) for dtype, name in _LEGACY_NAMES.items()}
+    return {name: getattr(flambeau, dtype) for dtype, name in LEGACY_NAMES.items()}
 
 
 def _get_dtype_from_pickle_storage_type(pickle_storage_type: str) -> Any:

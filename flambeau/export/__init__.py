@@ -64,7 +64,7 @@ def export(mod: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
     """
     from flambeau import jit
     from flambeau._dynamo.exc import UserError
-    from flambeau.export._build import export_module
+    from flambeau.export._trace.build import export_module
     if not isinstance(mod, nn.Module):
         raise ValueError("Expected `mod` to be an instance of `torch.nn.Module`, got "
                          f"{type(mod)}.")

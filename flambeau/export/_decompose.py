@@ -13,9 +13,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau.export import _capture, _overloads
-from flambeau.export._build import Builder, Explained, Inputs, Program, Sizes
-from flambeau.export._sizes import Expression, Symbol
+from flambeau.export._trace import capture, overloads
+from flambeau.export._trace.build import Builder, Explained, Inputs, Program, Sizes
+from flambeau.export._trace.sizes import Expression, Symbol
 from flambeau.export.exported_program import ExportedProgram
 from flambeau.export.graph_signature import (
     ExportGraphSignature,
@@ -39,15 +39,15 @@ def _decomposes(*names: str) -> Callable[[Any], Any]:
 
 def core_decompositions() -> dict[Any, Callable[..., Any]]:
     """The decompositions of this file, by overload."""
-    return {_overloads.target(*name.split(".")): function for name, function in _table.items()}
+    return {overloads.target(*name.split(".")): function for name, function in _table.items()}
 
 
 def _emit(name: str, *args: Any, **kwargs: Any) -> Any:
     """Call an overload, by its name."""
     base, overload = name.split(".")
-    call = _overloads.Call(base, overload, args, kwargs)
-    target = _overloads.target(base, overload)
-    return _capture.record_now(call, lambda: target(*args, **kwargs))
+    call = overloads.Call(base, overload, args, kwargs)
+    target = overloads.target(base, overload)
+    return capture.record_now(call, lambda: target(*args, **kwargs))
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _reshape(x: Tensor, shape: Any) -> Tensor:
 
 
 def _viewable(x: Tensor, shape: Any) -> bool:
-    with _capture.current.get().unseen():
+    with capture.current.get().unseen():
         try:
             x.detach().view(*shape)
         except RuntimeError:
@@ -405,7 +405,7 @@ class _Decomposing(nn.Module):
     def _replaced(self) -> set[Any]:
         return {node for node in self._env if node.op == "placeholder"
                 and isinstance(self._env[node], Tensor)
-                and _capture.is_result(self._env[node])}
+                and capture.is_result(self._env[node])}
 
     def _step(self, node: Any) -> None:
         env = self._env
@@ -432,7 +432,7 @@ class _Decomposing(nn.Module):
     def _functional(self, name: str, overload: str, args: Any, kwargs: Any) -> Any:
         if name in ("zero", "fill"):
             return flambeau.full_like(args[0], args[1] if len(args) > 1 else 0)
-        target = _overloads.target(name, overload)
+        target = overloads.target(name, overload)
         if target in self.table:
             return self.table[target](*args, **kwargs)
         return _emit(f"{name}.{overload}", *args, **kwargs)

@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.export._sizes import Expression, Symbol
+from flambeau.export._trace.sizes import Expression, Symbol
 
 _SHORT = {"torch.float32": "f32", "torch.float64": "f64", "torch.float16": "f16",
           "torch.bfloat16": "bf16", "torch.int64": "i64", "torch.int32": "i32",

@@ -10,7 +10,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, fx, nn
 from flambeau.export import _printing
-from flambeau.export._sizes import Symbol
+from flambeau.export._trace.sizes import Symbol
 from flambeau.export.dynamic_shapes import int_oo
 from flambeau.export.graph_signature import (
     ConstantArgument,

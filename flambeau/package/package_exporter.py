@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flambeau._serialization.checkpoint_names import global_name
+from flambeau._serialization.pickling import CheckpointPickler, Storages
 from flambeau.package.glob_group import GlobGroup, GlobPattern
 from flambeau.package.importer import (
     Importer,
@@ -23,7 +24,6 @@ from flambeau.package.importer import (
     is_mangled,
     sys_importer,
 )
-from flambeau.serialization import _Pickler, _Storages
 
 _MOCK = '''"""What stands for modules that are not in this package."""
 
@@ -193,7 +193,7 @@ class PackageExporter:
         self._actions: dict[str, str] = {}
         self._broken: dict[str, str] = {}
         self._written: set[str] = set()
-        self._storages = _Storages()
+        self._storages = Storages()
         self._saved_storages = 0
         self._ids = 0
         self._hooks: dict[str, list[Callable[[str], Any]]] = {
@@ -456,10 +456,10 @@ class PackageExporter:
         self._write("byteorder", sys.byteorder)
 
 
-class _PackagePickler(_Pickler):
+class _PackagePickler(CheckpointPickler):
     """Names classes and functions as the importers know them."""
 
-    def __init__(self, file: Any, protocol: int, storages: _Storages, importer: Importer):
+    def __init__(self, file: Any, protocol: int, storages: Storages, importer: Importer):
         super().__init__(file, protocol, storages)
         self._importer = importer
 

@@ -19,10 +19,11 @@ import numpy as np
 
 import flambeau
 from flambeau._serialization.checkpoint_names import find_global
+from flambeau._serialization.locations import restorer
+from flambeau._serialization.unpickling import storage_reference, typed_storage
 from flambeau.package.file_structure_representation import Directory, structure
 from flambeau.package.glob_group import GlobPattern
 from flambeau.package.importer import Importer, demangle, is_mangled
-from flambeau.serialization import _reference, _restorer, _storage
 
 _numbers = itertools.count()
 
@@ -75,7 +76,7 @@ class PackageImporter(Importer):
     def load_pickle(self, package: str, resource: str, map_location: Any = None) -> Any:
         """The object of a resource. Unpickling runs code of the package."""
         data = io.BytesIO(self.load_binary(package, resource))
-        restore = _restorer(map_location)
+        restore = restorer(map_location)
         importer = self
 
         class Unpickler(pickle.Unpickler):
@@ -98,14 +99,14 @@ class PackageImporter(Importer):
     def _persistent(self, saved_id: Any, restore: Any) -> Any:
         if not isinstance(saved_id, tuple) or saved_id[0] != "storage":
             raise NotImplementedError(f"PackageImporter: objects of kind {saved_id[0]!r}")
-        kind, key, location, count = _reference((*saved_id[:2], str(saved_id[2]), *saved_id[3:]),
-                                                5)
+        kind, key, location, count = storage_reference(
+            (*saved_id[:2], str(saved_id[2]), *saved_id[3:]), 5)
         if key not in self._storages:
             plain = kind is flambeau.UntypedStorage
             dtype = (flambeau.uint8 if plain else kind.dtype).numpy
             data = self._read(f".data/{key.removesuffix('.storage')}.storage")
             array = np.frombuffer(bytearray(data), dtype, count)
-            self._storages[key] = _storage(array, kind, location, restore)
+            self._storages[key] = typed_storage(array, kind, location, restore)
         return self._storages[key]
 
     def file_structure(self, *, include: GlobPattern = "**", exclude: GlobPattern = ()

@@ -144,6 +144,13 @@ class modes_set_aside(Scope):
         return (modes.levels, tuple([lv for lv in modes.levels.get() if lv not in found])),
 
 
+class levels_set_aside(Scope):
+    """Inside, ops run at once: no mode or transform sees them."""
+
+    _changes = ((modes.levels, ()),)
+    _gives = None
+
+
 class _disable_current_modes(Scope):
     """Inside, no dispatch mode is active."""
 

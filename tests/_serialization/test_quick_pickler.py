@@ -4,7 +4,8 @@ import io
 import pytest
 
 import flambeau as torch
-from flambeau import nn, serialization
+from flambeau import nn
+from flambeau._serialization.pickling import CheckpointPickler, Storages
 from flambeau._serialization.quick_pickler import NeedsNames, quick_pickle
 
 
@@ -17,9 +18,9 @@ def test_the_quick_pickler_writes_what_the_other_one_writes():
     x = torch.randn(4, 4)
     for obj in (model.state_dict(), {"model": model.state_dict(), "rate": 1e-3, "epoch": 1 << 40},
                 optimizer.state_dict(), [x, x[1:], x.t(), x.half()], nn.Parameter(x), x.size()):
-        storages, file = serialization._Storages(), io.BytesIO()
-        serialization._Pickler(file, 2, storages).dump(obj)
-        again = serialization._Storages()
+        storages, file = Storages(), io.BytesIO()
+        CheckpointPickler(file, 2, storages).dump(obj)
+        again = Storages()
         assert quick_pickle(obj, 2, again) == file.getvalue()
         assert [s.data_ptr() for s in again.found] == [s.data_ptr() for s in storages.found]
 
@@ -29,7 +30,7 @@ def test_the_quick_pickler_writes_what_the_other_one_writes():
                          ids=["dtype", "device", "class", "function", "module", "sparse"])
 def test_the_quick_pickler_leaves_what_has_other_names(obj):
     with pytest.raises(NeedsNames):
-        quick_pickle(obj, 2, serialization._Storages())
+        quick_pickle(obj, 2, Storages())
     file = io.BytesIO()
     torch.save({"x": torch.ones(2), "other": obj}, file)
     file.seek(0)

@@ -22,6 +22,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._serialization.checkpoint_names import find_global
+from flambeau._serialization.pickling import CheckpointPickler, Storages
 from flambeau.distributed._shard._utils import narrow_tensor_by_index
 from flambeau.distributed.checkpoint.metadata import Metadata, StorageMeta
 from flambeau.distributed.checkpoint.planner import (
@@ -37,7 +38,6 @@ from flambeau.distributed.checkpoint.staging import BlockingAsyncStager
 from flambeau.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from flambeau.distributed.checkpoint.utils import _create_file_view
 from flambeau.futures import Future
-from flambeau.serialization import _Pickler, _Storages
 
 __all__ = ["FileSystem", "FileSystemBase", "FileSystemReader", "FileSystemWriter",
            "SerializationFormat"]
@@ -322,7 +322,7 @@ class _FileSystemWriter(StorageWriter):
         path = self._get_metadata_path(None if self.use_collectives else self.rank)
         temporary = self.fs.concat_path(self.path, f"{os.path.basename(path)}.tmp")
         with self.fs.create_stream(temporary, "wb") as stream:
-            _Pickler(stream, 4, _Storages()).dump(metadata)
+            CheckpointPickler(stream, 4, Storages()).dump(metadata)
             self._sync(stream)
         if self.fs.exists(path):
             self.fs.rm_file(path)

@@ -12,7 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.export._sizes import Symbol, Unexplained, fit, tried
+from flambeau.export._trace.sizes import Symbol, Unexplained, fit, tried
 from flambeau.export.dynamic_shapes import int_oo
 from flambeau.fx import Graph, GraphModule, Node
 from flambeau.fx.node import map_aggregate

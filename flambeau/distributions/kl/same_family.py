@@ -1,10 +1,4 @@
-"""Kullback-Leibler divergences between pairs of distributions."""
-
-import math
-import warnings
-from functools import total_ordering
-from typing import Any
-
+"""Divergences of two distributions of one kind, and the rules for whole families."""
 import flambeau
 from flambeau import inf
 from flambeau.distributions.bernoulli import Bernoulli
@@ -14,7 +8,6 @@ from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.cauchy import Cauchy
 from flambeau.distributions.continuous_bernoulli import ContinuousBernoulli
 from flambeau.distributions.dirichlet import Dirichlet
-from flambeau.distributions.distribution import Distribution  # noqa: F401
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.exponential import Exponential
 from flambeau.distributions.gamma import Gamma
@@ -22,6 +15,7 @@ from flambeau.distributions.geometric import Geometric
 from flambeau.distributions.gumbel import Gumbel
 from flambeau.distributions.half_normal import HalfNormal
 from flambeau.distributions.independent import Independent
+from flambeau.distributions.kl.registry import kl_divergence, register_kl
 from flambeau.distributions.laplace import Laplace
 from flambeau.distributions.lowrank_multivariate_normal import (
     LowRankMultivariateNormal,
@@ -36,107 +30,6 @@ from flambeau.distributions.poisson import Poisson
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.uniform import Uniform
 from flambeau.distributions.utils import _sum_rightmost, euler_constant
-
-__all__ = ["kl_divergence", "register_kl"]
-
-_KL_REGISTRY: dict[tuple[type, type], Any] = {}   # (type of p, type of q): function
-_KL_MEMOIZE: dict[tuple[type, type], Any] = {}    # the same for subclasses that were looked up
-
-
-def register_kl(type_p, type_q):
-    """Register, as a decorator, the function that computes `KL(p || q)` for two types.
-
-    A call finds the function for the most specific registered types. If that is ambiguous, a
-    warning says so; register a function for the ambiguous pair.
-
-    Example::
-
-        >>> from flambeau.distributions import Normal, kl_divergence, register_kl
-        >>> class MyNormal(Normal): pass
-        >>> @register_kl(MyNormal, MyNormal)
-        ... def kl_mine(p, q):
-        ...     return 42
-        >>> kl_divergence(MyNormal(0.0, 1.0), MyNormal(0.0, 1.0))
-        42
-    """
-    for kind in (type_p, type_q):
-        issubclass(kind, object)            # other libraries register bases of their own
-
-    def register(function):
-        _KL_REGISTRY[type_p, type_q] = function
-        _KL_MEMOIZE.clear()
-        return function
-
-    return register
-
-
-@total_ordering
-class _Match:
-    """A tuple of types; the smaller of two is the more specific in every place."""
-
-    __slots__ = ("types",)
-
-    def __init__(self, *types):
-        self.types = types
-
-    def __eq__(self, other):
-        return self.types == other.types
-
-    def __le__(self, other):
-        for mine, theirs in zip(self.types, other.types, strict=True):
-            if not issubclass(mine, theirs):
-                return False
-            if mine is not theirs:
-                break
-        return True
-
-
-def _dispatch_kl(type_p, type_q):
-    """The most specific registered function for two types."""
-    matches = [(p, q) for p, q in _KL_REGISTRY
-               if issubclass(type_p, p) and issubclass(type_q, q)]
-    if not matches:
-        return NotImplemented
-    left_p, left_q = min(_Match(*m) for m in matches).types
-    right_q, right_p = min(_Match(*reversed(m)) for m in matches).types
-    left, right = _KL_REGISTRY[left_p, left_q], _KL_REGISTRY[right_p, right_q]
-    if left is not right:
-        warnings.warn(
-            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
-            f"register_kl({left_p.__name__}, {right_q.__name__})", RuntimeWarning, stacklevel=3)
-    return left
-
-
-def kl_divergence(p, q):
-    r"""The Kullback-Leibler divergence of `q` from `p`.
-
-    .. math::
-        KL(p \| q) = \int p(x) \log\frac{p(x)}{q(x)}\, dx
-
-    Example::
-
-        >>> import flambeau as torch
-        >>> from flambeau.distributions import Normal, kl_divergence
-        >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
-        tensor(0.5000)
-    """
-    key = type(p), type(q)
-    function = _KL_MEMOIZE.get(key)
-    if function is None:
-        function = _KL_MEMOIZE[key] = _dispatch_kl(*key)
-    if function is NotImplemented:
-        raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {key[0].__name__} and q type "
-            f"{key[1].__name__}")
-    return function(p, q)
-
-
-def _infinite_like(tensor):
-    return flambeau.full_like(tensor, inf)
-
-
-def _x_log_x(tensor):
-    return flambeau.special.xlogy(tensor, tensor)
 
 
 def _batch_trace_XXT(matrix):
@@ -225,17 +118,6 @@ def _kl_geometric_geometric(p, q):
 @register_kl(Poisson, Poisson)
 def _kl_poisson_poisson(p, q):
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
-
-
-@register_kl(Bernoulli, Poisson)
-def _kl_bernoulli_poisson(p, q):
-    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
-
-
-@register_kl(Poisson, Bernoulli)
-@register_kl(Poisson, Binomial)
-def _kl_poisson_infinity(p, q):
-    return _infinite_like(p.rate)
 
 
 # ---- a continuous distribution and one of its own kind --------------------------------------
@@ -407,224 +289,3 @@ def _lowrank_logdet(d):
 def _lowrank_distance(q, loc):
     return _batch_lowrank_mahalanobis(q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag,
                                       q.loc - loc, q._capacitance_tril)
-
-
-# ---- p has mass where q has none ------------------------------------------------------------
-
-@register_kl(Beta, Pareto)
-def _kl_beta_infinity(p, q):
-    return _infinite_like(p.concentration1)
-
-
-@register_kl(ContinuousBernoulli, Pareto)
-def _kl_continuous_bernoulli_infinity(p, q):
-    return _infinite_like(p.probs)
-
-
-@register_kl(Exponential, Beta)
-@register_kl(Exponential, ContinuousBernoulli)
-@register_kl(Exponential, Pareto)
-@register_kl(Exponential, Uniform)
-def _kl_exponential_infinity(p, q):
-    return _infinite_like(p.rate)
-
-
-@register_kl(Gamma, Beta)
-@register_kl(Gamma, ContinuousBernoulli)
-@register_kl(Gamma, Pareto)
-@register_kl(Gamma, Uniform)
-def _kl_gamma_infinity(p, q):
-    return _infinite_like(p.concentration)
-
-
-@register_kl(Gumbel, Beta)
-@register_kl(Gumbel, ContinuousBernoulli)
-@register_kl(Gumbel, Exponential)
-@register_kl(Gumbel, Gamma)
-@register_kl(Gumbel, Pareto)
-@register_kl(Gumbel, Uniform)
-@register_kl(Laplace, Beta)
-@register_kl(Laplace, ContinuousBernoulli)
-@register_kl(Laplace, Exponential)
-@register_kl(Laplace, Gamma)
-@register_kl(Laplace, Pareto)
-@register_kl(Laplace, Uniform)
-@register_kl(Normal, Beta)
-@register_kl(Normal, ContinuousBernoulli)
-@register_kl(Normal, Exponential)
-@register_kl(Normal, Gamma)
-@register_kl(Normal, Pareto)
-@register_kl(Normal, Uniform)
-def _kl_loc_infinity(p, q):
-    return _infinite_like(p.loc)
-
-
-@register_kl(Pareto, Beta)
-@register_kl(Pareto, ContinuousBernoulli)
-@register_kl(Pareto, Uniform)
-def _kl_pareto_infinity(p, q):
-    return _infinite_like(p.scale)
-
-
-# ---- two different continuous distributions -------------------------------------------------
-
-@register_kl(Beta, ContinuousBernoulli)
-def _kl_beta_continuous_bernoulli(p, q):
-    return (-p.entropy() - p.mean * q.logits - flambeau.log1p(-q.probs)
-            - q._cont_bern_log_norm())
-
-
-@register_kl(Beta, Exponential)
-@register_kl(ContinuousBernoulli, Exponential)
-@register_kl(Uniform, Exponential)
-def _kl_to_exponential(p, q):
-    return -p.entropy() - q.rate.log() + q.rate * p.mean
-
-
-@register_kl(Beta, Gamma)
-def _kl_beta_gamma(p, q):
-    t2 = q.concentration.lgamma() - q.concentration * q.rate.log()
-    log_mean = p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
-    return -p.entropy() + t2 - (q.concentration - 1) * log_mean + q.rate * p.mean
-
-
-@register_kl(Beta, Normal)
-@register_kl(ContinuousBernoulli, Normal)
-@register_kl(Uniform, Normal)
-@register_kl(Gumbel, Normal)
-@register_kl(Exponential, Normal)
-@register_kl(Gamma, Normal)
-@register_kl(Laplace, Normal)
-def _kl_to_normal(p, q):
-    variance = q.scale.pow(2)
-    second = p.variance + (p.mean - q.loc).pow(2)   # the mean square distance from q.loc
-    return -p.entropy() + 0.5 * (2 * math.pi * variance).log() + 0.5 * second / variance
-
-
-@register_kl(Pareto, Normal)
-def _kl_pareto_normal(p, q):
-    return flambeau.where(p.alpha <= 2, inf, _kl_to_normal(p, q))
-
-
-@register_kl(Beta, Uniform)
-def _kl_beta_uniform(p, q):
-    result = -p.entropy() + (q.high - q.low).log()
-    return flambeau.where((q.low > 0) | (q.high < 1), inf, result)
-
-
-@register_kl(ContinuousBernoulli, Uniform)
-def _kl_continuous_bernoulli_uniform(p, q):
-    result = -p.entropy() + (q.high - q.low).log()
-    return flambeau.where((q.low > 0) | (q.high < 1), inf, result)
-
-
-@register_kl(Exponential, Gamma)
-def _kl_exponential_gamma(p, q):
-    ratio = q.rate / p.rate
-    return (-q.concentration * flambeau.log(ratio) + ratio + q.concentration.lgamma()
-            + q.concentration * euler_constant - (1 + euler_constant))
-
-
-@register_kl(Exponential, Gumbel)
-def _kl_exponential_gumbel(p, q):
-    scaled = p.rate * q.scale
-    shift = q.loc / q.scale
-    t2 = flambeau.exp(shift) * scaled / (scaled + 1)
-    return scaled.log() - 1 - shift + t2 + scaled.reciprocal()
-
-
-@register_kl(Gamma, Exponential)
-def _kl_gamma_exponential(p, q):
-    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
-
-
-@register_kl(Gamma, Gumbel)
-def _kl_gamma_gumbel(p, q):
-    scaled = p.rate * q.scale
-    shift = q.loc / q.scale
-    t1 = ((p.concentration - 1) * p.concentration.digamma() - p.concentration.lgamma()
-          - p.concentration)
-    t2 = scaled.log() + p.concentration / scaled
-    t3 = flambeau.exp(shift) * (1 + scaled.reciprocal()).pow(-p.concentration) - shift
-    return t1 + t2 + t3
-
-
-@register_kl(Normal, Gumbel)
-def _kl_normal_gumbel(p, q):
-    mean_ratio = p.loc / q.scale
-    shift = q.loc / q.scale
-    t2 = flambeau.exp(-mean_ratio + 0.5 * (p.scale / q.scale).pow(2) + shift)
-    return (mean_ratio - shift + t2 - 0.5 * (1 + math.log(2 * math.pi))
-            - flambeau.log(p.scale / q.scale))
-
-
-@register_kl(Normal, Laplace)
-def _kl_normal_laplace(p, q):
-    distance = (p.loc - q.loc) / p.scale
-    t1 = flambeau.log(p.scale / q.scale)
-    t2 = math.sqrt(2 / math.pi) * flambeau.exp(-0.5 * distance.pow(2))
-    t3 = distance * flambeau.erf(math.sqrt(0.5) * distance)
-    return -t1 + (p.scale * (t2 + t3) / q.scale) - 0.5 * (1 + math.log(0.5 * math.pi))
-
-
-@register_kl(Pareto, Exponential)
-def _kl_pareto_exponential(p, q):
-    scaled = p.scale * q.rate
-    result = ((p.alpha / scaled).log() - p.alpha.reciprocal()
-              + p.alpha * scaled / (p.alpha - 1) - 1)
-    return flambeau.where(p.alpha <= 1, inf, result)
-
-
-@register_kl(Pareto, Gamma)
-def _kl_pareto_gamma(p, q):
-    log_mean = p.scale.log() + p.alpha.reciprocal()
-    t1 = p.alpha.log() - log_mean
-    t2 = q.concentration.lgamma() - q.concentration * q.rate.log()
-    result = (t1 + t2 - 1 + (1 - q.concentration) * log_mean
-              + q.rate * p.alpha * p.scale / (p.alpha - 1))
-    return flambeau.where(p.alpha <= 1, inf, result)
-
-
-@register_kl(Uniform, Beta)
-def _kl_uniform_beta(p, q):
-    width = p.high - p.low
-    t1 = flambeau.log(width)
-    t2 = (q.concentration1 - 1) * (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
-    t3 = (q.concentration0 - 1) * (_x_log_x(1 - p.high) - _x_log_x(1 - p.low) + width) / width
-    t4 = (q.concentration1.lgamma() + q.concentration0.lgamma()
-          - (q.concentration1 + q.concentration0).lgamma())
-    result = t3 + t4 - t1 - t2
-    return flambeau.where((p.high > 1) | (p.low < 0), inf, result)
-
-
-@register_kl(Uniform, ContinuousBernoulli)
-def _kl_uniform_continuous_bernoulli(p, q):
-    result = (-p.entropy() - p.mean * q.logits - flambeau.log1p(-q.probs)
-              - q._cont_bern_log_norm())
-    return flambeau.where((p.high > 1) | (p.low < 0), inf, result)
-
-
-@register_kl(Uniform, Gamma)
-def _kl_uniform_gamma(p, q):
-    width = p.high - p.low
-    t2 = q.concentration.lgamma() - q.concentration * q.rate.log()
-    t3 = (1 - q.concentration) * (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
-    result = -width.log() + t2 + t3 + q.rate * (p.high + p.low) / 2
-    return flambeau.where(p.low < 0, inf, result)
-
-
-@register_kl(Uniform, Gumbel)
-def _kl_uniform_gumbel(p, q):
-    low, high = (p.low - q.loc) / q.scale, (p.high - q.loc) / q.scale
-    width = (p.high - p.low) / q.scale
-    return -flambeau.log(width) + 0.5 * (low + high) - (
-        flambeau.exp(-high) - flambeau.exp(-low)) / width
-
-
-@register_kl(Uniform, Pareto)
-def _kl_uniform_pareto(p, q):
-    width = p.high - p.low
-    t1 = (q.alpha * q.scale.pow(q.alpha) * width).log()
-    t2 = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
-    result = t2 * (q.alpha + 1) - t1
-    return flambeau.where(p.low < q.support.lower_bound, inf, result)

@@ -21,7 +21,7 @@ from flambeau._library import operators
 from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau._support.scopes import Scope
 from flambeau.core import modes
-from flambeau.export import _overloads
+from flambeau.export._trace import overloads
 from flambeau.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from flambeau.nn.modules.module import (
     register_module_forward_hook,
@@ -63,7 +63,7 @@ class Trace:
 current: ContextVar[Any] = ContextVar("capture", default=None)
 
 
-def record_now(call: _overloads.Call, run: Callable[[], Any]) -> Any:
+def record_now(call: overloads.Call, run: Callable[[], Any]) -> Any:
     """Run a call for the capture that is at work."""
     return current.get().record(call, run)
 
@@ -121,10 +121,10 @@ class Capture(modes.Level):
 
     # ---- calls ----------------------------------------------------------------------------------
 
-    def record(self, call: _overloads.Call, run: Callable[[], Any]) -> Any:
+    def record(self, call: overloads.Call, run: Callable[[], Any]) -> Any:
         """Run a call, unseen, and write it down."""
         args, kwargs = self.refs(call.args), self.refs(call.kwargs)
-        op = _overloads.declared(call.name)
+        op = overloads.declared(call.name)
         if op is not None and op.kind == "creation":
             call = call._replace(kwargs=_placed(call))
             kwargs = self.refs(call.kwargs)
@@ -159,16 +159,16 @@ class Capture(modes.Level):
         if op is None or op.is_composite:
             return function(*args, **kwargs)
         given, named = op.schema.arranged(op.bind(args, kwargs))
-        call = _overloads.Call(op.qualified_name, op.overload_name, tuple(given), named)
+        call = overloads.Call(op.qualified_name, op.overload_name, tuple(given), named)
         return self.record(call, lambda: function(*args, **kwargs))
 
     def _fresh(self, value: Tensor) -> Tensor:
         """A tensor made of numbers: a constant, and a copy of it for each run."""
         if self.knows(value):
             return value
-        copied = self.record(_overloads.Call("lift_fresh_copy", "default", (value,), {}),
+        copied = self.record(overloads.Call("lift_fresh_copy", "default", (value,), {}),
                              value.clone)
-        return self.record(_overloads.Call("detach_", "default", (copied,), {}), copied.detach_)
+        return self.record(overloads.Call("detach_", "default", (copied,), {}), copied.detach_)
 
     def composite(self, op: Any, run: Any, args: Any, kwargs: Any) -> Any:
         """A call that the dispatcher does not know: the calls in its body are."""
@@ -181,7 +181,7 @@ class Capture(modes.Level):
         """A call that no function mode has seen, with canonical arguments."""
         if not self._active:
             return op.call(*args)
-        call = _overloads.of_canonical(op, args)
+        call = overloads.of_canonical(op, args)
         return self.record(call, lambda: op.call(*args))
 
     # ---- around the program ---------------------------------------------------------------------
@@ -244,7 +244,7 @@ class _PublicCalls(TorchFunctionMode):
         return self._capture.public(func, tuple(args), dict(kwargs or {}))
 
 
-def _placed(call: _overloads.Call) -> dict[str, Any]:
+def _placed(call: overloads.Call) -> dict[str, Any]:
     """Arguments of a call that makes a tensor, with where it is made."""
     if call.args and isinstance(call.args[0], Tensor):
         return {**call.kwargs, "pin_memory": False}
@@ -253,14 +253,14 @@ def _placed(call: _overloads.Call) -> dict[str, Any]:
 
 
 def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-                 ) -> _overloads.Call | None:
+                 ) -> overloads.Call | None:
     name = function.__name__
     kwargs = {k: v for k, v in kwargs.items() if k != "requires_grad" or v}
     if name == "write" and "scaled_second" in function.__qualname__:
         return None
     if name == "sub" and len(args) == 2 and not isinstance(args[0], Tensor):
-        return _overloads.of_public(flambeau.rsub, (args[1], args[0]), kwargs)
-    return _overloads.of_public(function, args, kwargs)
+        return overloads.of_public(flambeau.rsub, (args[1], args[0]), kwargs)
+    return overloads.of_public(function, args, kwargs)
 
 
 def _where() -> str:
@@ -311,7 +311,7 @@ def _watched(capture: Capture) -> Iterator[None]:
 
     def known(name: str) -> Callable[..., Any]:
         def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-            found = _overloads.of_public(own[name], (self, *args), kwargs)
+            found = overloads.of_public(own[name], (self, *args), kwargs)
             if found is None:
                 return own[name](self, *args, **kwargs)
             return capture.record(found, lambda: own[name](self, *args, **kwargs))
@@ -343,7 +343,7 @@ def _watch_attribute(capture: Capture, name: str, original: Any) -> None:
     def read(self: Tensor) -> Any:
         if not capture.active:
             return original.__get__(self)
-        call = _overloads.Call(_ATTRIBUTES[name], "default", (self,), {})
+        call = overloads.Call(_ATTRIBUTES[name], "default", (self,), {})
         return capture.record(call, lambda: original.__get__(self))
     setattr(Tensor, name, property(read))
 
@@ -367,7 +367,7 @@ def _index(capture: Capture, x: Tensor, index: Any, take: Callable[..., Any]) ->
         elif isinstance(item, slice):
             if item != slice(None):
                 start, stop, step = item.start, item.stop, item.step
-                call = _overloads.call_of("slice", "Tensor", {
+                call = overloads.call_of("slice", "Tensor", {
                     "self": found, "dim": dim, "start": 0 if start is None else start,
                     "end": sys.maxsize if stop is None else stop,
                     "step": 1 if step is None else step})
@@ -379,7 +379,7 @@ def _index(capture: Capture, x: Tensor, index: Any, take: Callable[..., Any]) ->
         else:
             found = flambeau.select(found, dim, item.__index__())
     if tensors:
-        call = _overloads.Call("index", "Tensor", (found, tensors), {})
+        call = overloads.Call("index", "Tensor", (found, tensors), {})
         where = tuple([slice(None) if t is None else t for t in tensors])
         return capture.record(call, lambda: take(found, where))
     return flambeau.alias(found) if found is x and hasattr(flambeau, "alias") else found

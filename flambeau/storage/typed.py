@@ -1,0 +1,263 @@
+"""Storages as rows of numbers of one dtype."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau._support.storage_calls import check_typed_storage
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import wrap
+from flambeau.storage.untyped import InMainMemory, UntypedStorage, described, storage_of
+
+
+def elements_of(storage: Any, dtype: Any) -> np.ndarray:
+    """The memory of a storage as elements of a dtype, which a typed one must have."""
+    if dtype is None:
+        dtype = flambeau.get_default_dtype() if isinstance(storage, TypedStorage) \
+            else flambeau.int64                 # bytes are integers
+    if isinstance(storage, TypedStorage) and storage.dtype is not dtype:
+        raise RuntimeError(f"Expected a Storage of type {type_name(dtype)} or an UntypedStorage, "
+                           f"but got {type_name(storage.dtype)}")
+    return flambeau.empty(0, dtype=dtype).set_(storage)._array
+
+
+def element_type(dtype: Any) -> Any:
+    """NumPy's type for the elements; quantised ones are seen as their integers."""
+    if dtype.kind == "quantized":
+        from flambeau.ops.quantized.tensors import HELD
+        return HELD[dtype]
+    return dtype.numpy
+
+
+class TypedStorage(InMainMemory):
+    """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
+
+    __slots__ = ("_dtype", "_untyped_storage")
+
+    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
+                 device: Any = None, _internal: bool = False):
+        check_typed_storage("TypedStorage.__init__", args, wrap_storage, dtype, device,
+                            UntypedStorage)
+        self._dtype = flambeau.get_default_dtype() if dtype is None else dtype
+        if wrap_storage is not None:
+            self._untyped_storage = wrap_storage
+            return
+        data = args[0] if args else 0
+        if isinstance(data, (UntypedStorage, TypedStorage)):
+            self._untyped_storage = data.untyped()
+        elif isinstance(data, int) or (device is not None
+                                       and flambeau.device(device).type == "meta"):
+            count = data if isinstance(data, int) else len(data)
+            self._untyped_storage = UntypedStorage(count * self._dtype.itemsize, device=device)
+        else:
+            self._untyped_storage = storage_of(wrap(np.array(data).astype(
+                element_type(self._dtype))))
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def device(self) -> Any:
+        return self._untyped_storage.device
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped_storage
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
+    def _numbers(self) -> np.ndarray:
+        data = self._untyped_storage._readable()
+        return np.ndarray((len(self),), element_type(self._dtype), data)
+
+    def nbytes(self) -> int:
+        return self._untyped_storage.nbytes()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self._untyped_storage.nbytes() // self._dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def element_size(self) -> int:
+        return self._dtype.itemsize
+
+    def data_ptr(self) -> int:
+        return self._untyped_storage.data_ptr()
+
+    def is_shared(self) -> bool:
+        return self._untyped_storage.is_shared()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return wrap(self._numbers()[self._checked(index)]).item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = index if isinstance(index, slice) else self._checked(index)
+        self._untyped_storage._writable()
+        self._numbers()[place] = value
+
+    def _checked(self, index: Any) -> int:
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a <class 'torch.storage.TypedStorage'> with "
+                            f"{type(index)}")
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} out of range for storage of size {len(self)}")
+        return index
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return wrap(self._numbers()).tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        if self.device.type != "meta":
+            self._untyped_storage._writable()
+            self._numbers()[...] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Take the bytes of another storage."""
+        self._untyped_storage.copy_(source.untyped())
+        return self
+
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        return self._untyped_storage._share_fd_cpu_(*args, **kwargs)
+
+    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        return self._untyped_storage._share_filename_cpu_(*args, **kwargs)
+
+    def _write_file(self, *args: Any, **kwargs: Any) -> None:
+        self._untyped_storage._write_file(*args, **kwargs)
+
+    def _wrapped(self, storage: UntypedStorage) -> TypedStorage:
+        return TypedStorage(wrap_storage=storage, dtype=self._dtype)
+
+    def clone(self) -> TypedStorage:
+        return self._wrapped(self._untyped_storage.clone())
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return self._wrapped(copy.deepcopy(self._untyped_storage, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from flambeau._serialization.storage_names import as_bytes
+        return as_bytes(self)
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._untyped_storage.resize_(size * self._dtype.itemsize)
+        return self
+
+    def cpu(self) -> TypedStorage:
+        return self.to(device="cpu")
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        moved = self._untyped_storage.to(device=device)
+        return self if moved is self._untyped_storage else self._wrapped(moved)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        return self.to(device="cuda")
+
+    def pin_memory(self, device: Any = "cuda") -> Any:
+        return self._wrapped(self._untyped_storage.pin_memory(device))
+
+    def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
+        return self
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its type, or its numbers converted to another storage type."""
+        return f"torch.{self.pickle_storage_type()}" if dtype is None else converted(self, dtype)
+
+    def pickle_storage_type(self) -> str:
+        """The name that files give to storages of this dtype."""
+        try:
+            return LEGACY_NAMES[self._dtype.name]
+        except KeyError:
+            raise KeyError(f"dtype {self._dtype} is not recognized") from None
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        dtype = flambeau.get_default_dtype() if dtype is None else dtype
+        if len(args) > 1:
+            kwargs["byte_order"] = args[1]
+        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(args[0], dtype=dtype, **kwargs),
+                            dtype=dtype)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        dtype = flambeau.get_default_dtype()
+        return TypedStorage(
+            wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize),
+            dtype=dtype,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, TypedStorage) and self._dtype is other._dtype
+                and self._untyped_storage is other._untyped_storage)
+
+    def __hash__(self) -> int:
+        return hash((self._dtype, id(self._untyped_storage)))
+
+    def __repr__(self) -> str:
+        return described(self, f"TypedStorage(dtype={self._dtype}, device={self.device})")
+
+    __str__ = __repr__
+
+
+def converted(storage: Any, target: Any) -> TypedStorage:
+    """A typed copy of a storage, its numbers (or bytes) converted."""
+    if isinstance(target, str):
+        target = getattr(flambeau, target.removeprefix("torch."))
+    numbers = storage._readable() if isinstance(storage, UntypedStorage) else storage._numbers()
+    dtype = getattr(target, "dtype", target)
+    return TypedStorage(wrap_storage=storage_of(wrap(numbers.astype(dtype.numpy))), dtype=dtype)
+
+
+def _conversion(dtype_name: str) -> Callable[[Any], TypedStorage]:
+    def convert(self: Any) -> TypedStorage:
+        return converted(self, getattr(flambeau, dtype_name))
+
+    convert.__doc__ = f"A copy with its elements converted to {dtype_name}."
+    return convert
+
+
+for _name in ("size", "nbytes", "element_size", "data_ptr", "is_shared", "share_memory_", "resize_",
+              "pickle_storage_type", "from_buffer"):    # the names that give no warning in PyTorch
+    setattr(TypedStorage, f"_{_name}", vars(TypedStorage)[_name])
+for _name in ("getitem", "setitem", "deepcopy"):
+    setattr(TypedStorage, f"_{_name}", vars(TypedStorage)[f"__{_name}__"])
+
+
+LEGACY_NAMES = {
+    "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage",
+    "bfloat16": "BFloat16Storage", "int64": "LongStorage", "int32": "IntStorage",
+    "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage",
+    "complex64": "ComplexFloatStorage", "complex128": "ComplexDoubleStorage",
+    "quint8": "QUInt8Storage", "qint8": "QInt8Storage", "qint32": "QInt32Storage",
+    "quint4x2": "QUInt4x2Storage", "quint2x4": "QUInt2x4Storage",
+}
+
+
+for _name, _dtype_name in {
+    "double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16",
+    "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8",
+    "bool": "bool", "complex_float": "complex64", "complex_double": "complex128",
+}.items():
+    setattr(UntypedStorage, _name, _conversion(_dtype_name))
+    setattr(TypedStorage, _name, _conversion(_dtype_name))
