@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -49,7 +49,19 @@ tensor_types: set[type] = set()      # all subclasses of Tensor
 
 
 class TensorMeta(type):
-    """The type of Tensor, which PyTorch has a name for: `torch._C._TensorMeta`."""
+    """The type of Tensor, which PyTorch has a name for: `torch._C._TensorMeta`.
+
+    Subclasses are entered here: a class may have an `__init_subclass__` that calls no other.
+    """
+
+    def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any],
+                 **options: Any) -> None:
+        super().__init__(name, bases, members)
+        if any(isinstance(base, TensorMeta) for base in bases):
+            tensor_types.add(cls)
+            function = cast(Any, cls).__torch_function__
+            if getattr(function, "__func__", function) is _disabled_torch_function:
+                plain.add(cls)
 
 
 class Tensor(Methods, metaclass=TensorMeta):
@@ -85,13 +97,6 @@ class Tensor(Methods, metaclass=TensorMeta):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         return late_bound.legacy_constructor(cls, args, kwargs)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        tensor_types.add(cls)
-        function = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
-        if function is _disabled_torch_function:
-            plain.add(cls)
 
     # ---- what it holds --------------------------------------------------------------------------
 

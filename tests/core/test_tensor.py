@@ -95,3 +95,23 @@ assert not any(isinstance(m, LateMember) for m in vars(flambeau.Tensor).values()
         torch.ones(2).no_such
     with pytest.raises(AttributeError, match="type object 'Tensor' has no attribute 'no_such'"):
         torch.Tensor.no_such
+
+
+def test_a_subclass_whose_init_subclass_calls_no_other():
+    class Registered(torch.Tensor):
+        def __init_subclass__(cls, **options):
+            cls.known = True
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return cls.made() if func is torch.ops.aten.detach.default else NotImplemented
+
+        @classmethod
+        def made(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (2,))
+
+    class Child(Registered):
+        pass
+
+    assert Child.known and type(Child.made().detach()) is Child
+    assert type(torch.nn.Parameter(Child.made())) is Child

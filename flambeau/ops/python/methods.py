@@ -19,6 +19,7 @@ from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
     Tensor,
+    TensorMeta,
     _disabled_torch_function,
     alias,
     array_offset,
@@ -334,11 +335,11 @@ class Copying(Chapter):
         return other
 
 
-_enter_types = Tensor.__dict__["__init_subclass__"].__func__
+_enter_type = TensorMeta.__init__
 
 
-def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:
-    _enter_types(cls, **kwargs)
+def _init_type(cls: type[Tensor], *args: Any, **kwargs: Any) -> None:
+    _enter_type(cls, *args, **kwargs)
     if hasattr(cls, "__torch_dispatch__"):
         from flambeau.dispatch.aten.subclass import take_over
         take_over(cls)
@@ -349,7 +350,7 @@ def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:
         watch_class(cls)
 
 
-Tensor.__init_subclass__ = classmethod(_init_subclass)      # type: ignore[assignment]
+TensorMeta.__init__ = _init_type                # type: ignore[assignment, method-assign]
 
 
 def adopt(*chapters: type) -> None:
