@@ -79,7 +79,7 @@ def test_libraries(space):
     op = getattr(flambeau.ops, space).scale
     with pytest.raises(NotImplementedError, match="Could not run"):
         op(flambeau.ones(1))
-    lib.impl("scale", lambda x, n, neg=False: -x * n if neg else x * n, "CPU")
+    lib.impl("scale", lambda x, n=2, neg=False: -x * n if neg else x * n, "CPU")
     assert op(flambeau.ones(1), 3).item() == 3.0 and op(flambeau.ones(1), neg=True).item() == -2.0
     with pytest.raises(RuntimeError, match="multiple times"):
         lib.define("scale(Tensor x) -> Tensor")
@@ -324,3 +324,21 @@ def test_a_composite_with_a_kernel_of_shapes():
     own.impl("count", lambda x: x.new_empty(x.shape), "Meta")
     assert flambeau.ops.composite_on_meta.count(flambeau.ones(2)).tolist() == [1.0, 1.0]
     assert flambeau.ops.composite_on_meta.count(flambeau.ones(2, device="meta")).shape == (2,)
+
+
+def test_a_kernels_own_defaults(space):
+    """What is left out at the end of a call, the kernel fills in; types are shown as numbers."""
+    library = flambeau.library.Library(space, "FRAGMENT")
+
+    def kernel(x, dtype=flambeau.float32, device=flambeau.device("cpu"), scale=1.5):
+        return flambeau.full_like(x, scale, dtype=dtype, device=device)
+
+    schema = "(Tensor x, ScalarType dtype=float32, Device device='cpu', float scale=1.5) -> Tensor"
+    library.define("filled" + schema)
+    library.impl("filled", kernel, "CompositeExplicitAutograd")
+    filled = getattr(flambeau.ops, space).filled
+    assert str(filled.default._schema).endswith(
+        "(Tensor x, ScalarType dtype=6, Device device=cpu, float scale=1.5) -> Tensor")
+    x = flambeau.ones(2, dtype=flambeau.int64)
+    assert filled(x).dtype is flambeau.float32
+    assert filled(x, flambeau.float64, scale=2.0).tolist() == [2.0, 2.0]

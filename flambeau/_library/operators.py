@@ -156,8 +156,8 @@ class CustomOp:
             f"{[key.name for key in self.kernels]}.")
 
     def run(self, function: Callable[..., Any], values: tuple[Any, ...], tensors: Any = ()) -> Any:
-        """Call a kernel."""
-        args, kwargs = split(self.schema, values)
+        """Call a kernel, whose own defaults hold for what is left out at the end."""
+        args, kwargs = self.schema.arranged(values)
         if getattr(function, "takes_keyset", False):
             keys = keys_of(tensors[0]) if tensors else keys_of(flambeau.empty(0))
             return function(keys, *args, **kwargs)

@@ -102,6 +102,10 @@ def _written(part: str) -> str:
 
 
 def _written_default(declared: str, default: str) -> str:
+    if declared.startswith("Device"):
+        return default.strip("\"'")
+    if declared.startswith("ScalarType") and default in _NAMED_DEFAULTS:
+        return str(_NAMED_DEFAULTS[default])
     if default[:1] == "'":
         return f'"{default[1:-1]}"'
     if default[:1] == "[":
@@ -124,7 +128,15 @@ def _trouble(schema: str) -> str:
     return f"expected a schema like 'name(Tensor x, int n=2) -> Tensor', got {schema!r}"
 
 
-_NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "strided": 0}
+_ELEMENT_TYPES = (              # in the order of their numbers
+    "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
+    "qint8 quint8 qint32 bfloat16 quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16 "
+    "float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64").split()
+_NAMED_DEFAULTS = {
+    "Mean": 1, "contiguous_format": 0, "strided": 0, "float8_e8m0fnu": 44,
+    **{name: number for number, name in enumerate(_ELEMENT_TYPES)},
+    "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "chalf": 8, "cfloat": 9,
+    "cdouble": 10}
 
 
 def _default(kind: str, text: str) -> Any:
