@@ -7,6 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn, qint8, quint8
 from flambeau.ao.quantization import observer as observers
+from flambeau.ao.quantization import utils
 from flambeau.ao.quantization.observer import (
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
@@ -72,7 +73,7 @@ class FakeQuantize(FakeQuantizeBase):
         self.quant_min, self.quant_max = observer.quant_min, observer.quant_max
         self.dtype, self.qscheme = observer.dtype, observer.qscheme
         self.ch_axis = getattr(observer, "ch_axis", -1)
-        self.is_per_channel = self.qscheme in observers._CHANNEL_SCHEMES
+        self.is_per_channel = self.qscheme in utils.CHANNEL_SCHEMES
         floating = self.qscheme is flambeau.per_channel_affine_float_qparams
         self.register_buffer("scale", flambeau.tensor([1.0]))
         self.register_buffer("zero_point", flambeau.tensor(
@@ -119,7 +120,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
                           | MovingAveragePerChannelMinMaxObserver):
             raise AssertionError("Fused observer+fake_quant module only works with "
                                  "MovingAverageMinMaxObserver")
-        self.is_symmetric_quant = self.qscheme in observers._SYMMETRIC
+        self.is_symmetric_quant = self.qscheme in utils.SYMMETRIC_SCHEMES
 
     def forward(self, X: Tensor) -> Tensor:
         watch = self.activation_post_process

@@ -7,11 +7,8 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, quint8
-from flambeau.ao.quantization.observer import (
-    _EPS,
-    _TENSOR_SCHEMES,
-    UniformQuantizationObserverBase,
-)
+from flambeau.ao.quantization.observer import _EPS, UniformQuantizationObserverBase
+from flambeau.ao.quantization.utils import TENSOR_SCHEMES
 
 _STEP = 1e-5                    # of the numbers, that a step of the search leaves out at one end
 
@@ -29,7 +26,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
     histogram: Tensor
     min_val: Tensor
     max_val: Tensor
-    _schemes: tuple[Any, ...] = _TENSOR_SCHEMES
+    _schemes: tuple[Any, ...] = TENSOR_SCHEMES
 
     def __init__(self, bins: int = 2048, dtype: Any = quint8,
                  qscheme: Any = flambeau.per_tensor_affine, reduce_range: bool = False,

@@ -13,6 +13,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn, qint8, qint32, quint8
 from flambeau._support.own_methods import adopt
+from flambeau.ao.quantization.utils import CHANNEL_SCHEMES, TENSOR_SCHEMES, scale_and_zero_point
 
 _EPS = float(flambeau.finfo(flambeau.float32).eps)
 _RANGES = {qint8: (-128, 127), flambeau.int8: (-128, 127), quint8: (0, 255),
@@ -20,10 +21,6 @@ _RANGES = {qint8: (-128, 127), flambeau.int8: (-128, 127), quint8: (0, 255),
            flambeau.uint16: (0, 2 ** 16 - 1), qint32: (-(2 ** 31), 2 ** 31 - 1),
            flambeau.int32: (-(2 ** 31), 2 ** 31 - 1), flambeau.quint4x2: (0, 15),
            flambeau.quint2x4: (0, 3)}
-_SYMMETRIC = (flambeau.per_tensor_symmetric, flambeau.per_channel_symmetric)
-_TENSOR_SCHEMES = (flambeau.per_tensor_symmetric, flambeau.per_tensor_affine)
-_CHANNEL_SCHEMES = (flambeau.per_channel_symmetric, flambeau.per_channel_affine,
-                    flambeau.per_channel_affine_float_qparams)
 
 
 def make_room(module: Any, names: tuple[str, ...], state_dict: Any, prefix: str) -> None:
@@ -112,7 +109,7 @@ class UniformQuantizationObserverBase(ObserverBase):
 
     eps: Tensor
     _version = 3
-    _schemes: tuple[Any, ...] = (*_TENSOR_SCHEMES, *_CHANNEL_SCHEMES)
+    _schemes: tuple[Any, ...] = (*TENSOR_SCHEMES, *CHANNEL_SCHEMES)
 
     def __init__(self, dtype: Any = quint8, qscheme: Any = flambeau.per_tensor_affine,
                  reduce_range: bool = False, quant_min: int | None = None,
@@ -145,22 +142,12 @@ class UniformQuantizationObserverBase(ObserverBase):
             warnings.warn("must run observer before calling calculate_qparams. Returning default "
                           "values.", UserWarning, stacklevel=3)
             return flambeau.tensor([1.0]), flambeau.tensor([0])
-        steps = float(self.quant_max - self.quant_min)
-        if self.qscheme is flambeau.per_channel_affine_float_qparams:
-            scale = (high - low) / steps
-            scale = flambeau.where(scale > self.eps, scale, 1.0)
-            return scale, -low / scale
-        low, high = low.clamp(max=0), high.clamp(min=0)
-        if self.qscheme in _SYMMETRIC:
-            scale = flambeau.maximum(flambeau.maximum(-low, high) / (steps / 2), self.eps)
-            middle = 0
-            if _RANGES[self.dtype][0] == 0:
-                middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange \
-                    else (_RANGES[self.dtype][1] + 1) // 2
-            return scale, flambeau.full(scale.shape, middle)
-        scale = flambeau.maximum((high - low) / steps, self.eps)
-        zero = self.quant_min - flambeau.round(low / scale).to(flambeau.int)
-        return scale, zero.clamp(self.quant_min, self.quant_max)
+        middle = 0
+        if _RANGES[self.dtype][0] == 0:
+            middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange \
+                else (_RANGES[self.dtype][1] + 1) // 2
+        return scale_and_zero_point(low, high, self.quant_min, self.quant_max, self.eps,
+                                    self.qscheme, middle)
 
 
 class MinMaxObserver(UniformQuantizationObserverBase):
@@ -175,7 +162,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 
     min_val: Tensor
     max_val: Tensor
-    _schemes: tuple[Any, ...] = _TENSOR_SCHEMES
+    _schemes: tuple[Any, ...] = TENSOR_SCHEMES
     _start = (float("inf"), -float("inf"))
     averaging_constant: float | None = None
 
@@ -226,7 +213,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 class PerChannelMinMaxObserver(MinMaxObserver):
     """The least and the greatest number seen at each index of dimension `ch_axis`."""
 
-    _schemes = _CHANNEL_SCHEMES
+    _schemes = CHANNEL_SCHEMES
     _start: Any = ([], [])
 
     def __init__(self, ch_axis: int = 0, dtype: Any = quint8,

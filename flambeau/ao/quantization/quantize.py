@@ -21,11 +21,7 @@ from flambeau.ao.nn import quantizable
 from flambeau.ao.nn import quantized as nnq
 from flambeau.ao.nn.intrinsic import _FusedModule
 from flambeau.ao.quantization import qconfig as qconfigs
-from flambeau.ao.quantization.observer import (
-    _CHANNEL_SCHEMES,
-    _SYMMETRIC,
-    _is_activation_post_process,
-)
+from flambeau.ao.quantization.observer import _is_activation_post_process
 from flambeau.ao.quantization.quantization_mappings import (
     _get_special_act_post_process,
     _has_special_act_post_process,
@@ -37,6 +33,7 @@ from flambeau.ao.quantization.quantization_mappings import (
     no_observer_set,
 )
 from flambeau.ao.quantization.stubs import DeQuantStub, QuantWrapper
+from flambeau.ao.quantization.utils import get_qparam_dict
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
 _CUSTOM_CLASSES: dict[str, dict[Any, Any]] = {
@@ -237,24 +234,6 @@ def _from_float(target: Any, mod: Any, precomputed: bool) -> Any:
     if "use_precomputed_fake_quant" in inspect.signature(target.from_float).parameters:
         return target.from_float(mod, use_precomputed_fake_quant=precomputed)
     return target.from_float(mod)
-
-
-def get_qparam_dict(observer: Any) -> dict[str, Any]:
-    """What an observer says of how to quantise, by name."""
-    scheme = getattr(observer, "qscheme", None)
-    result: dict[str, Any] = {"qscheme": scheme, "dtype": observer.dtype}
-    if scheme in _SYMMETRIC:
-        result["qscheme"] = flambeau.per_tensor_affine \
-            if scheme is flambeau.per_tensor_symmetric else flambeau.per_channel_affine
-    if scheme in _CHANNEL_SCHEMES:
-        result["axis"] = observer.ch_axis
-    if scheme is not None and getattr(observer, "calculate_qparams", None) and observer.dtype in (
-            flambeau.quint8, flambeau.qint8, flambeau.quint4x2, flambeau.qint32):
-        result["scale"], result["zero_point"] = observer.calculate_qparams()
-    for name in ("quant_min", "quant_max"):
-        if hasattr(observer, name):
-            result[name] = getattr(observer, name)
-    return result
 
 
 def _remove_qconfig(module: Any) -> None:

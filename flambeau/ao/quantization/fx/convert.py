@@ -16,7 +16,7 @@ from flambeau.ao.quantization import quantization_mappings as mappings
 from flambeau.ao.quantization.fx import kinds
 from flambeau.ao.quantization.fx.kinds import kind_of, only_user, relu_behind
 from flambeau.ao.quantization.observer import _is_activation_post_process
-from flambeau.ao.quantization.quantize import get_qparam_dict
+from flambeau.ao.quantization.utils import get_qparam_dict
 from flambeau.fx import GraphModule, Node
 from flambeau.nn.modules.utils import _ntuple
 from flambeau.ops.quantized import library as ops
