@@ -4,6 +4,16 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.cpu import amp
+from flambeau.cpu._capabilities import (
+    _init_amx,
+    _is_amx_fp16_supported,
+    _is_amx_tile_supported,
+    _is_avx2_supported,
+    _is_avx512_bf16_supported,
+    _is_avx512_supported,
+    _is_vnni_supported,
+    get_capabilities,
+)
 
 
 def is_available() -> bool:
@@ -103,15 +113,6 @@ class StreamContext:
 def stream(stream: Stream) -> StreamContext:
     """A context in which `stream` is the current one."""
     return StreamContext(stream)
-
-
-def get_capabilities() -> dict[str, Any]:
-    """The machine and its vector instructions, as NumPy found them."""
-    import platform
-
-    from numpy._core._multiarray_umath import __cpu_features__ as features
-    return {"architecture": platform.machine(),
-            **{name.lower(): present for name, present in features.items()}}
 
 
 __all__ = ["is_available", "is_initialized", "synchronize", "current_device", "current_stream",
