@@ -59,6 +59,33 @@ def _chunk_or_narrow_cat(tensor: Tensor, num_chunks: int, narrow_dim: int, cat_d
         flambeau.cat(tensor.chunk(num_chunks, narrow_dim), cat_dim)
 
 
+# ---- the state of an object ---------------------------------------------------------------------
+
+def _get_obj_state(obj: Any) -> Any:
+    """What an object's pickle holds: what its `__getstate__` gives, or its attributes, or those
+    and its slots. Of a tensor, what it has beyond its values and history.
+
+    >>> _get_obj_state(logging.PlaceHolder(logging.root))
+    {'loggerMap': {<RootLogger root (WARNING)>: None}}
+    """
+    state = obj.__getstate__()
+    if not isinstance(obj, Tensor) or not isinstance(state, tuple):
+        return state
+    attributes, slots = state
+    own = {name: value for name, value in slots.items() if name not in Tensor.__slots__}
+    return (attributes, own) if own else attributes or {}
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    """Give an object the attributes that `_get_obj_state` has found on another; the object."""
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in {**(attributes or {}), **(slots or {})}.items():
+        setattr(obj, name, value)
+    return obj
+
+
 # ---- tensors in one piece -----------------------------------------------------------------------
 
 

@@ -1,12 +1,16 @@
 """Small functions of PyTorch's tracer that libraries take from here."""
 from __future__ import annotations
 
+import contextlib
 import functools
+import sys
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["clone_input", "counters", "deepcopy_to_fake_tensor", "is_compile_supported", "same",
+__all__ = ["clone_input", "counters", "deepcopy_to_fake_tensor",
+           "disable_cache_limit", "is_compile_supported", "same",
            "warn_once"]
 
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)     # what a tracer counts: nothing
@@ -45,6 +49,21 @@ def deepcopy_to_fake_tensor(obj: Any, fake_mode: Any) -> Any:
             if tensor is not None:
                 memo[id(tensor)] = fake_mode.from_tensor(tensor)
     return copy.deepcopy(obj, memo)
+
+
+@contextlib.contextmanager
+def disable_cache_limit() -> Iterator[None]:
+    """Inside, a function may be compiled any number of times."""
+    from flambeau._dynamo import config
+    names = ("recompile_limit", "accumulated_recompile_limit")
+    before = [getattr(config, name) for name in names]
+    for name in names:
+        setattr(config, name, sys.maxsize)
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before):
+            setattr(config, name, value)
 
 
 def is_compiling() -> bool:

@@ -10,6 +10,9 @@ class SparseSemiStructuredTensor(Tensor):
     """A matrix of which two of each four values in a row are zero, as GPUs multiply it. There is
     no GPU."""
 
+    _DEFAULT_ALG_ID = 0
+    _FORCE_CUTLASS = _FUSE_TRANSPOSE = _PROTOTYPE_WARNING_SHOWN = False
+
     def __new__(cls, shape: Any, packed: Any, meta: Any, packed_t: Any, meta_t: Any,
                 compressed_swizzled_bitmask: Any, fuse_transpose_cusparselt: bool = False,
                 alg_id_cusparselt: int = 0, requires_grad: bool = False) -> Any:
