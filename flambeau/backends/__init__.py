@@ -113,12 +113,11 @@ class _CPU(Backend):
     """The CPU."""
 
     def get_cpu_capability(self) -> str:
-        """The vector instructions that the kernels may use, as NumPy names them."""
-        from numpy._core import _multiarray_umath
-        features = getattr(_multiarray_umath, "__cpu_features__", {})
-        if features.get("AVX512F"):
+        """The vector instructions that the kernels may use: "AVX512", "AVX2" or "DEFAULT"."""
+        from flambeau import cpu
+        if cpu._is_avx512_supported():
             return "AVX512"
-        return "AVX2" if features.get("AVX2") else "DEFAULT"
+        return "AVX2" if cpu._is_avx2_supported() else "DEFAULT"
 
 
 class _CUDA(Backend):

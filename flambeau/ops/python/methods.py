@@ -350,7 +350,7 @@ def _init_type(cls: type[Tensor], *args: Any, **kwargs: Any) -> None:
         watch_class(cls)
 
 
-TensorMeta.__init__ = _init_type                # type: ignore[assignment, method-assign]
+TensorMeta.__init__ = _init_type                # type: ignore[assignment]
 
 
 def adopt(*chapters: type) -> None:

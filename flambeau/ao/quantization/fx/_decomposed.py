@@ -98,7 +98,7 @@ def quantize_per_tensor_tensor(input: Tensor, scale: Tensor, zero_point: Tensor,
     """`quantize_per_tensor` with the scale and the zero point in tensors."""
     _one_number("zero_point", zero_point)
     _one_number("scale", scale)
-    return quantize_per_tensor(input, scale.item(), zero_point.item(),  # type: ignore[arg-type]
+    return quantize_per_tensor(input, scale.item(), zero_point.item(),
                                quant_min, quant_max, dtype)
 
 
@@ -107,8 +107,8 @@ def quantize_per_tensor_tensor(input: Tensor, scale: Tensor, zero_point: Tensor,
 def quantize_per_tensor_tensor2(input: Tensor, scale: Tensor, zero_point: Tensor,
                                 quant_min: Tensor, quant_max: Tensor, dtype: Any) -> Tensor:
     """`quantize_per_tensor` with the bounds in tensors as well."""
-    return quantize_per_tensor_tensor(input, scale, zero_point, quant_min.item(),  # type: ignore
-                                      quant_max.item(), dtype)                     # type: ignore
+    return quantize_per_tensor_tensor(input, scale, zero_point, quant_min.item(),
+                                      quant_max.item(), dtype)
 
 
 @_define("dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, "
@@ -141,7 +141,7 @@ def dequantize_per_tensor_tensor2(input: Tensor, scale: Tensor, zero_point: Tens
                                   out_dtype: Any = None) -> Tensor:
     """`dequantize_per_tensor` with the bounds in tensors as well."""
     return dequantize_per_tensor_tensor(
-        input, scale, zero_point, quant_min.item(), quant_max.item(),  # type: ignore[arg-type]
+        input, scale, zero_point, quant_min.item(), quant_max.item(),
         dtype, out_dtype=out_dtype)
 
 
