@@ -45,6 +45,49 @@ def test_mismatches_raise_in_all_processes(job, backend):
         assert all(word in message for word in words), message
 
 
+REFUSALS = """
+def attempt(call):
+    begun = time.monotonic()
+    try:
+        call()
+        say(["nothing", 0])
+    except Exception as error:
+        say([str(error), time.monotonic() - begun])
+x = torch.ones(2)
+for wrong in range(2):                      # all processes refuse, and go on as they like
+    attempt(lambda: dist.all_reduce(3))
+    if rank:
+        time.sleep(1.3)
+    dist.all_reduce(x)
+if rank:                                    # one refuses, and goes on at once
+    attempt(lambda: dist.broadcast(x, 7))
+dist.all_reduce(x)
+if rank < 2:                                # a small message that does not fit
+    if rank:
+        attempt(lambda: dist.recv(torch.ones(2).int(), 0))
+    else:
+        dist.send(torch.ones(4), 1)
+        time.sleep(0.5)
+        attempt(dist.barrier)
+dist.barrier()
+attempt(lambda: dist.all_gather([torch.ones(2)] * (size - rank), x))
+time.sleep(2)
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_refused_call_is_known_to_the_others(job, backend):
+    said, codes = job(REFUSALS, seconds=30, backend=backend)
+    assert codes == [0, 0]
+    (own, _), (also, _), (misfit, _), (waited, seconds) = said[0]
+    assert own == also and own.startswith("Invalid function argument")
+    assert [text for text, _ in said[1][:2]] == [own, own]
+    assert "invalid root rank: 7" in said[1][2][0]
+    assert misfit == said[1][3][0] and "torch.float32 [4], but rank 1 at <string>:" in misfit
+    assert "rank 1 has refused its call of all_gather at <string>:" in waited
+    assert said[1][4][0] in waited and 0.9 < seconds < 2
+
+
 FAULTS = """
 dist.all_reduce(torch.ones(1))
 begun = time.monotonic()

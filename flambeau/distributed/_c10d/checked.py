@@ -16,6 +16,7 @@ from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d.agreement import Call, call_of
 from flambeau.distributed._c10d.backend import Backend
 from flambeau.distributed._c10d.reduce_op import op_type
+from flambeau.distributed._c10d.refusals import Refusing
 from flambeau.distributed._c10d.work import Work
 
 _EVENTS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all",
@@ -23,8 +24,16 @@ _EVENTS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "al
 Move = Callable[[Any], Any]
 
 
-class CheckedBackend(Backend):
+class CheckedBackend(Backend, Refusing):
     """Collectives of tensors in memory."""
+
+    def __init__(self, rank: int, size: int):
+        Backend.__init__(self, rank, size)
+        Refusing.__init__(self)
+
+    def _in(self, call: str) -> str:
+        """What the message of a refused call begins with."""
+        return f"{type(self).__name__}::{call}"
 
     def start(self, call: Call, tensors: Any, move: Move, opts: Any) -> Work:
         """Run `move(turn)`, after the collectives that were started before."""
@@ -56,6 +65,7 @@ class CheckedBackend(Backend):
 
     def message(self, name: str, tensors: list[Tensor], start: Callable[[], Work]) -> Work:
         """A message between two processes, as an event of profiles."""
+        self.check_notices()
         return start() if not recorders else self.recorded(
             name, [_real_shape(t.shape, t.dtype) for t in tensors], start)
 
@@ -66,7 +76,7 @@ class CheckedBackend(Backend):
 
     def run_allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
         """All processes' tensors reduced, in place."""
-        names = [checks.reduction(tensor, opts.reduceOp) for tensor in tensors]
+        names = [checks.reduction(tensor, opts.reduceOp, self.name()) for tensor in tensors]
         return self.launch(call_of("allreduce", tensors, names[0] if names else ""), tensors,
                           lambda turn: self.move_allreduce(turn, tensors, names, opts), opts)
 
@@ -81,7 +91,7 @@ class CheckedBackend(Backend):
     def run_reduce(self, tensors: list[Tensor], opts: Any) -> Work:
         """All processes' tensors reduced, for one."""
         root = self._root(opts, "reduce")
-        names = [checks.reduction(tensor, opts.reduceOp) for tensor in tensors]
+        names = [checks.reduction(tensor, opts.reduceOp, self.name()) for tensor in tensors]
         return self.launch(call_of("reduce", tensors, f"{names[0]}, root {root}"), tensors,
                           lambda turn: self.move_reduce(turn, tensors, names, root, opts), opts)
 
@@ -89,7 +99,7 @@ class CheckedBackend(Backend):
                       opts: Any) -> Work:
         """All processes' tensors, for all."""
         for outputs, tensor in zip(output_tensors, input_tensors):
-            checks.outputs(outputs, tensor, self.size(), "allgather")
+            checks.outputs(outputs, tensor, self.size(), self._in("allgather"))
         return self.launch(call_of("allgather", input_tensors), output_tensors, lambda turn:
                           self.move_allgather(turn, output_tensors, input_tensors, opts), opts)
 
@@ -107,7 +117,7 @@ class CheckedBackend(Backend):
                                             opts: Any) -> Work:
         """`_allgather_base` of several tensors."""
         for output, tensor in zip(outputs, inputs):
-            checks.whole(output, tensor, self.size(), "allgather")
+            checks.whole(output, tensor, self.size(), self._in("allgather"))
         return self.launch(call_of("allgather_into_tensor", inputs), outputs, lambda turn:
                           self.move_allgather_into_tensor(turn, outputs, inputs, opts), opts)
 
@@ -117,7 +127,7 @@ class CheckedBackend(Backend):
         root = self._root(opts, "gather")
         outputs = list(output_tensors[0]) if output_tensors else []
         if self._rank == root:
-            checks.outputs(outputs, input_tensors[0], self.size(), "gather")
+            checks.outputs(outputs, input_tensors[0], self.size(), self._in("gather"))
         return self.launch(call_of("gather", input_tensors, f"root {root}"), outputs, lambda turn:
                           self.move_gather(turn, outputs, input_tensors[0], root, opts), opts)
 
@@ -127,7 +137,7 @@ class CheckedBackend(Backend):
         root, output = self._root(opts, "scatter"), output_tensors[0]
         parts = list(input_tensors[0]) if input_tensors else []
         if self._rank == root:
-            checks.parts(parts, output, self.size(), "scatter")
+            checks.parts(parts, output, self.size(), self._in("scatter"))
         return self.launch(call_of("scatter", output_tensors, f"root {root}"), output_tensors,
                           lambda turn: self.move_scatter(turn, output, parts, root, opts), opts)
 
@@ -136,8 +146,8 @@ class CheckedBackend(Backend):
         """All entries i of all processes reduced, for process i."""
         names = []
         for output, parts in zip(output_tensors, input_tensors):
-            checks.outputs(parts, output, self.size(), "reduce_scatter")
-            names.append(checks.reduction(output, opts.reduceOp))
+            checks.outputs(parts, output, self.size(), self._in("reduce_scatter"))
+            names.append(checks.reduction(output, opts.reduceOp, self.name()))
         call = call_of("reduce_scatter", [part for parts in input_tensors for part in parts],
                        op_type(opts.reduceOp).name)
         return self.launch(call, output_tensors, lambda turn: self.move_reduce_scatter(
@@ -151,7 +161,7 @@ class CheckedBackend(Backend):
                                             opts: Any) -> Work:
         """`_reduce_scatter_base` of several tensors."""
         for output, tensor in zip(outputs, inputs):
-            checks.whole(tensor, output, self.size(), "reduce_scatter")
+            checks.whole(tensor, output, self.size(), self._in("reduce_scatter"))
         parts = [[part.view(output.shape) for part in tensor.detach().reshape(self.size(), -1)]
                  for output, tensor in zip(outputs, inputs)]
         return self.run_reduce_scatter(outputs, parts, opts)
@@ -161,7 +171,7 @@ class CheckedBackend(Backend):
         """Entry j of process i's outputs becomes entry i of process j's inputs."""
         for values in (output_tensors, input_tensors):
             if len(values) != self.size():
-                raise RuntimeError("ProcessGroupGloo::alltoall: one tensor for each of the "
+                raise RuntimeError(f"{self._in('alltoall')}: one tensor for each of the "
                                    f"{self.size()} processes is expected, got {len(values)}")
         checks.same_type(output_tensors, input_tensors[0])
         return self._all_to_all(output_tensors, input_tensors, opts, input_tensors)
@@ -187,13 +197,13 @@ class CheckedBackend(Backend):
     def _root(self, opts: Any, call: str) -> int:
         root = opts.rootRank
         if not 0 <= root < self.size():
-            raise RuntimeError(f"ProcessGroupGloo::{call}: invalid root rank: {root}")
+            raise RuntimeError(f"{self._in(call)}: invalid root rank: {root}")
         return root
 
     def _keep(self, outputs: list[Tensor], found: list[Tensor], what: str) -> None:
         with flambeau.no_grad():
             for output, value in zip(outputs, found):
-                output.copy_(checks.fitting(value, output, what))
+                output.copy_(checks.fitting(value, output, self._in(what)))
 
 
 def _real_shape(shape: Any, dtype: Any) -> list[int]:

@@ -7,6 +7,8 @@ from typing import Any
 from flambeau import Tensor
 from flambeau.distributed._c10d.reduce_op import RedOpType, op_type
 
+_TITLES = {"gloo": "Gloo", "mpi": "MPI"}
+
 
 def single_tensor(value: Any, name: str) -> None:
     """A tensor is needed."""
@@ -22,14 +24,14 @@ def tensor_list(values: Any, name: str) -> None:
                         f"List[torch.Tensor]\n             but got {type(values)} instead.")
 
 
-def reduction(tensor: Tensor, op: Any) -> str:
+def reduction(tensor: Tensor, op: Any, backend: str) -> str:
     """The name of a reduction that fits the tensor."""
     kind = op_type(op)
     if kind in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and (
             tensor.is_floating_point() or tensor.is_complex()):
         raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
     if kind is RedOpType.PREMUL_SUM:
-        raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo")
+        raise RuntimeError(f"Cannot use ReduceOp.PREMUL_SUM with {_TITLES.get(backend, backend)}")
     return kind.name
 
 
@@ -44,7 +46,7 @@ def same_type(outputs: list[Tensor], tensor: Tensor) -> None:
 def outputs(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
     """One entry for each process, of the type and size of what each gives."""
     if len(found) != count:
-        raise RuntimeError(f"ProcessGroupGloo::{call}: invalid output tensor list at index 0 "
+        raise RuntimeError(f"{call}: invalid output tensor list at index 0 "
                            f"(expected length {count}, got {len(found)})")
     same_type(found, tensor)
     for i, output in enumerate(found):
@@ -54,7 +56,7 @@ def outputs(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
 def parts(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
     """One entry for each process, of the type and size of what each gets."""
     if len(found) != count:
-        raise RuntimeError(f"ProcessGroupGloo::{call}: Incorrect input list size {len(found)}. "
+        raise RuntimeError(f"{call}: Incorrect input list size {len(found)}. "
                            f"Input list size should be {count}, same as size of the process "
                            "group.")
     same_type(found, tensor)
@@ -65,7 +67,7 @@ def parts(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
 def same_size(output: Tensor, tensor: Tensor, call: str, index: int = 0) -> None:
     """As many elements in the one as in the other."""
     if output.numel() != tensor.numel():
-        raise RuntimeError(f"ProcessGroupGloo::{call}: invalid tensor size at index {index} "
+        raise RuntimeError(f"{call}: invalid tensor size at index {index} "
                            f"(expected {_shape(tensor)}, got {_shape(output)})")
 
 
@@ -73,7 +75,7 @@ def whole(found: Tensor, part: Tensor, count: int, call: str) -> None:
     """`found` has room for `count` tensors like `part`."""
     same_type([found], part)
     if found.numel() != count * part.numel():
-        raise RuntimeError(f"ProcessGroupGloo::{call}: invalid tensor size at index 0 (expected "
+        raise RuntimeError(f"{call}: invalid tensor size at index 0 (expected "
                            f"{count} times {_shape(part)}, got {_shape(found)})")
 
 
@@ -91,7 +93,7 @@ def split(tensor: Tensor, sizes: Any, count: int) -> list[Tensor]:
 def fitting(found: Tensor, like: Tensor, call: str) -> Tensor:
     """What has arrived, in the shape of where it goes."""
     if found.numel() != like.numel():
-        raise RuntimeError(f"ProcessGroupGloo::{call}: received {found.numel()} elements, but the "
+        raise RuntimeError(f"{call}: received {found.numel()} elements, but the "
                            f"tensor has {like.numel()}")
     return found.view(like.shape)
 
@@ -103,14 +105,12 @@ def part(sent: int, source: int, expected: int, to: int) -> None:
                            f"{sent} elements to rank {to} in alltoall, which expects {expected}")
 
 
-def message(tensor: Tensor, dtype: str, shape: list[int], sender: str) -> None:
-    """What has been sent fits where it goes."""
-    if dtype != str(tensor.dtype):
-        raise RuntimeError(f"recv: the tensor is {tensor.dtype} {list(tensor.shape)}, but "
-                           f"{sender} has sent {dtype} {shape}")
-    if math.prod(shape) != tensor.numel():
-        raise RuntimeError(f"ProcessGroupGloo::recv: received {math.prod(shape)} elements, but the "
-                           f"tensor has {tensor.numel()} ({sender} has sent {shape})")
+def misfit(tensor: Tensor, receiver: str, dtype: str, shape: list[int], sender: str) -> str:
+    """Why what has been sent does not fit where it goes; "" if it does."""
+    if dtype == str(tensor.dtype) and math.prod(shape) == tensor.numel():
+        return ""
+    return (f"Detected mismatch between send and recv: {sender} sends {dtype} {shape}, but "
+            f"{receiver} receives {tensor.dtype} {list(tensor.shape)}")
 
 
 def _shape(tensor: Tensor) -> str:

@@ -11,6 +11,7 @@ from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d import options as o
 from flambeau.distributed._c10d.coalescing import NO_WORK, _CollOp, collect
 from flambeau.distributed._c10d.reduce_op import RedOpType, op_type
+from flambeau.distributed._c10d.refusals import announced
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed._c10d.world import _world, ranks_of, resolve
 
@@ -66,6 +67,7 @@ def finish(work: Work | None, async_op: bool) -> Work | None:
     return None
 
 
+@announced
 def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async_op: bool = False
                ) -> Work | None:
     """`tensor` becomes the sum (or what `op` says) of all processes' tensors."""
@@ -102,6 +104,7 @@ def sum_of_sparse(tensor: Tensor, group: Any) -> Tensor:
                                       tensor.shape, check_invariants=False).coalesce()
 
 
+@announced
 def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: Any = None,
                          async_op: bool = False) -> Work | None:
     """`all_reduce` of several tensors."""
@@ -116,6 +119,7 @@ def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: 
     return finish(found.allreduce_coalesced(list(tensors), options), async_op)
 
 
+@announced
 def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
               group_src: int | None = None) -> Work | None:
     """`tensor` becomes that of process `src`."""
@@ -128,6 +132,7 @@ def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_o
     return finish(found.broadcast([tensor], options), async_op)
 
 
+@announced
 def reduce(tensor: Tensor, dst: int | None = None, op: Any = RedOpType.SUM, group: Any = None,
            async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """`all_reduce` whose result process `dst` alone gets."""
@@ -139,6 +144,7 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = RedOpType.SUM, grou
     return finish(found.reduce([tensor], o.ReduceOptions(op, root, asyncOp=async_op)), async_op)
 
 
+@announced
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None,
                async_op: bool = False) -> Work | None:
     """Entry i of `tensor_list` becomes the tensor of process i."""
@@ -152,6 +158,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None,
     return finish(found.allgather([list(tensor_list)], [tensor], options), async_op)
 
 
+@announced
 def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor],
                          group: Any = None, async_op: bool = False) -> Work | None:
     """`all_gather` of several tensors: entry i of the outputs is of process i."""
@@ -167,6 +174,7 @@ def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_l
                                             o.AllgatherOptions(asyncOp=async_op)), async_op)
 
 
+@announced
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
                            async_op: bool = False) -> Work | None:
     """`output_tensor` becomes all processes' tensors, one after the other."""
@@ -189,6 +197,7 @@ def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = 
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
+@announced
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
            group: Any = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """`all_gather` whose result process `dst`, 0 by default, alone gets."""
@@ -214,6 +223,7 @@ def check_list_is_at(at_root: bool, values: list[Any], name: str, role: str) -> 
         raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
 
 
+@announced
 def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None,
             group: Any = None, async_op: bool = False, group_src: int | None = None
             ) -> Work | None:
@@ -232,6 +242,7 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
                                 o.ScatterOptions(root, asyncOp=async_op)), async_op)
 
 
+@announced
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = RedOpType.SUM,
                    group: Any = None, async_op: bool = False) -> Work | None:
     """`output` of process i becomes the sum of all entries i."""
@@ -245,6 +256,7 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = RedOpType
     return finish(found.reduce_scatter([output], [list(input_list)], options), async_op)
 
 
+@announced
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = RedOpType.SUM,
                           group: Any = None, async_op: bool = False) -> Work | None:
     """`output` of process i becomes part i of the sum of all inputs."""
@@ -266,6 +278,7 @@ def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = RedOpType.SUM
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
+@announced
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor],
                group: Any = None, async_op: bool = False) -> Work | None:
     """Entry j of process i's outputs becomes entry i of process j's inputs."""
@@ -278,6 +291,7 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
                                  o.AllToAllOptions(asyncOp=async_op)), async_op)
 
 
+@announced
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = None,
                       input_split_sizes: Any = None, group: Any = None, async_op: bool = False
                       ) -> Work | None:
@@ -292,6 +306,7 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = N
                                       list(input_split_sizes or ()), options), async_op)
 
 
+@announced
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None,
             timeout: timedelta | None = None) -> Work | None:
     """Wait until all processes have come here."""

@@ -88,7 +88,8 @@ class ProcessGroupGloo(CheckedBackend):
         self._sends: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._sender: threading.Thread | None = None
-        self._count = self.finished = 0
+        self._running = self.finished = 0           # the number of a collective
+        self.peers.groups[name] = self
 
     def name(self) -> str:
         """gloo"""
@@ -112,8 +113,7 @@ class ProcessGroupGloo(CheckedBackend):
         name = comm_name.get()
         if name is not None:
             run = functools.partial(_profiled, name, run)
-        self._count += 1
-        count, place = self._count, Place()
+        count, place = self.begin(), Place()
         key = f"{self.group_name}:{count}".encode()
         if self.size() == 1:
             with flambeau.no_grad():
@@ -122,6 +122,7 @@ class ProcessGroupGloo(CheckedBackend):
         move, seconds = run, self._timeout_of(opts).total_seconds()
 
         def run(key: bytes) -> None:
+            self._running = count
             if call.name not in _ALONE:
                 self._agree(key, call, count, place, seconds)
             move(key)
@@ -151,10 +152,17 @@ class ProcessGroupGloo(CheckedBackend):
         found = []
         for other in others:
             try:
-                found.append(bytes(self.peers.receive([other], key, seconds, call.name)[1]))
+                found.append(bytes(self.peers.receive([other], key, seconds, call.name,
+                                                      self._refusal)[1]))
             except RuntimeError as error:
+                if self._refusal():
+                    raise
                 raise type(error)(f"{error}: rank {other} has not come to {call}") from None
         return found
+
+    def _refusal(self) -> str:
+        """Why the collective that runs does not come about."""
+        return self.refusal(self._running)
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -180,6 +188,7 @@ class ProcessGroupGloo(CheckedBackend):
 
     def shutdown(self) -> None:
         """End the group's threads, and hang up if the connections are its own."""
+        self.warn_of_notices()
         self._calls.put(None)
         self._sends.put(None)
         if self._own_peers:
@@ -195,7 +204,8 @@ class ProcessGroupGloo(CheckedBackend):
     def take(self, source: int, key: bytes, like: Tensor, opts: Any, what: str) -> Tensor:
         """The tensor that a process of the group has sent."""
         seconds = self._timeout_of(opts).total_seconds()
-        return of_bytes(self.peers.receive([self.ranks[source]], key, seconds, what)[1], like)
+        return of_bytes(self.peers.receive([self.ranks[source]], key, seconds, what,
+                                           self._refusal)[1], like)
 
     def send(self, tensors: list[Tensor], dstRank: int, tag: int = 0) -> Work:
         """Send a tensor to another process."""
@@ -339,6 +349,10 @@ class ProcessGroupGloo(CheckedBackend):
         """Wait for all processes."""
         empty = [flambeau.empty(0)] * self.size()
         self.exchange(key, empty, empty, opts, "barrier")
+
+    def answer(self) -> bytes:
+        """Nothing: members that wait name the one that they wait for."""
+        return b""
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False
                           ) -> None:

@@ -18,6 +18,7 @@ from flambeau.distributed._c10d.collectives import (
     root_of,
     scatter,
 )
+from flambeau.distributed._c10d.refusals import announced
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed._c10d.world import ranks_of, resolve
 
@@ -156,6 +157,7 @@ def _sizes(group: Any, size: Tensor) -> list[int]:
     return [int(s) for s in sizes]
 
 
+@announced
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Entry i of `object_list` becomes the object of process i. Unpickles what the others send."""
     found = member(group, "all_gather_object")
@@ -170,6 +172,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         object_list[i] = tensor_to_object(part, n)
 
 
+@announced
 def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
                   group: Any = None, group_dst: int | None = None) -> None:
     """`all_gather_object` whose result process `dst` alone gets."""
@@ -188,6 +191,7 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
         object_gather_list[i] = tensor_to_object(part, sizes[i])    # type: ignore[index]
 
 
+@announced
 def broadcast_object_list(object_list: list[Any], src: int | None = None, group: Any = None,
                           device: Any = None, group_src: int | None = None) -> None:
     """`object_list` becomes that of process `src`."""
@@ -214,6 +218,7 @@ def _split(data: Tensor, sizes: Tensor) -> list[Any]:
     return [tensor_to_object(part, n) for part, n in zip(data.split(counts), counts)]
 
 
+@announced
 def scatter_object_list(scatter_object_output_list: list[Any],
                         scatter_object_input_list: list[Any] | None = None,
                         src: int | None = None, group: Any = None, group_src: int | None = None
@@ -230,7 +235,7 @@ def scatter_object_list(scatter_object_output_list: list[Any],
     parts = [object_to_tensor(value)[0] for value in scatter_object_input_list or ()] \
         if mine else []
     if mine and len(parts) != found.size():
-        raise RuntimeError(f"ProcessGroupGloo::scatter: Incorrect input list size {len(parts)}. "
+        raise RuntimeError(f"scatter_object_list: Incorrect input list size {len(parts)}. "
                            f"Input list size should be {found.size()}, same as size of the "
                            "process group.")
     about = flambeau.tensor([max((p.numel() for p in parts), default=0)], dtype=flambeau.int64)

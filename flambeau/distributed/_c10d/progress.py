@@ -22,21 +22,20 @@ from flambeau.futures import Future
 Steps = Generator[Any, None, None]
 _yield = getattr(os, "sched_yield", lambda: time.sleep(0))
 _ROUNDS = 32                            # looks at the requests between looks at the clock
-_GRACE = 0.25                           # seconds for what a process has sent before it went
 _AWAKE, _LONGEST = 0.002, 0.0005        # seconds of looking on end; the longest pause after that
 
 
 class Owner:
-    """What tasks belong to: a group. `lost` and `explain` know of the other members."""
+    """What tasks belong to: a group. `obstacle` and `explain` know of the other members."""
 
     failed: BaseException | None = None
 
     def __init__(self) -> None:
         self.line: deque[Task] = deque()            # tasks that wait for the one before
 
-    def lost(self, task: Task) -> list[int]:
-        """The members that have gone without having done their part in a task."""
-        return []
+    def obstacle(self, task: Task) -> tuple[float, str] | None:
+        """Why a task cannot come to its end, and in how many seconds that is certain."""
+        return None
 
     def title(self) -> str:
         """What messages about it begin with."""
@@ -60,7 +59,7 @@ class Task(Work):
         self.place = Place()
         self.seconds = limit.total_seconds()
         self.begun = 0.0                            # when it was its turn
-        self.gone = 0.0                             # when a member was found to have gone
+        self.blocked = 0.0                          # when an obstacle was found
         self._steps = steps(self)
         self._request: Any = None
 
@@ -163,16 +162,13 @@ class Progress:
         return self._overdue()
 
     def _overdue(self) -> list[Task]:
-        """Tasks that have taken too long, or wait for processes that have gone."""
+        """Tasks that have taken too long, or cannot come to their end."""
         now = time.monotonic()
         for task in self._active:
-            lost = task.owner.lost(task)
-            if lost and not task.gone:
-                task.gone = now
-            if task.gone and now - task.gone > _GRACE:
-                return self._fail(task, f"Connection closed by peer [rank {lost[0]}]: rank"
-                                  f"{'s' * (len(lost) > 1)} {', '.join(map(str, lost))} went "
-                                  f"during {task.name}")
+            obstacle = task.owner.obstacle(task)
+            task.blocked = (task.blocked or now) if obstacle else 0.0
+            if obstacle and now - task.blocked > obstacle[0]:
+                return self._fail(task, obstacle[1])
             if now - task.begun > task.seconds:
                 return self._fail(task, f"{task.owner.title()}Timed out waiting "
                                   f"{round(task.seconds * 1000)}ms for {task.name} operation to "

@@ -12,8 +12,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.source_locations import Place, read_place
+from flambeau._support.source_locations import Place
 from flambeau.distributed._c10d import checks
+from flambeau.distributed._c10d.refusals import place_in_words
 from flambeau.distributed._c10d.transport import Receipt
 from flambeau.distributed._c10d.work import Work
 
@@ -48,8 +49,7 @@ def send_message(group: Any, tensors: list[Tensor], to: int, tag: int) -> Work:
     """Send tensors to a member of a group."""
     work = Work(tensors, done=False, limit=group.options._timeout)
     seconds, other = group.options._timeout.total_seconds(), group.ranks[to]
-    at = read_place(Place())
-    where = "" if at is None else f" at {getattr(at[0], 'co_filename', None)}:{at[1]}"
+    where = place_in_words(Place())
     left = [len(tensors)]
 
     def done(error: BaseException | None = None) -> None:
@@ -61,11 +61,16 @@ def send_message(group: Any, tensors: list[Tensor], to: int, tag: int) -> Work:
         """Say what comes, and send it when it is asked for."""
         about = (str(tensor.dtype), list(tensor.shape), number, where)
         body = pickle.dumps((*about, bytes(data) if number < 0 else b""))
-        if number >= 0:
-            group.peers.expect([other], _part(group, number, "go"), lambda receipt: (
-                done(receipt.error) if receipt.error is not None else
+        def go(receipt: Receipt) -> None:
+            """The receiver wants it, or says why not."""
+            error = receipt.error or (RuntimeError(receipt.body.decode()) if receipt.body else None)
+            if error is not None:
+                done(error)
+            else:
                 group._in_background(lambda: _attempt(lambda: group.peers.send(
-                    other, _part(group, number, "part"), data, seconds), done, True))))
+                    other, _part(group, number, "part"), data, seconds), done, True))
+        if number >= 0:
+            group.peers.expect([other], _part(group, number, "go"), go)
         _attempt(lambda: group.peers.send(other, _key(group, tag), body, seconds), done,
                  number < 0)
     for tensor in tensors:
@@ -91,6 +96,7 @@ def receive_message(group: Any, tensors: list[Tensor], sources: list[int], tag: 
     """Receive tensors from one of some members of a group."""
     work = Work(tensors, done=False, limit=group.options._timeout)
     waiting, left = list(tensors), [len(tensors)]
+    receiver = f"rank {group.ranks[group.rank()]}{place_in_words(Place())}"
 
     def done(error: BaseException | None) -> None:
         left[0] -= 1
@@ -105,24 +111,28 @@ def receive_message(group: Any, tensors: list[Tensor], sources: list[int], tag: 
         dtype, shape, number, where, data = pickle.loads(bytes(receipt.body))
         source = receipt.source
         work._source = group.ranks.index(source)
-        sender = f"rank {source}{where}"
+        misfit = checks.misfit(tensor, receiver, dtype, shape, f"rank {source}{where}")
+        if misfit:
+            done(RuntimeError(misfit))
         if number < 0:
-            done(_kept(tensor, dtype, shape, bytearray(data), sender))
+            if misfit:
+                group.peers.report_misfit(source, group.group_name, 0, misfit)
+            else:
+                done(_kept(tensor, bytearray(data)))
             return
-        group.peers.expect([source], _part(group, number, "part"), lambda part: done(
-            part.error or _kept(tensor, dtype, shape, part.body, sender)))
-        group._in_background(lambda: _attempt(
-            lambda: group.peers.send(source, _part(group, number, "go"), b""), done, False))
+        if not misfit:
+            group.peers.expect([source], _part(group, number, "part"), lambda part: done(
+                part.error or _kept(tensor, part.body)))
+        group._in_background(lambda: _attempt(lambda: group.peers.send(
+            source, _part(group, number, "go"), misfit.encode()), done, False))
     for _ in tensors:
         group.peers.expect([group.ranks[s] for s in sources], _key(group, tag), begun)
     return work
 
 
-def _kept(tensor: Tensor, dtype: str, shape: list[int], data: bytearray, sender: str
-          ) -> BaseException | None:
+def _kept(tensor: Tensor, data: bytearray) -> BaseException | None:
     """Put what has arrived into a tensor; why that cannot be done."""
     try:
-        checks.message(tensor, dtype, shape, sender)
         with flambeau.no_grad():
             tensor.copy_(of_bytes(data, tensor).view(tensor.shape))
     except Exception as error:

@@ -28,13 +28,10 @@ from flambeau.distributed.stores import DistNetworkError, HashStore, Store, TCPS
 
 _HEAD = struct.Struct("!IQ")                    # length of the key, length of the body
 _LIMIT = 1 << 10                                # of a key
-_ASK, _ANSWER, _BYE = b"?ask", b"?answer", b"?bye"
+_ASK, _ANSWER, _BYE, _REFUSED, _MISFIT = b"?ask", b"?answer", b"?bye", b"?refused", b"?misfit"
+_PATIENCE = 1.0                                 # seconds until what is hopeless is given up
 _LOOPBACK, _ELSEWHERE = "127.0.0.1", "192.0.2.1"         # the latter is no one's: RFC 5737
 _questions = itertools.count()
-
-
-class Closed(RuntimeError):
-    """The other process has gone."""
 
 
 def _base(store: Store) -> Store:
@@ -71,7 +68,7 @@ def _own_address(store: Store, rank: int, size: int) -> str:
 
 
 def _absent(missing: list[int], rank: int, seconds: float) -> Exception:
-    return DistNetworkError(f"Gloo connectFullMesh failed: ranks {missing} have not called rank "
+    return DistNetworkError(f"connectFullMesh failed: ranks {missing} have not called rank "
                             f"{rank} in {seconds} seconds")
 
 
@@ -110,6 +107,8 @@ class Peers:
         self.gone: dict[int, str] = {}
         self.groups: dict[str, Any] = {}            # those that others can ask about
         self.left: dict[int, dict[str, int]] = {}   # what was behind them when they went
+        # by process and group: before which collective it has refused how many calls, and why
+        self.refused: dict[tuple[int, str], tuple[int, int, str]] = {}
         _open.add(self)
         self._arrived = threading.Condition()
         self._connect(store, timeout.total_seconds())
@@ -136,7 +135,7 @@ class Peers:
                 try:
                     connection = socket.create_connection((host, int(port)), seconds)
                 except OSError as error:
-                    raise DistNetworkError(f"Gloo connectFullMesh failed: rank {self.rank} cannot "
+                    raise DistNetworkError(f"connectFullMesh failed: rank {self.rank} cannot "
                                            f"reach rank {other} at {host}:{port}: {error}"
                                            ) from error
                 connection.sendall(secret + struct.pack("!I", self.rank))
@@ -180,11 +179,8 @@ class Peers:
 
     def _deliver(self, other: int, key: bytes, body: bytearray) -> None:
         """Give a message to the first who waits for it, or keep it."""
-        if key == _ASK:
-            self._answer(other, bytes(body))
-            return
-        if key == _BYE:
-            self.left[other] = json.loads(body)
+        if key in _ABOUT:
+            _ABOUT[key](self, other, bytes(body))
             return
         with self._arrived:
             receipt = next((r for r in self._waiting.get(key, ()) if other in r.sources), None)
@@ -209,8 +205,8 @@ class Peers:
         with self._arrived:
             self._arrived.notify_all()
 
-    def _closed(self, other: int) -> Closed:
-        return Closed(f"{self.gone[other]} [rank {other}]")
+    def _closed(self, other: int) -> DistNetworkError:
+        return DistNetworkError(f"{self.gone[other]} [rank {other}]")
 
     def _forget(self, receipt: Receipt) -> None:
         waiting = self._waiting[receipt.key]
@@ -232,7 +228,7 @@ class Peers:
             raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for rank "
                                f"{other} to take a message: it may be stopped") from None
         except (OSError, KeyError) as error:
-            raise Closed(f"Connection closed by peer [rank {other}]: {error}") from error
+            raise DistNetworkError(f"Connection closed by peer [rank {other}]: {error}") from error
 
     def expect(self, others: list[int], key: bytes,
                use: Callable[[Receipt], None] | None = None) -> Receipt:
@@ -254,20 +250,45 @@ class Peers:
         receipt.complete(-1 if source is None else source, body, error)
         return receipt
 
-    def receive(self, others: list[int], key: bytes, seconds: float | None, what: str
-                ) -> tuple[int, bytearray]:
-        """The next message of a key from one of these processes, and who sent it."""
+    def receive(self, others: list[int], key: bytes, seconds: float | None, what: str,
+                refusal: Callable[[], str] = str) -> tuple[int, bytearray]:
+        """The next message of a key from one of these processes, and who sent it. `refusal` says
+        why it is not going to come."""
         receipt = self.expect(others, key)
         with self._arrived:
-            if not self._arrived.wait_for(lambda: receipt.done, seconds):
+            why = self._await(receipt, seconds, refusal)
+            if why is not None:
                 if receipt in self._waiting.get(key, ()):
                     self._forget(receipt)
-                raise RuntimeError(f"[Rank {self.rank}] Timed out waiting "
+                raise RuntimeError(f"[Rank {self.rank}] {what} does not come about: {why}" if why
+                                   else f"[Rank {self.rank}] Timed out waiting "
                                    f"{round((seconds or 0) * 1000)}ms for {what} "
                                    "operation to complete")
         if receipt.error is not None:
-            raise receipt.error
+            raise self._refused_by(others, receipt.error, refusal())
         return receipt.source, receipt.body
+
+    def _await(self, receipt: Receipt, seconds: float | None, refusal: Callable[[], str]
+               ) -> str | None:
+        """Wait for a message. None if it has come, why it is not going to, "" if time is over."""
+        now = time.monotonic()
+        end, since = (None if seconds is None else now + seconds), 0.0
+        while not receipt.done:
+            now = time.monotonic()
+            if end is not None and now >= end:
+                return ""
+            why = refusal()
+            since = (since or now) if why else 0.0
+            if why and now - since >= _PATIENCE:
+                return why
+            limits = [since + _PATIENCE - now] * bool(why) + [end - now] * (end is not None)
+            self._arrived.wait(min(limits, default=None))
+        return None
+
+    @staticmethod
+    def _refused_by(others: list[int], error: Exception, why: str) -> Exception:
+        """The error of a process that has gone, with what it has said before."""
+        return error if not why else DistNetworkError(f"{error}: {why}")
 
     # ---- what the others are at -----------------------------------------------------------------
 
@@ -289,7 +310,7 @@ class Peers:
         connection = self._sockets.get(other)
         if connection is None or self._sending[other].locked():
             return False
-        with contextlib.suppress(Closed, OSError, ValueError):
+        with contextlib.suppress(RuntimeError, OSError, ValueError):
             if not _is_writable(connection, 0):
                 return False                        # it does not take what is sent to it
             self.send(other, key, body)
@@ -301,6 +322,37 @@ class Peers:
         group = self.groups.get(name)
         if group is not None:
             self._reached(other, _ANSWER + b"%d" % number, group.answer())
+
+    def tell(self, other: int, key: bytes, body: bytes) -> None:
+        """Tell another process something, if it can be reached."""
+        with contextlib.suppress(RuntimeError):
+            self.send(other, key, body, _PATIENCE)
+
+    def _note_refusal(self, other: int, body: bytes) -> None:
+        name, number, count, reason = json.loads(body)
+        with self._arrived:
+            if number:
+                self.refused[other, name] = (number, count, reason)
+            else:
+                self.refused.pop((other, name), None)
+            self._arrived.notify_all()
+
+    def report_misfit(self, sender: int, group: str, message: int, text: str) -> Receipt:
+        """Tell a process that what it has sent does not fit; the receipt is done when it knows."""
+        number = next(_questions)
+        receipt = self.expect([sender], _ANSWER + b"%d" % number)
+        self.tell(sender, _MISFIT, json.dumps([number, group, message, text]).encode())
+        return receipt
+
+    def _note_misfit(self, other: int, body: bytes) -> None:
+        number, name, message, text = json.loads(body)
+        group = self.groups.get(name)
+        if group is not None:
+            group.notices[other, message] = text
+        self.tell(other, _ANSWER + b"%d" % number, b"")
+
+    def _note_leave(self, other: int, body: bytes) -> None:
+        self.left[other] = json.loads(body)
 
     def take_leave(self) -> None:
         """Tell the others what has been done: they need not wait for more."""
@@ -319,6 +371,9 @@ class Peers:
         self._sockets.clear()
 
 
+_ABOUT: dict[bytes, Callable[[Peers, int, bytes], None]] = {
+    _ASK: Peers._answer, _BYE: Peers._note_leave, _REFUSED: Peers._note_refusal,
+    _MISFIT: Peers._note_misfit}
 _open: weakref.WeakSet[Peers] = weakref.WeakSet()
 _pid = os.getpid()
 

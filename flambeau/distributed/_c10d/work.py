@@ -39,6 +39,8 @@ class Work:
         self._future: Future | None = None
 
     def _finish(self, error: BaseException | None) -> None:
+        if error is not None:
+            error._is_known_to_all = True               # type: ignore[attr-defined]
         with _changing:
             self._error, self._done = error, True
             waiting, future = self._waiting, self._future

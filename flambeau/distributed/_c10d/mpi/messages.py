@@ -13,13 +13,25 @@ from typing import Any
 import numpy as np
 
 from flambeau import Tensor
-from flambeau._support.source_locations import read_place
 from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d.mpi.data import Target, as_bytes, values
 from flambeau.distributed._c10d.progress import Steps, Task, progress
+from flambeau.distributed._c10d.refusals import place_in_words
+from flambeau.distributed._c10d.transport import Receipt
 
 _HEAD, _INLINE = 256, 4096              # bytes
 _SPAN = 1 << 20                         # tags of parts that follow
+
+
+class _Heard:
+    """The request of a process's word that it has been told something."""
+
+    def __init__(self, receipt: Receipt):
+        self._receipt = receipt
+
+    def Test(self) -> bool:
+        """Is it there?"""
+        return self._receipt.done
 
 
 class _Arrival:
@@ -56,17 +68,21 @@ class Messages:
 
         def steps(task: Task) -> Steps:
             requests: list[Any] = []
+            following = []
             for tensor in tensors:
                 array = values(tensor).view(np.uint8)
                 follows = (next(self._count) % _SPAN << 2) + 2 if array.size > _INLINE else 0
                 head = _head(tensor, follows, task.place)
                 if follows:
+                    following.append(follows)
                     requests.append(self._comm.Isend(as_bytes(head), to, head_tag))
                     requests.append(self._comm.Isend(as_bytes(array), to, follows))
                 else:
                     whole = np.concatenate([head, array])
                     requests.append(self._comm.Isend(as_bytes(whole), to, head_tag))
             yield from requests
+            for message in following:
+                self._owner.check_notices(to, message)
         return self._start("send", steps, tensors, [to])
 
     def receive(self, tensors: list[Tensor], source: int | None, tag: int) -> Task:
@@ -89,15 +105,21 @@ class Messages:
         """The elements of a message whose head is there."""
         dtype, shape, size, follows, where = pickle.loads(room[:_HEAD].tobytes())
         task.flowing = True
-        fits = dtype == str(tensor.dtype) and size == tensor.numel() * tensor.element_size()
+        owner = self._owner
+        sender = owner.ranks[task._source]
+        misfit = checks.misfit(
+            tensor, f"rank {owner.ranks[owner.rank()]}{place_in_words(task.place)}", dtype, shape,
+            f"rank {sender}{where}")
+        if misfit:
+            yield _Heard(owner.peers.report_misfit(sender, owner.group_name, follows, misfit))
+            if follows:                 # its sender waits until it is taken
+                yield self._comm.Irecv(as_bytes(np.empty(size, np.uint8)), task._source, follows)
+            raise RuntimeError(misfit)
         target = Target(tensor)
-        if follows:                     # also if it does not fit: its sender waits
-            array = target.array.view(np.uint8) if fits else np.empty(size, np.uint8)
-            yield self._comm.Irecv(as_bytes(array), task._source, follows)
-        elif fits:
+        if follows:
+            yield self._comm.Irecv(as_bytes(target.array.view(np.uint8)), task._source, follows)
+        else:
             target.array.view(np.uint8)[:] = room[_HEAD:_HEAD + size]
-        if not fits:
-            checks.message(tensor, dtype, shape, f"rank {self._owner.ranks[task._source]}{where}")
         target.keep()
 
     def _start(self, name: str, steps: Any, tensors: list[Tensor], members: list[int] | None
@@ -111,8 +133,7 @@ class Messages:
 
 
 def _head(tensor: Tensor, follows: int, place: Any) -> np.ndarray:
-    at = read_place(place)
-    where = "" if at is None else f" at {getattr(at[0], 'co_filename', None)}:{at[1]}"
+    where = place_in_words(place)
     size = tensor.numel() * tensor.element_size()
     shape = list(tensor.shape)
     for about in ((shape, where), (shape, where[-80:]), ([tensor.numel()], "")):

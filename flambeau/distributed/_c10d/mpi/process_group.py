@@ -26,11 +26,13 @@ from flambeau.distributed._c10d.mpi import moves
 from flambeau.distributed._c10d.mpi.library import World
 from flambeau.distributed._c10d.mpi.messages import Messages
 from flambeau.distributed._c10d.progress import Owner, Steps, Task, progress
+from flambeau.distributed._c10d.refusals import PATIENCE
 from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed.constants import default_pg_timeout
 
 _ANSWER = 0.8                           # seconds for a process to say what it is at
+_GRACE = 0.25                           # seconds for what a process has sent before it went
 
 
 class MPIOptions(Options):
@@ -82,6 +84,7 @@ class ProcessGroupMPI(CheckedBackend, Owner):
 
     def start(self, call: Call, tensors: Any, move: Callable[[Any], Any], opts: Any) -> Work:
         """Run a collective, after those that were started before."""
+        self.begin()
         if self._size == 1:
             for _ in move(None) or ():
                 pass
@@ -123,10 +126,19 @@ class ProcessGroupMPI(CheckedBackend, Owner):
             found = [row.tobytes() for row in room.reshape(self._size, -1)]
             agreement.check(found, self.ranks)
 
-    def lost(self, task: Task) -> list[int]:
-        """The members that have gone without having done their part in a task."""
-        if not self.peers.gone:
-            return []
+    def obstacle(self, task: Task) -> tuple[float, str] | None:
+        """A member that has refused its call, or gone without having done its part in a task."""
+        lost = self._lost(task) if self.peers.gone else []
+        reason = self.refusal(task.number)
+        if reason:
+            return _GRACE if lost else PATIENCE, \
+                f"{self.title()}{task.name} does not come about: {reason}"
+        if not lost:
+            return None
+        return _GRACE, (f"Connection closed by peer [rank {lost[0]}]: rank{'s' * (len(lost) > 1)} "
+                        f"{', '.join(map(str, lost))} went during {task.name}")
+
+    def _lost(self, task: Task) -> list[int]:
         members = self.ranks if task.partners is None else task.partners
         return [rank for rank in members if rank in self.peers.gone
                 and self.peers.left.get(rank, {}).get(self.group_name, -1) < task.number]
@@ -259,6 +271,7 @@ class ProcessGroupMPI(CheckedBackend, Owner):
 
     def shutdown(self) -> None:
         """Forget the group; hang up if the connections are its own."""
+        self.warn_of_notices()
         comm, self.channel.comm = self.channel.comm, None
         if comm is not None and self.failed is None and not progress.has_tasks_of(self):
             comm.Free()
