@@ -21,13 +21,7 @@ from flambeau.core.tensor import arrays_of
 if TYPE_CHECKING:
     from flambeau import Tensor
 
-__all__ = [
-    "format_array",
-    "get_printoptions",
-    "printoptions",
-    "set_printoptions",
-    "tensor_repr",
-]
+__all__ = ["format_array", "get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
 
 @dataclasses.dataclass
@@ -44,18 +38,12 @@ _options = _Options()
 _PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
-    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
-}
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80}}
 
 
-def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
+def set_printoptions(precision: int | None = None, threshold: float | None = None,
+                     edgeitems: int | None = None, linewidth: int | None = None,
+                     profile: str | None = None, sci_mode: bool | None = None) -> None:
     """Choose how tensors are printed.
 
     Args:
@@ -120,8 +108,7 @@ def _real_texts(values):
         sizes = [abs(value) for value in deciding]
         largest, smallest = max(sizes), min(sizes)
         scientific = (
-            largest / smallest > 1000.0 or largest > 1.0e8 or (not whole and smallest < 1.0e-4)
-        )
+            largest / smallest > 1000.0 or largest > 1.0e8 or (not whole and smallest < 1.0e-4))
     if scientific:
         write = f"%.{_options.precision}e".__mod__
     elif whole:
@@ -186,10 +173,8 @@ def _block(texts, shape, cuts, indent, width):
     if len(shape) == 1:
         return _row(texts, cuts[0], indent, width)
     step = len(texts) // shape[0] if shape[0] else 0
-    blocks = [
-        _block(texts[i * step : (i + 1) * step], shape[1:], cuts[1:], indent + 1, width)
-        for i in range(shape[0])
-    ]
+    blocks = [_block(texts[i * step : (i + 1) * step], shape[1:], cuts[1:], indent + 1, width)
+              for i in range(shape[0])]
     if cuts[0]:
         blocks.insert(len(blocks) // 2, "...")
     return "[" + ("," + "\n" * (len(shape) - 1) + " " * (indent + 1)).join(blocks) + "]"

@@ -151,18 +151,10 @@ def set_flush_denormal(mode: bool) -> bool:
     return kernels.set_flush_denormal(bool(mode))
 
 
-__all__ = [
-    "are_deterministic_algorithms_enabled",
-    "get_deterministic_debug_mode",
-    "get_float32_matmul_precision",
-    "is_deterministic_algorithms_warn_only_enabled",
-    "is_warn_always_enabled",
-    "set_deterministic_debug_mode",
-    "set_float32_matmul_precision",
-    "set_flush_denormal",
-    "set_warn_always",
-    "use_deterministic_algorithms",
-]
+__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+           "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled",
+           "is_warn_always_enabled", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+           "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"]
 
 
 belong(__name__.partition(".")[0], are_deterministic_algorithms_enabled,

@@ -9,10 +9,5 @@ from flambeau.cuda import (
     make_graphed_callables,
 )
 
-__all__ = [
-    "CUDAGraph",
-    "graph",
-    "graph_pool_handle",
-    "is_current_stream_capturing",
-    "make_graphed_callables",
-]
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
+           "make_graphed_callables"]

@@ -7,8 +7,4 @@ from flambeau.cuda import (
     Stream,
 )
 
-__all__ = [
-    "Event",
-    "ExternalStream",
-    "Stream",
-]
+__all__ = ["Event", "ExternalStream", "Stream"]

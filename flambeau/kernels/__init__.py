@@ -24,13 +24,9 @@ native_available = _native is not None
 def _choose():
     """Put each kernel's best version into this module's namespace."""
     space = globals()
-    for module, names in (
-        (elementary, names_of(elementary)),
-        (activations, names_of(activations)),
-        (reductions, reductions.REDUCTIONS),
-        (statistics, statistics.STATISTICS),
-        (dtypes, ("cast", "check_divisor")),
-    ):
+    for module, names in ((elementary, names_of(elementary)), (activations, names_of(activations)),
+                          (reductions, reductions.REDUCTIONS), (statistics, statistics.STATISTICS),
+                          (dtypes, ("cast", "check_divisor"))):
         for name in names:
             twin = getattr(module, name)
             space[name] = _native.adopt(name, twin) if _native is not None else twin
@@ -100,11 +96,5 @@ def describe():
     """What runs, as a dictionary: for ``flambeau info``."""
     if _native is None:
         return {"kernels": "reference", "native": False, "reason": _why_not, "threads": 1}
-    return {
-        "kernels": "native",
-        "native": True,
-        "openmp": _native.openmp,
-        "threads": get_num_threads(),
-        "simd": _native.simd(),
-        "compiler": _native.compiler,
-    }
+    return {"kernels": "native", "native": True, "openmp": _native.openmp,
+            "threads": get_num_threads(), "simd": _native.simd(), "compiler": _native.compiler}

@@ -99,18 +99,14 @@ def _declare(twin, kept=(), widens=True, updates=False, special=None):
     def wide(run, args):
         narrow = (
             next((a.dtype for a in args if type(a) is np.ndarray and is_narrow(a.dtype)), None)
-            if widens
-            else None
-        )
+            if widens else None)
         if narrow is None:
             return run(*args)
         if special is not None:
             return special(*args)
         result = run(
-            *(
-                float_astype(a, np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
-                for a in args
-            )
+            *(float_astype(a, np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
+              for a in args)
         )
         if updates:
             args[0][...] = result
@@ -196,12 +192,9 @@ def pointwise(kinds, returns=None, key=0, stepwise=False):
                 raise no_kernel(body.__name__, dtype)
             steps = stepwise or (dtype.kind == "W" and count > 2)  # as complex<Half> does in C++
             compute = dtype if steps else compute_dtype(dtype)
-            args = [
-                as_dtype(a, compute) if isinstance(a, SCALARS)
-                else a if i < key or a.dtype == compute
-                else silent_astype(a, compute)
-                for i, a in enumerate(args)
-            ]  # fmt: skip
+            args = [as_dtype(a, compute) if isinstance(a, SCALARS)
+                    else a if i < key or a.dtype == compute else silent_astype(a, compute) for i,
+                    a in enumerate(args)]
             result = silent(*args)
             want = {None: dtype, "real": real_dtype(dtype), bool: np.dtype(bool)}[returns]
             if result.dtype != want:

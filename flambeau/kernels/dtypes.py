@@ -69,7 +69,7 @@ TYPE_NAMES = {
     "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
     "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
     "complex32": "ComplexHalf",
-}  # fmt: skip
+}
 
 
 def type_title(dtype):

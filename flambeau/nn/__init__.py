@@ -8,23 +8,9 @@ from .modules import *
 from .modules import __all__ as _layers
 from .parallel import DataParallel
 
-__all__ = [
-    *_layers,
-    "Buffer",
-    "DataParallel",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
-    "attention",
-    "factory_kwargs",
-    "functional",
-    "grad",
-    "init",
-    "modules",
-    "parallel",
-    "parameter",
-    "utils",
-]
+__all__ = [*_layers, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer",
+           "UninitializedParameter", "attention", "factory_kwargs", "functional", "grad", "init",
+           "modules", "parallel", "parameter", "utils"]
 __getattr__ = lazy_modules(__name__, "intrinsic", "qat", "quantizable", "quantized")
 
 

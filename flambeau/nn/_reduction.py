@@ -10,7 +10,7 @@ def get_enum(reduction: str) -> int:
     if reduction == "elementwise_mean":
         warnings.warn(
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
-            stacklevel=2)  # fmt: skip
+            stacklevel=2)
         return 1
     try:
         return {"none": 0, "mean": 1, "sum": 2}[reduction]
@@ -26,7 +26,7 @@ def legacy_get_string(size_average, reduce, emit_warning: bool = True) -> str:
     if emit_warning:
         warnings.warn(
             "size_average and reduce args will be deprecated, "
-            f"please use reduction='{reduction}' instead.", stacklevel=3)  # fmt: skip
+            f"please use reduction='{reduction}' instead.", stacklevel=3)
     return reduction
 
 

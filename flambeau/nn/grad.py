@@ -12,14 +12,11 @@ from flambeau.nn import functional as F
 
 
 def _input_gradient(name, conv):
-    def conv_input(
-        input_size, weight: Tensor, grad_output: Tensor, stride=1, padding=0, dilation=1, groups=1
-    ) -> Tensor:
+    def conv_input(input_size, weight: Tensor, grad_output: Tensor, stride=1, padding=0, dilation=1,
+                   groups=1) -> Tensor:
         input = grad_output.new_zeros(tuple(input_size))
-        return _vjp(
-            lambda x: conv(x, weight, None, stride, padding, dilation, groups), input,
-            grad_output, weight
-        )
+        return _vjp(lambda x: conv(x, weight, None, stride, padding, dilation, groups), input,
+                    grad_output, weight)
 
     conv_input.__name__ = conv_input.__qualname__ = name
     conv_input.__doc__ = f"The gradient of `{conv.__name__}` with respect to its input."
@@ -27,14 +24,11 @@ def _input_gradient(name, conv):
 
 
 def _weight_gradient(name, conv):
-    def conv_weight(
-        input: Tensor, weight_size, grad_output: Tensor, stride=1, padding=0, dilation=1, groups=1
-    ) -> Tensor:
+    def conv_weight(input: Tensor, weight_size, grad_output: Tensor, stride=1, padding=0,
+                    dilation=1, groups=1) -> Tensor:
         weight = grad_output.new_zeros(tuple(weight_size))
-        return _vjp(
-            lambda w: conv(input, w, None, stride, padding, dilation, groups), weight,
-            grad_output, input
-        )
+        return _vjp(lambda w: conv(input, w, None, stride, padding, dilation, groups), weight,
+                    grad_output, input)
 
     conv_weight.__name__ = conv_weight.__qualname__ = name
     conv_weight.__doc__ = f"The gradient of `{conv.__name__}` with respect to its weight."
@@ -46,9 +40,7 @@ def _vjp(function, at, grad_output, other):
         grad_output.requires_grad or other.requires_grad)
     with flambeau.enable_grad():
         at.requires_grad_()
-        (grad,) = flambeau.autograd.grad(
-            function(at), at, grad_output, create_graph=create_graph
-        )
+        (grad,) = flambeau.autograd.grad(function(at), at, grad_output, create_graph=create_graph)
     return grad
 
 

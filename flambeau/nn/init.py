@@ -15,39 +15,14 @@ from flambeau import Tensor
 from flambeau.core.overrides import has_torch_function
 from flambeau.overrides import handle_torch_function
 
-__all__ = [
-    "calculate_gain",
-    "constant",
-    "constant_",
-    "dirac",
-    "dirac_",
-    "eye",
-    "eye_",
-    "kaiming_normal",
-    "kaiming_normal_",
-    "kaiming_uniform",
-    "kaiming_uniform_",
-    "normal",
-    "normal_",
-    "ones_",
-    "orthogonal",
-    "orthogonal_",
-    "sparse",
-    "sparse_",
-    "trunc_normal_",
-    "uniform",
-    "uniform_",
-    "xavier_normal",
-    "xavier_normal_",
-    "xavier_uniform",
-    "xavier_uniform_",
-    "zeros_",
-]  # fmt: skip
+__all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_",
+           "kaiming_normal", "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal",
+           "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_",
+           "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+           "xavier_uniform_", "zeros_"]
 
-_LINEAR = frozenset({
-    "linear", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
-})  # fmt: skip
+_LINEAR = frozenset({"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+                     "conv_transpose3d", "sigmoid"})
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -101,14 +76,8 @@ def _normal_cdf(x):
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
-def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator=None,
-) -> Tensor:
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0,
+                  b: float = 2.0, generator=None) -> Tensor:
     """Fill with draws from N(mean, std²) restricted to [a, b].
 
     By rejection: draws from the normal distribution where enough of them fall into the interval,
@@ -118,7 +87,7 @@ def trunc_normal_(
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-            "The distribution of values may be incorrect.", stacklevel=2)  # fmt: skip
+            "The distribution of values may be incorrect.", stacklevel=2)
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     draw = _draw_normal if inside >= 0.3 else _draw_by_density
     with flambeau.no_grad():
@@ -201,8 +170,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     if tensor.dim() < 2:
         raise ValueError(
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
-        )
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     shape = tensor.shape
     receptive_field = math.prod(shape[2:])
     return shape[1] * receptive_field, shape[0] * receptive_field
@@ -245,13 +213,8 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def kaiming_uniform_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator=None,
-) -> Tensor:
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in",
+                     nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
     r"""Fill from :math:`U(-k, k)` with :math:`k = gain \sqrt{3/n}`, n being the fan of `mode`.
 
     `a` is the negative slope that the gain of a leaky_relu depends on. He et al., Delving deep into
@@ -267,13 +230,8 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator=None,
-) -> Tensor:
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in",
+                    nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
     r"""Fill from a normal distribution of variance :math:`gain^2/n`, n being the fan of `mode`."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0.0, std, generator)
@@ -328,7 +286,7 @@ def _make_deprecate(fill):
     def deprecated(*args, **kwargs):
         warnings.warn(
             f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{fill.__name__}`.",
-            FutureWarning, stacklevel=2)  # fmt: skip
+            FutureWarning, stacklevel=2)
         return fill(*args, **kwargs)
 
     deprecated.__doc__ = f"The old name of `{fill.__name__}`."

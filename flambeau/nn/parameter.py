@@ -12,14 +12,8 @@ from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
 
-__all__ = [
-    "Buffer",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
-    "UninitializedTensorMixin",
-    "is_lazy",
-]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "UninitializedTensorMixin", "is_lazy"]
 
 
 class _ParameterMeta(TensorMeta):
@@ -28,11 +22,8 @@ class _ParameterMeta(TensorMeta):
     def __instancecheck__(self, instance):
         if type.__instancecheck__(self, instance):
             return True
-        return (
-            self is Parameter
-            and isinstance(instance, Tensor)
-            and getattr(instance, "_is_param", False)
-        )
+        return (self is Parameter and isinstance(instance, Tensor)
+                and getattr(instance, "_is_param", False))
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
@@ -61,8 +52,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 "that detach() returns an instance of the same type, but return type "
                 f"{type(tensor).__name__} was found instead. To use the type as a Parameter, "
                 "please correct the detach() semantics defined by its __torch_dispatch__() "
-                "implementation."
-            )
+                "implementation.")
         if not isinstance(tensor, cls):
             tensor._is_param = True
         if type(tensor) is MetaTensor and cls is Parameter:
@@ -148,14 +138,12 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 _SHAPELESS = (
     "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
     "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
-    "Call `forward` to initialize the parameters before accessing their attributes."
-)
+    "Call `forward` to initialize the parameters before accessing their attributes.")
 # Which attributes and methods mean something without a shape.
-_ALLOWED = (
-    "__hash__", "__get__", "__set__", "size", "copy_", "is_complex", "is_floating_point", "half",
-    "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to", "get_device",
-    "_has_compatible_shallow_copy_type", "requires_grad_", "detach", "is_leaf",
-)  # fmt: skip
+_ALLOWED = ("__hash__", "__get__", "__set__", "size", "copy_", "is_complex", "is_floating_point",
+            "half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to",
+            "get_device", "_has_compatible_shallow_copy_type", "requires_grad_", "detach",
+            "is_leaf")
 
 
 class UninitializedTensorMixin:
@@ -177,8 +165,7 @@ class UninitializedTensorMixin:
     def share_memory_(self):
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
-            "initialize the parameters before calling `module.share_memory()`."
-        )
+            "initialize the parameters before calling `module.share_memory()`.")
 
     def __repr__(self):
         return f"<{type(self).__name__}>"
@@ -196,8 +183,7 @@ class UninitializedTensorMixin:
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you "
             "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
             f"{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch "
-            "to initialize the parameters before calling torch functions"
-        )
+            "to initialize the parameters before calling torch functions")
 
 
 def is_lazy(param) -> bool:

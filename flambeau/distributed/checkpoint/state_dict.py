@@ -27,21 +27,9 @@ from flambeau.distributed.algorithms._checkpoint.checkpoint_wrapper import _CHEC
 from flambeau.nn.modules.module import Module
 from flambeau.optim import Optimizer
 
-__all__ = [
-    "FQNS_T",
-    "DictValueType",
-    "ListDictValueType",
-    "OptimizerStateType",
-    "PrimitiveType",
-    "StateDictOptions",
-    "ValueType",
-    "get_model_state_dict",
-    "get_optimizer_state_dict",
-    "get_state_dict",
-    "set_model_state_dict",
-    "set_optimizer_state_dict",
-    "set_state_dict",
-]
+__all__ = ["FQNS_T", "DictValueType", "ListDictValueType", "OptimizerStateType", "PrimitiveType",
+           "StateDictOptions", "ValueType", "get_model_state_dict", "get_optimizer_state_dict",
+           "get_state_dict", "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict"]
 
 FSDP_WRAPPED_MODULE = "_fsdp_wrapped_module"
 _FLAT_PARAM = "_flat_param"

@@ -14,11 +14,10 @@ import numpy as np
 
 from flambeau import kernels
 
-__all__ = [
-    "Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy", "digits", "dirichlet",
-    "dropout_mask", "exponential", "geometric", "integers", "log_normal", "multinomial",
-    "normal", "permutation", "poisson", "random", "rrelu_slopes", "standard_gamma", "uniform",
-]  # fmt: skip
+__all__ = ["Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy", "digits", "dirichlet",
+           "dropout_mask", "exponential", "geometric", "integers", "log_normal", "multinomial",
+           "normal", "permutation", "poisson", "random", "rrelu_slopes", "standard_gamma",
+           "uniform"]
 
 STATE_BYTES = 5056
 _WORDS = 624

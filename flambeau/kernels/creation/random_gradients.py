@@ -38,8 +38,8 @@ def dirichlet_grad(sample, alpha, total):
     x0, x1 = np.where(low, x, 0.0), np.where(low, 0.0, 1 - x)
     left = x0 / a * _sum(
         np.ones_like(x), lambda n: x0 * (c + n) / (a + 1 + n),
-        lambda n: digamma(a + 1 + n) - digamma(c + n) - logarithm)  # fmt: skip
+        lambda n: digamma(a + 1 + n) - digamma(c + n) - logarithm)
     right = x / b * _sum(
         np.ones_like(x), lambda n: x1 * (c + n) / (b + 1 + n),
-        lambda n: logarithm - digamma(a) + digamma(c + n))  # fmt: skip
+        lambda n: logarithm - digamma(a) + digamma(c + n))
     return np.where(low, left, right).astype(sample.dtype)

@@ -199,7 +199,7 @@ def _log_poly(x):
     square = x * x
     y = x * _horner(x, (
         7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
-        -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1))  # fmt: skip
+        -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1))
     y = _fma(y, square, exponent * f(-2.12194440e-4))
     y = _fma(-square, f(0.5), y)
     return _fma(exponent, f(0.693359375), x + y)
@@ -376,7 +376,7 @@ def _binomial_by_gaps(units, count, p):
 _STIRLING = (
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
     0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
-    0.00925546218271273, 0.00833056343336287)  # fmt: skip
+    0.00925546218271273, 0.00833056343336287)
 
 
 def _stirling_tail(k):
@@ -403,13 +403,11 @@ def _binomial_by_rejection(units, count, p):
             return k
         if k < 0 or k > count:
             continue
-        bound = (
-            (m + 0.5) * math.log((m + 1) / (r * (count - m + 1)))
-            + (count + 1) * math.log((count - m + 1) / (count - k + 1))
-            + (k + 0.5) * math.log(r * (count - k + 1) / (k + 1))
-            + _stirling_tail(m) + _stirling_tail(count - m)
-            - _stirling_tail(k) - _stirling_tail(count - k)
-        )  # fmt: skip
+        bound = ((m + 0.5) * math.log((m + 1) / (r * (count - m + 1)))
+                 + (count + 1) * math.log((count - m + 1) / (count - k + 1))
+                 + (k + 0.5) * math.log(r * (count - k + 1) / (k + 1))
+                 + _stirling_tail(m) + _stirling_tail(count - m)
+                 - _stirling_tail(k) - _stirling_tail(count - k))
         if _log(v * alpha / (a / (us * us) + b)) <= bound:
             return k
 

@@ -116,9 +116,8 @@ def scatter_(x, axis, indices, src, reduce=None, include_self=True):
         return x
     if isinstance(src, np.ndarray):
         src = src[tuple(slice(s) for s in indices.shape)]
-    where = tuple(
-        indices if a == axis % x.ndim else i for a, i in enumerate(np.ogrid[_ranges(indices.shape)])
-    )
+    where = tuple(indices if a == axis % x.ndim else i for a,
+                  i in enumerate(np.ogrid[_ranges(indices.shape)]))
     if reduce is None:
         x[where] = src
     else:
@@ -223,19 +222,13 @@ def index_add(x, axis, indices, src, alpha=1):
 def index_copy_(x, axis, indices, src):
     """Write slices of `src` to the slices of x along `axis` that `indices` name."""
     size = x.shape[axis] if x.ndim else 1
-    _check(
-        indices,
-        size,
-        IndexError,
-        "index_copy_(): index {index} is out of bounds for dimension "
-        f"{axis % max(x.ndim, 1)} with size {size}",
-    )
+    _check(indices, size, IndexError, "index_copy_(): index {index} is out of bounds for dimension "
+           f"{axis % max(x.ndim, 1)} with size {size}")
     if x.ndim == 0:
         x[...] = src.reshape(-1)[-1]
     else:
         np.moveaxis(x, axis, 0)[indices.reshape(-1)] = (
-            np.moveaxis(src, axis, 0) if src.ndim else src
-        )
+            np.moveaxis(src, axis, 0) if src.ndim else src)
     return x
 
 
@@ -292,10 +285,8 @@ def take(x, indices):
         raise IndexError("take(): tried to take from an empty tensor")
     wrong = (indices < -x.size) | (indices >= x.size)
     if wrong.any():
-        raise IndexError(
-            f"out of range: tried to access index {indices[wrong][0]} "
-            f"on a tensor of {x.size} elements."
-        )
+        raise IndexError(f"out of range: tried to access index {indices[wrong][0]} "
+                         f"on a tensor of {x.size} elements.")
     return np.take(x.reshape(-1), indices)          # in rows, whatever the order of the indices
 
 
@@ -335,21 +326,15 @@ def _check(indices, size, kind, message):
 
 
 def _check_axis(indices, size, axis):
-    _check(
-        indices,
-        size,
-        RuntimeError,
-        f"index {{index}} is out of bounds for dimension {axis} with size {size}",
-    )
+    _check(indices, size, RuntimeError,
+           f"index {{index}} is out of bounds for dimension {axis} with size {size}")
 
 
 def _check_wrapped(indices, size, axis):
     wrong = (indices < -size) | (indices >= size)
     if wrong.any():
-        raise IndexError(
-            f"index {indices[wrong].reshape(-1)[0]} is out of bounds "
-            f"for dimension {axis} with size {size}"
-        )
+        raise IndexError(f"index {indices[wrong].reshape(-1)[0]} is out of bounds "
+                         f"for dimension {axis} with size {size}")
 
 
 def _explain(error, indices, shape):
@@ -361,13 +346,9 @@ def _explain(error, indices, shape):
             if wrong.any():
                 return IndexError(
                     f"index {index[wrong].reshape(-1)[0]} is out of bounds for dimension {axis} "
-                    f"with size {shape[axis]}"
-                )
-        axis += (
-            index.ndim
-            if isinstance(index, np.ndarray) and index.dtype.kind == "b"
-            else index is not None
-        )
+                    f"with size {shape[axis]}")
+        axis += (index.ndim if isinstance(index, np.ndarray) and index.dtype.kind == "b"
+                 else index is not None)
     return error
 
 

@@ -35,17 +35,15 @@ def scaled_dot_product_attention(q, k, v, mask=None, is_causal=False, scale=None
 
 
 @kernel
-def scaled_dot_product_attention_backward(
-    g, q, k, v, out, total, mask=None, is_causal=False, scale=None
-):
+def scaled_dot_product_attention_backward(g, q, k, v, out, total, mask=None, is_causal=False,
+                                          scale=None):
     """Gradients of attention in q, k and v, from its two results; all of one leading shape."""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     gq, gk, gv = np.empty(q.shape, q.dtype), np.zeros(k.shape, k.dtype), np.zeros(v.shape, v.dtype)
     for rows in _blocks(q.shape[-2]):
         norm = total[..., rows, None]
         weights = np.exp(
-            _scores(q, k, mask, is_causal, scale, rows) - np.where(np.isneginf(norm), 0, norm)
-        )
+            _scores(q, k, mask, is_causal, scale, rows) - np.where(np.isneginf(norm), 0, norm))
         g_rows = g[..., rows, :]
         gv += np.matmul(weights.swapaxes(-1, -2), g_rows)
         g_weights = np.matmul(g_rows, v.swapaxes(-1, -2))
@@ -67,9 +65,6 @@ def _scores(q, k, mask, is_causal, scale, rows):
         scores[..., later] = -np.inf
     if mask is not None:
         part = mask[..., rows, :] if mask.ndim > 1 and mask.shape[-2] > 1 else mask
-        scores = (
-            np.where(part, scores, scores.dtype.type(-np.inf))
-            if mask.dtype == bool
-            else scores + part
-        )
+        scores = (np.where(part, scores, scores.dtype.type(-np.inf)) if mask.dtype == bool
+                  else scores + part)
     return scores.astype(q.dtype, copy=False)

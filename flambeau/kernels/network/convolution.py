@@ -33,16 +33,11 @@ def output_shape(x_shape, w_shape, stride, padding, dilation, transposed, output
     """Shape of the result of `convolution`."""
     sizes, kernels = x_shape[2:], w_shape[2:]
     if transposed:
-        out = [
-            (s - 1) * st - 2 * p + d * (k - 1) + op + 1
-            for s, k, st, p, d, op in zip(sizes, kernels, stride, padding, dilation, output_padding)
-        ]
+        out = [(s - 1) * st - 2 * p + d * (k - 1) + op + 1 for s, k, st, p, d,
+               op in zip(sizes, kernels, stride, padding, dilation, output_padding)]
         return (x_shape[0], w_shape[1] * groups, *out)
-    return (
-        x_shape[0],
-        w_shape[0],
-        *(output_size(*a) for a in zip(sizes, kernels, stride, padding, dilation)),
-    )
+    return (x_shape[0], w_shape[0],
+            *(output_size(*a) for a in zip(sizes, kernels, stride, padding, dilation)))
 
 
 def convolution(x, w, stride, padding, dilation, transposed, output_padding, groups):
@@ -53,9 +48,8 @@ def convolution(x, w, stride, padding, dilation, transposed, output_padding, gro
     return spread(x, w, shape, stride, padding, dilation, groups)
 
 
-def convolution_input_grad(
-    g, w, x_shape, stride, padding, dilation, transposed, output_padding, groups
-):
+def convolution_input_grad(g, w, x_shape, stride, padding, dilation, transposed, output_padding,
+                           groups):
     """Gradient of `convolution` in `x`, for the gradient `g` of its result."""
     if transposed:                          # a large output padding gives windows of its own
         result = correlate(g, w, stride, padding, dilation, groups)
@@ -64,9 +58,8 @@ def convolution_input_grad(
     return spread(g, w, tuple(x_shape), stride, padding, dilation, groups)
 
 
-def convolution_weight_grad(
-    g, x, w_shape, stride, padding, dilation, transposed, output_padding, groups
-):
+def convolution_weight_grad(g, x, w_shape, stride, padding, dilation, transposed, output_padding,
+                            groups):
     """Gradient of `convolution` in `w`, for the gradient `g` of its result."""
     large, small = (g, x) if transposed else (x, g)
     return weigh(large, small, tuple(w_shape), stride, padding, dilation, groups)
@@ -99,10 +92,8 @@ def rounds_steps(dtype, output_padding, stride):
 def _narrow_spread(small, w, large_shape, stride, padding, dilation, groups):
     geometry = stride, padding, dilation, groups
     wide = [a.astype(np.float32) for a in (small, w)]
-    covered = [
-        (n - 1) * s - 2 * p + d * (k - 1) + 1
-        for n, s, p, d, k in zip(small.shape[2:], stride, padding, dilation, w.shape[2:])
-    ]
+    covered = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d,
+               k in zip(small.shape[2:], stride, padding, dilation, w.shape[2:])]
     extra = [n - c for n, c in zip(large_shape[2:], covered)]
     if rounds_steps(small.dtype, extra, stride):
         return _spread(*wide, large_shape, *geometry, small.dtype)
@@ -120,9 +111,8 @@ def spread(small, w, large_shape, stride, padding, dilation, groups):
 
 def _spread(small, w, large_shape, stride, padding, dilation, groups, dtype):
     n, o, kernel_size, out = len(small), w.shape[0], w.shape[2:], small.shape[2:]
-    padded = np.zeros(
-        (n, large_shape[1], *(s + 2 * p for s, p in zip(large_shape[2:], padding))), dtype
-    )
+    padded = np.zeros((n, large_shape[1], *(s + 2 * p for s, p in zip(large_shape[2:], padding))),
+                      dtype)
     windows = _windows(padded, kernel_size, stride, dilation, writeable=True, out=out)
     weights = np.ascontiguousarray(w.reshape(groups, o // groups, -1).swapaxes(1, 2))
     flat = small.reshape(n, groups, o // groups, -1) if small.size else None
@@ -153,9 +143,8 @@ def im2col(x, kernel_size, dilation, padding, stride):
     """All windows of `x` (n, c, *size) as columns: (n, c * prod(kernel), number of windows)."""
     windows = _windows(_pad(x, padding), kernel_size, stride, dilation)
     n, c = x.shape[:2]
-    return windows.reshape(
-        n, c * math.prod(kernel_size), math.prod(windows.shape[2 + len(kernel_size) :])
-    )
+    return windows.reshape(n, c * math.prod(kernel_size),
+                           math.prod(windows.shape[2 + len(kernel_size) :]))
 
 
 @kernel
@@ -198,18 +187,13 @@ def _windows(padded, kernel_size, stride, dilation, writeable=False, out=None):
     """A view (n, c, *kernel, *out) of the padded image: windows without a copy."""
     strides = padded.strides
     if out is None:
-        out = tuple(
-            output_size(s, k, st, 0, d)
-            for s, k, st, d in zip(padded.shape[2:], kernel_size, stride, dilation)
-        )
+        out = tuple(output_size(s, k, st, 0, d) for s, k, st,
+                    d in zip(padded.shape[2:], kernel_size, stride, dilation))
     return np.lib.stride_tricks.as_strided(
         padded,
         (*padded.shape[:2], *kernel_size, *out),
-        (
-            *strides[:2],
-            *(s * d for s, d in zip(strides[2:], dilation)),
-            *(s * st for s, st in zip(strides[2:], stride)),
-        ),
+        (*strides[:2], *(s * d for s, d in zip(strides[2:], dilation)),
+         *(s * st for s, st in zip(strides[2:], stride))),
         writeable=writeable,
     )
 
@@ -225,9 +209,8 @@ def _columns(windows, groups):
     """Windows (n, c, *kernel, *out) as (n, groups, c / groups * kernel, out)."""
     n, c, spatial = len(windows), windows.shape[1], windows.shape[2:]
     half = len(spatial) // 2
-    return windows.reshape(
-        n, groups, c // groups * math.prod(spatial[:half]), math.prod(spatial[half:])
-    )
+    return windows.reshape(n, groups, c // groups * math.prod(spatial[:half]),
+                           math.prod(spatial[half:]))
 
 
 def _add_windows(windows, values):

@@ -108,10 +108,10 @@ def check_multi_margin(x, target, weight):
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the "
                            f"number of input samples (batch size). Expected target size [{rows}], "
                            f"but got {list(target.shape)}. Input has shape {list(x.shape)}."
-                           )  # fmt: skip
+                           )
     if weight is not None and weight.size != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got "
-                           f"{list(weight.shape)}")  # fmt: skip
+                           f"{list(weight.shape)}")
     _check_classes(target, 0, classes, "target out of range")
 
 
@@ -119,7 +119,7 @@ def _check_scores(x, name):
     refuse(x, "bBilUecW8", name)
     if x.ndim > 2 or (x.ndim and not x.shape[-1]):
         raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
-                           f"but got: {list(x.shape)}")  # fmt: skip
+                           f"but got: {list(x.shape)}")
 
 
 def _check_classes(target, least, classes, said):
@@ -134,9 +134,9 @@ def check_multilabel_margin(x, target):
     _check_scores(x, "multilabel_margin_loss_forward_out_frame")
     if target.shape != x.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
-                           f"{list(x.shape)}")  # fmt: skip
+                           f"{list(x.shape)}")
     _check_classes(target, -1, x.shape[-1] if x.ndim else 1,
-                   "argument #2 'target' is out of range")  # fmt: skip
+                   "argument #2 'target' is out of range")
 
 
 @mover

@@ -167,8 +167,7 @@ def _input_grad(h, z, rstd, axes):
     if h.size == 0:
         return h.copy()
     return rstd * (
-        h - h.mean(axis=axes, keepdims=True) - z * (h * z).mean(axis=axes, keepdims=True)
-    )
+        h - h.mean(axis=axes, keepdims=True) - z * (h * z).mean(axis=axes, keepdims=True))
 
 
 def _all_but_channels(x):

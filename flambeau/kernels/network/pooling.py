@@ -27,12 +27,10 @@ def max_pool(x, kernel_size, stride, padding, dilation, ceil_mode):
     dims = len(kernel_size)
     size = x.shape[x.ndim - dims :]
     out = tuple(
-        pooled_size(*a, ceil_mode) for a in zip(size, kernel_size, stride, padding, dilation)
-    )
+        pooled_size(*a, ceil_mode) for a in zip(size, kernel_size, stride, padding, dilation))
     lowest = _lowest(x.dtype)
-    reach = [
-        (o - 1) * st + d * (k - 1) + 1 for o, st, d, k in zip(out, stride, dilation, kernel_size)
-    ]
+    reach = [(o - 1) * st + d * (k - 1) + 1 for o, st, d,
+             k in zip(out, stride, dilation, kernel_size)]
     widths = [(p, max(0, r - s - p)) for p, r, s in zip(padding, reach, size)]
     padded = np.pad(x, [(0, 0)] * (x.ndim - dims) + widths, constant_values=lowest)
     starts = [np.arange(o) * st - p for o, st, p in zip(out, stride, padding)]
@@ -40,10 +38,8 @@ def max_pool(x, kernel_size, stride, padding, dilation, ceil_mode):
     values = np.full((*x.shape[: x.ndim - dims], *out), lowest, x.dtype)
     indices = np.broadcast_to(_flatten(first, size), values.shape).copy()
     for offset in np.ndindex(*kernel_size):
-        window = tuple(
-            slice(k * d, k * d + (o - 1) * st + 1, st)
-            for k, d, o, st in zip(offset, dilation, out, stride)
-        )
+        window = tuple(slice(k * d, k * d + (o - 1) * st + 1, st) for k, d, o,
+                       st in zip(offset, dilation, out, stride))
         candidate = padded[(..., *window)]
         better = (candidate > values) | (candidate != candidate)
         positions = _flatten([s + k * d for s, k, d in zip(starts, offset, dilation)], size)
@@ -77,8 +73,7 @@ def max_unpool(x, indices, output_size):
     if wrong.any():
         sizes = "x".join(map(str, output_size))
         raise RuntimeError(
-            f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size {sizes})"
-        )
+            f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size {sizes})")
     shape = (*x.shape[: x.ndim - dims], *output_size)
     result = np.zeros(math.prod(shape), x.dtype)
     result[_absolute(indices, plane, dims)] = x
@@ -93,15 +88,13 @@ def max_unpool_backward(g, indices, dims=2):
 
 
 @kernel
-def avg_pool(
-    x, kernel_size, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None
-):
+def avg_pool(x, kernel_size, stride, padding, ceil_mode=False, count_include_pad=True,
+             divisor_override=None):
     """The mean of each window: its sum over the number of its elements, padding counted or not."""
     dims = len(kernel_size)
     size = x.shape[x.ndim - dims :]
-    out, widths, divisor = _avg_geometry(
-        size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    out, widths, divisor = _avg_geometry(size, kernel_size, stride, padding, ceil_mode,
+                                         count_include_pad, divisor_override)
     padded = np.pad(x, [(0, 0)] * (x.ndim - dims) + widths)
     total = np.zeros((*x.shape[: x.ndim - dims], *out), x.dtype)
     for offset in np.ndindex(*kernel_size):
@@ -110,16 +103,8 @@ def avg_pool(
 
 
 @kernel
-def avg_pool_backward(
-    g,
-    x_shape,
-    kernel_size,
-    stride,
-    padding,
-    ceil_mode=False,
-    count_include_pad=True,
-    divisor_override=None,
-):
+def avg_pool_backward(g, x_shape, kernel_size, stride, padding, ceil_mode=False,
+                      count_include_pad=True, divisor_override=None):
     """Each window's gradient, divided as its sum was, is added to all its elements."""
     dims = len(kernel_size)
     size = tuple(x_shape)[len(x_shape) - dims :]
@@ -132,8 +117,7 @@ def avg_pool_backward(
     for offset in np.ndindex(*kernel_size):
         padded[(..., *_strided(offset, out, stride))] += share
     return np.ascontiguousarray(
-        padded[(..., *(slice(a, a + s) for s, (a, _) in zip(size, widths)))]
-    )
+        padded[(..., *(slice(a, a + s) for s, (a, _) in zip(size, widths)))])
 
 
 def _narrow_adaptive_avg_pool(x, output_size):
@@ -190,9 +174,8 @@ def adaptive_max_pool(x, output_size):
     dims = len(output_size)
     size = x.shape[x.ndim - dims :]
     windows = [list(zip(*adaptive_windows(s, o))) for s, o in zip(size, output_size)]
-    return _pool_windows(
-        x, size, output_size, lambda at: [slice(*windows[a][i]) for a, i in enumerate(at)]
-    )
+    return _pool_windows(x, size, output_size,
+                         lambda at: [slice(*windows[a][i]) for a, i in enumerate(at)])
 
 
 @mover
@@ -282,9 +265,8 @@ def _strided(offset, out, stride):
     return tuple(slice(k, k + (o - 1) * st + 1, st) for k, o, st in zip(offset, out, stride))
 
 
-def _avg_geometry(
-    size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-):
+def _avg_geometry(size, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                  divisor_override):
     out = tuple(pooled_size(*a, 1, ceil_mode) for a in zip(size, kernel_size, stride, padding))
     widths, divisor = [], 1
     for axis, (s, k, st, p, o) in enumerate(zip(size, kernel_size, stride, padding, out)):
@@ -309,8 +291,7 @@ def _window_sums(x, starts, ends, axis):
     padded = np.concatenate([x, np.zeros_like(x[(slice(None),) * axis + (slice(1),)])], axis=axis)
     bounds = np.stack([starts, ends], axis=1).reshape(-1)
     return np.add.reduceat(padded, bounds, axis=axis)[
-        (slice(None),) * axis + (slice(None, None, 2),)
-    ]
+        (slice(None),) * axis + (slice(None, None, 2),)]
 
 
 def _best(part):

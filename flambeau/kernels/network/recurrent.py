@@ -30,8 +30,7 @@ def lstm_cell_backward(gh, gc, activated, c, new):
     gc = gc + gh * o * (1 - t * t)
     g_gates = np.concatenate(
         [gc * n * i * (1 - i), gc * c * f * (1 - f), gc * i * (1 - n * n), gh * t * o * (1 - o)],
-        axis=-1,
-    )
+        axis=-1)
     return g_gates, gc * f
 
 
@@ -92,11 +91,8 @@ def lstm_layer(x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
     """
     y, cells, saved = lstm_steps(_project(x, w_ih, _sum_of(b_ih, b_hh)), h, c, w_hh, reverse)
     last = 0 if reverse else -1
-    return (
-        (y, y[last].copy(), cells[last].copy(), saved, cells)
-        if len(x)
-        else (y, h.copy(), c.copy(), saved, cells)
-    )
+    return ((y, y[last].copy(), cells[last].copy(), saved, cells) if len(x)
+            else (y, h.copy(), c.copy(), saved, cells))
 
 
 @kernel

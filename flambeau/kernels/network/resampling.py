@@ -39,16 +39,8 @@ def _resized(x, size, mode, align_corners, scales, antialias, narrow=None):
     bytes_ = mixes and x.dtype == np.uint8
     for axis in range(x.ndim - 1, 1, -1):
         scale = None if scales is None else scales[axis - 2]
-        taps = _taps(
-            mode,
-            x.shape[axis],
-            size[axis - 2],
-            bool(align_corners),
-            scale,
-            bool(antialias),
-            np.dtype(np.float64) if bytes_ else x.dtype,
-            narrow,
-        )
+        taps = _taps(mode, x.shape[axis], size[axis - 2], bool(align_corners), scale,
+                     bool(antialias), np.dtype(np.float64) if bytes_ else x.dtype, narrow)
         if taps:
             result = (_resample_bytes if bytes_ else resample_axis)(result, axis, *taps)
     return result.copy() if result is x else result
@@ -76,9 +68,8 @@ def interpolate_backward(g, x_shape, mode, align_corners=False, scales=None, ant
         return pooling.adaptive_avg_pool_backward(g, tuple(x_shape), g.ndim - 2)
     for axis in range(2, g.ndim):
         scale = None if scales is None else scales[axis - 2]
-        taps = _taps(
-            mode, x_shape[axis], g.shape[axis], bool(align_corners), scale, bool(antialias), g.dtype
-        )
+        taps = _taps(mode, x_shape[axis], g.shape[axis], bool(align_corners), scale,
+                     bool(antialias), g.dtype)
         if taps:
             g = resample_axis_transposed(g, axis, x_shape[axis], *taps)
     return g
@@ -103,8 +94,7 @@ def resample_axis_transposed(g, axis, size, indices, weights):
     moved = np.moveaxis(g, axis, 0)
     for k in range(indices.shape[1]):
         values = (
-            moved if weights is None else moved * weights[:, k].reshape(-1, *(1,) * (g.ndim - 1))
-        )
+            moved if weights is None else moved * weights[:, k].reshape(-1, *(1,) * (g.ndim - 1)))
         at = indices[:, k]
         starts = np.flatnonzero(np.concatenate(([True], at[1:] != at[:-1])))
         result[at[starts]] += np.add.reduceat(values, starts, axis=0)
@@ -235,11 +225,9 @@ def grid_sample_backward(g, x, grid, mode="bilinear", padding_mode="zeros", alig
     g_grid = np.zeros(grid.shape, grid.dtype)
     for position, weight, inside, derivatives in corners:
         share = np.where(inside[:, None], g * weight[:, None], 0)
-        np.add.at(
-            gx,
-            (np.broadcast_to(planes, g.shape), np.broadcast_to(position[:, None], g.shape)),
-            share,
-        )
+        np.add.at(gx,
+                  (np.broadcast_to(planes, g.shape), np.broadcast_to(position[:, None], g.shape)),
+                  share)
         values = np.take_along_axis(flat, position.reshape(n, 1, -1), 2).reshape(g.shape)
         inner = np.where(inside, (g * values).sum(axis=1), 0)
         for axis, derivative in enumerate(derivatives):
@@ -306,12 +294,9 @@ def _axis_taps(place, size, mode, padding_mode, align_corners, dims):
         return [(low, rest, -one), (low + 1, t, one)]
     taps, a = [], -0.75
     weights = cubic_weights(t)
-    slopes = [
-        3 * a * (t + 1) ** 2 - 10 * a * (t + 1) + 8 * a,
-        3 * (a + 2) * t**2 - 2 * (a + 3) * t,
-        -(3 * (a + 2) * (1 - t) ** 2 - 2 * (a + 3) * (1 - t)),
-        -(3 * a * (2 - t) ** 2 - 10 * a * (2 - t) + 8 * a),
-    ]
+    slopes = [3 * a * (t + 1) ** 2 - 10 * a * (t + 1) + 8 * a, 3 * (a + 2) * t**2 - 2 * (a + 3) * t,
+              -(3 * (a + 2) * (1 - t) ** 2 - 2 * (a + 3) * (1 - t)),
+              -(3 * a * (2 - t) ** 2 - 10 * a * (2 - t) + 8 * a)]
     for k in range(4):
         index = (low + (k - 1)).astype(place.dtype)
         index, _ = _pad_coordinate(index, size, padding_mode, align_corners)

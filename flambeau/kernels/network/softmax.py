@@ -127,11 +127,8 @@ def nll_loss(log_probabilities, target, weight, ignore_index):
     used = target != ignore_index
     _check_targets(target, used, c)
     classes = np.where(used, target, 0)
-    picked = (
-        np.take_along_axis(log_probabilities, np.expand_dims(classes, 1), 1).squeeze(1)
-        if c
-        else np.zeros(target.shape, log_probabilities.dtype)
-    )
+    picked = (np.take_along_axis(log_probabilities, np.expand_dims(classes, 1), 1).squeeze(1) if c
+              else np.zeros(target.shape, log_probabilities.dtype))
     losses = -picked if weight is None else -picked * weight[classes]
     return np.where(used, losses, 0).astype(log_probabilities.dtype, order="C")
 

@@ -202,8 +202,7 @@ isnan = unary(np.isnan, "bifcW8", bool)
 isinf = unary(np.isinf, "bifcW8", bool)
 isfinite = unary(np.isfinite, "bifcW8", bool)
 signbit = pointwise("bif", bool)(
-    named(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, "signbit")
-)
+    named(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, "signbit"))
 
 
 # ---- rounding, parts -----------------------------------------------------------------------------
@@ -269,12 +268,9 @@ def _in_double(function):
 
 
 sqrt, sin, cos, tanh, arcsinh, arccosh, arctanh = (
-    unary(f, "fc")
-    for f in (np.sqrt, np.sin, np.cos, np.tanh, np.arcsinh, np.arccosh, np.arctanh)
-)
-exp, exp2, expm1, log, log2, log10 = map(
-    _in_double, (np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10)
-)
+    unary(f, "fc") for f in (np.sqrt, np.sin, np.cos, np.tanh, np.arcsinh, np.arccosh, np.arctanh))
+exp, exp2, expm1, log, log2, log10 = map(_in_double,
+                                         (np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10))
 
 
 def _log1p(x, dtype=None):
@@ -289,8 +285,7 @@ def _log1p(x, dtype=None):
 
 log1p = _in_double(named(_log1p, "log1p"))
 tan, arcsin, arccos, arctan, sinh, cosh = map(
-    _in_double, (np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh)
-)
+    _in_double, (np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh))
 arctan2 = binary(np.arctan2, "f")
 hypot = binary(np.hypot, "f")
 logaddexp2 = binary(np.logaddexp2, "f")

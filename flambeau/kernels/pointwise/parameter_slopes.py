@@ -18,7 +18,7 @@ from flambeau.kernels.declaration import special
 _SMALL, _TERMS, _STEP = 3.0, 45, 0.07
 _NODES = np.arange(-4.2, 3.6, _STEP)
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
-              43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730)  # fmt: skip
+              43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730)
 
 
 def _moments(n, cumulants):
@@ -26,7 +26,7 @@ def _moments(n, cumulants):
     found = [np.ones_like(cumulants[0])]
     for m in range(1, n + 1):
         found.append(sum(math.comb(m - 1, k - 1) * cumulants[k - 1] * found[m - k]
-                         for k in range(1, m + 1)))  # fmt: skip
+                         for k in range(1, m + 1)))
     return found[n - 1], found[n]
 
 
@@ -68,10 +68,10 @@ def gamma_slope(a, x, n, relative):
     inside, small = (a >= 0) & (x > 0) & (x < np.inf), x < _SMALL
     b = np.where(inside, a, 1.0)
     found = np.where(small, _gamma_series(b, np.where(inside & small, x, 1.0), n),
-                     _gamma_tail(b, np.where(inside & ~small, x, _SMALL), n))  # fmt: skip
+                     _gamma_tail(b, np.where(inside & ~small, x, _SMALL), n))
     y = np.where(inside, x, 1.0)
     found = found / b if relative else \
-        found * np.exp((b - 1) * np.log(y) - y - gammaln(b + 1))  # fmt: skip
+        found * np.exp((b - 1) * np.log(y) - y - gammaln(b + 1))
     outside = np.where((a >= 0) & (x >= 0), 0.0, np.nan)
     return np.where(inside, found, outside).astype(dtype)
 
@@ -95,9 +95,9 @@ def zeta_slope(s, q, n):
     correction = power[n] / 2
     for j, number in enumerate(_BERNOULLI, 1):
         correction += (_times(power, rising)[n] * number / math.factorial(2 * j)
-                       / end ** (2 * j - 1))  # fmt: skip
+                       / end ** (2 * j - 1))
         for k in (2 * j - 1, 2 * j):
             rising = _times(rising, [s + k, zero + 1.0, *[zero] * n][:n + 1])
     found = total + math.factorial(n) * (integral[n] + correction)
     return np.where((s > 1) & (q > 0), found, np.where((s == 1) & (q > 0), -((-1.0) ** (n + 1))
-                    * np.inf, np.nan)).astype(dtype)  # fmt: skip
+                    * np.inf, np.nan)).astype(dtype)

@@ -356,11 +356,11 @@ def logsumexp(x, axis=None, keepdims=False):
         peak = np.where(np.isinf(peak), 0, peak).astype(real.dtype)
     total = np.add.reduce(np.exp(wide - peak), axis=axis, keepdims=keepdims)
     result = np.log(total) + (peak if keepdims else np.reshape(peak, np.shape(total) or ())
-                              if peak.ndim else peak)  # fmt: skip
+                              if peak.ndim else peak)
     return np.asarray(result).astype(x.dtype, copy=False)
 
 
 REDUCTIONS = ("sum", "prod", "mean", "moments", "max", "min", "amax", "amin", "max_all", "min_all",
               "aminmax", "max_along", "min_along", "argmax", "argmin", "any", "all",
               "count_nonzero", "nansum", "trace", "cumsum", "cumprod", "cummax", "cummin",
-              "logsumexp", "logcumsumexp")  # fmt: skip
+              "logsumexp", "logcumsumexp")

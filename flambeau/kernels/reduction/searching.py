@@ -16,10 +16,10 @@ def searchsorted(sequence, values, sorter, int32, right, side):
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError("torch.searchsorted(): side can only be 'left' or 'right' but got "
-                               f"{side}")  # fmt: skip
+                               f"{side}")
         if right and side == "left":
             raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, "
-                               "got side of left while right was True")  # fmt: skip
+                               "got side of left while right was True")
         right = side == "right"
     _check_sequence(sequence, values, sorter)
     if sorter is not None:
@@ -27,8 +27,7 @@ def searchsorted(sequence, values, sorter, int32, right, side):
     side, target = "right" if right else "left", np.int32 if int32 else np.int64
     search = np.searchsorted
     if sequence.dtype.kind in "fV" and sequence.size and (
-        np.isnan(sequence[..., -1]).any() or np.isnan(values).any()
-    ):
+        np.isnan(sequence[..., -1]).any() or np.isnan(values).any()):
         search = _bisect  # NumPy takes NaN for the greatest number
     if sequence.ndim == 1:
         return np.asarray(search(sequence, values, side)).astype(target)
@@ -42,16 +41,16 @@ def _check_sequence(sequence, values, sorter):
     shape, wanted = sequence.shape, values.shape
     if not shape:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension "
-                           "but got 0 dimension")  # fmt: skip
+                           "but got 0 dimension")
     if len(shape) > 1 and (len(shape) != len(wanted) or shape[:-1] != wanted[:-1]):
         raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the "
                            "first N-1 dimensions of boundaries tensor and input value tensor must "
                            f"match, but we got boundaries tensor {list(shape)} and input value "
-                           f"tensor {list(wanted)}")  # fmt: skip
+                           f"tensor {list(wanted)}")
     if sorter is not None and sorter.shape != shape:
         raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but "
                            f"got boundary tensor {list(shape)}and got sorter tensor "
-                           f"{list(sorter.shape)}")  # fmt: skip
+                           f"{list(sorter.shape)}")
 
 
 def _bisect(sequence, values, side):
@@ -70,7 +69,7 @@ def bucketize(values, boundaries, int32, right):
     """Which of the buckets between sorted boundaries each value falls into."""
     if boundaries.ndim != 1:
         raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
-                           f"{boundaries.ndim})")  # fmt: skip
+                           f"{boundaries.ndim})")
     return searchsorted(boundaries, values, None, int32, right, None)
 
 
@@ -150,10 +149,10 @@ def _range(x, axis, limits):
     low, high = float(low), float(high)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {axis}'s range [{low:g}, {high:g}] is "
-                           "not finite")  # fmt: skip
+                           "not finite")
     if low > high:
         raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max "
-                           f"{high:g} for dimension {axis}")  # fmt: skip
+                           f"{high:g} for dimension {axis}")
     if low == high:
         return (0.0, 1.0) if not x.size and limits is None else (low - 0.5, high + 0.5)
     return low, high

@@ -20,7 +20,7 @@ def sort(x, axis, descending=False, stable=True):
     if not x.flags.c_contiguous:
         order = views.memory_order(x)
         found = sort(np.ascontiguousarray(x.transpose(order)), order.index(axis % x.ndim),
-                     descending, stable)  # fmt: skip
+                     descending, stable)
         return tuple([views.in_order(f, order) for f in found])
     wide = x.astype(np.float32) if is_narrow(x.dtype) else x
     if descending:
@@ -93,9 +93,8 @@ def median(x, axis, keepdims=False):
     order = np.take(np.argsort(x, axis=axis, kind="stable"), [(x.shape[axis] - 1) // 2], axis=axis)
     if x.dtype.kind == "f":
         nan = np.isnan(x)
-        order = np.where(
-            nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True), order
-        )
+        order = np.where(nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True),
+                         order)
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 
@@ -175,11 +174,8 @@ def unique_rows(x, axis, return_inverse=False, return_counts=False):
     where = np.empty(len(order), np.int64)
     where[order] = inverse
     values = np.moveaxis(values.reshape(len(values), *rows.shape[1:]), 0, axis)
-    return (
-        np.ascontiguousarray(values),
-        where if return_inverse else None,
-        counts if return_counts else None,
-    )
+    return (np.ascontiguousarray(values), where if return_inverse else None,
+            counts if return_counts else None)
 
 
 @kernel

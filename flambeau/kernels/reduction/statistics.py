@@ -48,7 +48,7 @@ def _check_spread(name, x, axis, correction):
     if count(x, axis) <= (1 if correction is None else correction):
         warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly "
                       "less than the reduction factor (input numel divided by output numel).",
-                      UserWarning, stacklevel=3)  # fmt: skip
+                      UserWarning, stacklevel=3)
 
 
 def _moments(x, axis, correction, keepdims):
@@ -59,7 +59,7 @@ def _moments(x, axis, correction, keepdims):
         (a, re), (b, im) = [
             [cast(found, p.dtype)
              for found in _moments(cast(p, np.float32), axis, correction, keepdims)]
-            for p in parts]  # fmt: skip
+            for p in parts]
         middle = cast(re, np.float32) + 1j * cast(im, np.float32)
         return a + b, cast(np.asarray(middle, np.complex64), x.dtype)
     middle, squares = reductions.moments(x, axis if x.ndim else None, keepdims)
@@ -96,7 +96,7 @@ def vector_norm(x, ord, axis, keepdims, dtype):
     x = _normed(x, ord, axis, dtype)
     wide = compute_dtype(x.dtype)
     found = _norm(x if wide == x.dtype else cast(x, wide), float(ord), axis if x.ndim else None,
-                  keepdims)  # fmt: skip
+                  keepdims)
     return cast(np.asarray(found), real_dtype(x.dtype))
 
 
@@ -104,24 +104,24 @@ def _normed(x, ord, axis, dtype):
     """The elements that a norm is of."""
     if x.dtype.kind not in "fcVW":
         raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
-                           f"input. Got {type_title(x.dtype)}")  # fmt: skip
+                           f"input. Got {type_title(x.dtype)}")
     if dtype is not None and dtype != x.dtype:
         said = f"but got {type_title(dtype)}"
         if dtype.kind not in "fcVW":
             raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, "
-                               + said)  # fmt: skip
+                               + said)
         kind = "complex" if x.dtype.kind in "cW" else "real"
         if (kind == "complex") != (dtype.kind in "cW"):
             raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, "
-                               + said)  # fmt: skip
+                               + said)
         x = cast(x, dtype)
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of "
-                           "norm.")  # fmt: skip
+                           "norm.")
     if (ord < 0 or math.isinf(ord)) and not count(x, axis):
         error = Misfit if axis else RuntimeError
         raise error(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
-                    "because the operation does not have an identity")  # fmt: skip
+                    "because the operation does not have an identity")
     return x
 
 

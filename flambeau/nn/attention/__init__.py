@@ -33,8 +33,7 @@ class SDPBackend(Enum):
 
 
 _enabled: ContextVar[tuple[SDPBackend, ...]] = ContextVar(
-    "_enabled", default=tuple(backend for backend in SDPBackend if backend.value >= 0)
-)
+    "_enabled", default=tuple(backend for backend in SDPBackend if backend.value >= 0))
 
 
 def is_enabled(backend: SDPBackend) -> bool:
@@ -75,8 +74,7 @@ def sdpa_kernel(backends, set_priority: bool = False):
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances, "
-            f"got {type(backends).__name__}"
-        )
+            f"got {type(backends).__name__}")
     backends = [backends] if isinstance(backends, SDPBackend) else backends
     return _Choice(tuple(dict.fromkeys(backends)))
 

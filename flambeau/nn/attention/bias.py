@@ -40,7 +40,7 @@ class CausalBias(Tensor):
         if seq_len_q > seq_len_kv and variant is CausalVariant.LOWER_RIGHT:
             warnings.warn(
                 "Lower right causal bias will produce NaNs in the output when "
-                "seq_len_q > seq_len_kv!", stacklevel=2)  # fmt: skip
+                "seq_len_q > seq_len_kv!", stacklevel=2)
 
     def _materialize(self, device=None) -> Tensor:
         return self.detach().as_subclass(Tensor).clone()

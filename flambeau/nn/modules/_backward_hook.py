@@ -52,10 +52,8 @@ class BackwardHook:
             return grads
         replaced = replaced if isinstance(replaced, tuple) else (replaced,)
         if len(replaced) != len(grads):
-            raise RuntimeError(
-                "Backward hook returned an invalid number of grad_input, "
-                f"got {len(replaced)}, but expected {len(grads)}"
-            )
+            raise RuntimeError("Backward hook returned an invalid number of grad_input, "
+                               f"got {len(replaced)}, but expected {len(grads)}")
         return replaced
 
     def _through_identity(self, attach, args):
@@ -67,15 +65,12 @@ class BackwardHook:
         new = BackwardHookFunction.apply(*tensors)
         if not new:
             raise RuntimeError(
-                "Cannot set Module backward hook for a Module with no input Tensors."
-            )
+                "Cannot set Module backward hook for a Module with no input Tensors.")
         nodes = [node for node in (t.grad_fn for t in new)
                  if node is not None and node.name() == "BackwardHookFunctionBackward"]
         if not nodes:
-            raise RuntimeError(
-                "Error while setting up backward hooks. Please open "
-                "an issue with a code sample to reproduce this."
-            )
+            raise RuntimeError("Error while setting up backward hooks. Please open "
+                               "an issue with a code sample to reproduce this.")
         attach(nodes[0])
         changed = list(args)
         for position, tensor in zip(positions, new):
@@ -116,8 +111,7 @@ class BackwardHook:
                 if len(replaced) != len(seen):
                     raise RuntimeError(
                         "Backward pre hook returned an invalid number of grad_output, "
-                        f"got {len(replaced)}, but expected {len(seen)}"
-                    )
+                        f"got {len(replaced)}, but expected {len(seen)}")
                 seen = replaced
             self.grad_outputs = seen
             grads = tuple(seen[position] for position in self.output_positions)
@@ -138,16 +132,13 @@ class BackwardHook:
                 "Full backward hook is firing when gradients are computed with respect to module "
                 "outputs since no inputs require gradients. See https://docs.pytorch.org/docs/main/"
                 "generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook "
-                "for more details.", stacklevel=5)  # fmt: skip
+                "for more details.", stacklevel=5)
         nothing = (None,) * self.n_inputs
         for hook in self.user_hooks:
             result = hook(self.module, nothing, self.grad_outputs)
             is_nothing = result is None or (
-                isinstance(result, tuple) and all(grad is None for grad in result)
-            )
+                isinstance(result, tuple) and all(grad is None for grad in result))
             if not is_nothing:
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient "
-                    "should always return None or None for all gradients."
-                )
+                raise RuntimeError("Backward hook for Modules where no input requires gradient "
+                                   "should always return None or None for all gradients.")
         self.grad_outputs = None

@@ -27,15 +27,11 @@ _global_module_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_parameter_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 
 # A module makes these dictionaries when they are first asked for: most modules never have a hook.
-HOOK_DICTS = frozenset({
-    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
-    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
-    "_backward_hooks", "_backward_pre_hooks",
-})  # fmt: skip
-STATE_HOOK_DICTS = frozenset({
-    "_state_dict_hooks", "_state_dict_pre_hooks",
-    "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
-})  # fmt: skip
+HOOK_DICTS = frozenset({"_forward_hooks", "_forward_hooks_with_kwargs",
+                        "_forward_hooks_always_called", "_forward_pre_hooks",
+                        "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks"})
+STATE_HOOK_DICTS = frozenset({"_state_dict_hooks", "_state_dict_pre_hooks",
+                              "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"})
 
 
 def _register(hooks, hook, *, prepend=False, flags=()):
@@ -130,10 +126,8 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
 def _set_global_backward_kind(full):
     global _global_is_full_backward_hook
     if _global_is_full_backward_hook is (not full):
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a "
-            "global Module hook. Please use only one of them."
-        )
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a "
+                           "global Module hook. Please use only one of them.")
     _global_is_full_backward_hook = full
 
 
@@ -155,10 +149,8 @@ def register_module_full_backward_hook(hook):
 
 
 def _has_any_global_hook():
-    return bool(
-        _global_forward_hooks or _global_forward_pre_hooks
-        or _global_backward_hooks or _global_backward_pre_hooks
-    )  # fmt: skip
+    return bool(_global_forward_hooks or _global_forward_pre_hooks
+                or _global_backward_hooks or _global_backward_pre_hooks)
 
 
 # ------------------------------------------------------------------ hooks on one module
@@ -228,8 +220,7 @@ class HookMixin:
         if self._is_full_backward_hook is (not full):
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a "
-                "single Module. Please use only one of them."
-            )
+                "single Module. Please use only one of them.")
         self._is_full_backward_hook = full
 
     def _get_backward_hooks(self):
@@ -272,8 +263,7 @@ class HookMixin:
                 "Using a non-full backward hook when the forward contains multiple autograd Nodes "
                 "is deprecated and will be removed in future versions. This hook will be missing "
                 "some grad_input. Please use register_full_backward_hook to get the documented "
-                "behavior."
-            )
+                "behavior.")
         else:
             return
         warnings.warn(message, FutureWarning, stacklevel=2)
@@ -288,10 +278,8 @@ class HookMixin:
                 if result is None:
                     continue
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        "forward pre-hook must return None or a tuple "
-                        f"of (new_args, new_kwargs), but got {result}."
-                    )
+                    raise RuntimeError("forward pre-hook must return None or a tuple "
+                                       f"of (new_args, new_kwargs), but got {result}.")
                 args, kwargs = result
             else:
                 result = hook(self, args)
@@ -303,10 +291,10 @@ class HookMixin:
         """(key, hook, takes kwargs, always called) of the forward hooks, in their order."""
         for key, hook in _global_forward_hooks.items():
             yield (key, hook, key in _global_forward_hooks_with_kwargs,
-                   key in _global_forward_hooks_always_called)  # fmt: skip
+                   key in _global_forward_hooks_always_called)
         for key, hook in self._forward_hooks.items():
             yield (key, hook, key in self._forward_hooks_with_kwargs,
-                   key in self._forward_hooks_always_called)  # fmt: skip
+                   key in self._forward_hooks_always_called)
 
     def _call_with_hooks(self, args, kwargs):
         called = set()
@@ -334,7 +322,7 @@ class HookMixin:
                 if not isinstance(result, (flambeau.Tensor, tuple)):
                     warnings.warn(
                         "For backward hooks to be called, module output should be a Tensor or a "
-                        f"tuple of Tensors but received {type(result)}", stacklevel=3)  # fmt: skip
+                        f"tuple of Tensors but received {type(result)}", stacklevel=3)
                 result = barrier.setup_output_hook(result)
             if regular_hooks:
                 self._attach_regular_backward_hooks(regular_hooks, args, result)
@@ -357,8 +345,7 @@ class HookMixin:
                 where = "global module" if key in _global_forward_hooks else "module"
                 warnings.warn(
                     f"{where} forward hook with ``always_call=True`` raised an exception that was "
-                    f"silenced as another error was raised in forward: {error}", stacklevel=4
-                )  # fmt: skip
+                    f"silenced as another error was raised in forward: {error}", stacklevel=4)
 
     def _attach_regular_backward_hooks(self, hooks, args, result):
         first = result

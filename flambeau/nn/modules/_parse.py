@@ -11,8 +11,7 @@ _SIGNATURES = (
     " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
     "torch.memory_format memory_format = None)\n"
     " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
-    "torch.memory_format memory_format = None)\n"
-)
+    "torch.memory_format memory_format = None)\n")
 
 
 def parse_to(*args, **kwargs):

@@ -64,29 +64,23 @@ class Registry:
         elif isinstance(value, Registry):
             self._check_initialized("_modules", "module")
             self._forget(name, keep="_modules")
-            self._modules[name] = passed_through_hooks(
-                _hooks._global_module_registration_hooks, self, name, value
-            )
+            self._modules[name] = passed_through_hooks(_hooks._global_module_registration_hooks,
+                                                       self, name, value)
             return None
         if name in state.get("_parameters", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{typename(value)}' as parameter '{name}' "
-                    "(torch.nn.Parameter or None expected)"
-                )
+                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
+                                "(torch.nn.Parameter or None expected)")
             self.register_parameter(name, value)
         elif name in state.get("_modules", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{typename(value)}' as child module '{name}' "
-                    "(torch.nn.Module or None expected)"
-                )
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
+                                "(torch.nn.Module or None expected)")
             self._modules[name] = passed_through_hooks(
                 _hooks._global_module_registration_hooks, self, name, value
             )
         elif name in state.get("_buffers", ()) or (
-            isinstance(value, Tensor) and isinstance(value, Buffer)
-        ):
+            isinstance(value, Tensor) and isinstance(value, Buffer)):
             self._assign_buffer(name, value)
         else:
             object.__setattr__(self, name, value)
@@ -94,18 +88,15 @@ class Registry:
 
     def _assign_buffer(self, name, value):
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(
-                f"cannot assign '{typename(value)}' as buffer '{name}' "
-                "(torch.nn.Buffer, torch.Tensor or None expected)"
-            )
+            raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' "
+                            "(torch.nn.Buffer, torch.Tensor or None expected)")
         if isinstance(value, Buffer):
             self._check_initialized("_buffers", "buffer")
             self._forget(name, keep="_buffers")
             self.register_buffer(name, value, getattr(value, "persistent", True))
             return
-        self._buffers[name] = passed_through_hooks(
-            _hooks._global_buffer_registration_hooks, self, name, value
-        )
+        self._buffers[name] = passed_through_hooks(_hooks._global_buffer_registration_hooks, self,
+                                                   name, value)
 
     def _check_initialized(self, registry, what):
         if registry not in self.__dict__:
@@ -140,10 +131,8 @@ class Registry:
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {typename(name)}")
         if "." in name:
-            raise KeyError(
-                f'module name can\'t contain ".", got: {name}' if what == "module"
-                else f'{what} name can\'t contain "."'
-            )  # fmt: skip
+            raise KeyError(f'module name can\'t contain ".", got: {name}' if what == "module"
+                           else f'{what} name can\'t contain "."')
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
         if name not in registry and self._has_attribute(name):
@@ -172,13 +161,10 @@ class Registry:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_member_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
-                "(torch Tensor or None required)"
-            )
-        self._buffers[name] = passed_through_hooks(
-            _hooks._global_buffer_registration_hooks, self, name, tensor
-        )
+            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
+                            "(torch Tensor or None required)")
+        self._buffers[name] = passed_through_hooks(_hooks._global_buffer_registration_hooks, self,
+                                                   name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -191,28 +177,23 @@ class Registry:
         self._check_member_name("parameter", name, self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
-                raise TypeError(
-                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
-                    "(torch.nn.Parameter or None required)"
-                )
+                raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' "
+                                "(torch.nn.Parameter or None required)")
             if param.grad_fn is not None:
                 raise ValueError(
                     f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must "
                     f"be created explicitly. To express '{name}' as a function of another Tensor, "
-                    "compute the value in the forward() method."
-                )
-        self._parameters[name] = passed_through_hooks(
-            _hooks._global_parameter_registration_hooks, self, name, param
-        )
+                    "compute the value in the forward() method.")
+        self._parameters[name] = passed_through_hooks(_hooks._global_parameter_registration_hooks,
+                                                      self, name, param)
 
     def add_module(self, name, module):
         """Add a submodule, reachable as the attribute `name`."""
         if module is not None and not isinstance(module, Registry):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_member_name("module", name, self._modules)
-        self._modules[name] = passed_through_hooks(
-            _hooks._global_module_registration_hooks, self, name, module
-        )
+        self._modules[name] = passed_through_hooks(_hooks._global_module_registration_hooks, self,
+                                                   name, module)
 
     def register_module(self, name, module):
         """The same as `add_module`."""
@@ -273,11 +254,8 @@ class Registry:
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, member) of this module and, with `recurse`, of all below it."""
         seen = set()
-        modules = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
+        modules = (self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse
+                   else [(prefix, self)])
         for path, module in modules:
             for name, member in get_members_fn(module):
                 if member is None or member in seen:
@@ -298,9 +276,8 @@ class Registry:
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
         """Pairs (dotted name, parameter)."""
-        yield from self._named_members(
-            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
-        )
+        yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse,
+                                       remove_duplicate)
 
     def buffers(self, recurse=True):
         """The buffers of this module and, with `recurse`, of its submodules."""
@@ -309,9 +286,8 @@ class Registry:
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
         """Pairs (dotted name, buffer)."""
-        yield from self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
-        )
+        yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse,
+                                       remove_duplicate)
 
     def children(self):
         """The direct submodules, each once."""

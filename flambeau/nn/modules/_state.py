@@ -44,8 +44,7 @@ class StateMixin:
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was "
-                "previously registered via register_state_dict_post_hook"
-            )
+                "previously registered via register_state_dict_post_hook")
         return _hooks._register(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook):
@@ -79,16 +78,14 @@ class StateMixin:
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. "
             "Please file an issue at https://github.com/pytorch/pytorch/issues/new?template="
-            "bug-report.yml to report this bug."
-        )
+            "bug-report.yml to report this bug.")
 
     def set_extra_state(self, state):
         """Take back what `get_extra_state` gave; for subclasses to define."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. "
             "Please file an issue at https://github.com/pytorch/pytorch/issues/new?template="
-            "bug-report.yml to report this bug."
-        )
+            "bug-report.yml to report this bug.")
 
     def _has_extra_state(self, method):
         return getattr(type(self), method, None) is not getattr(StateMixin, method)
@@ -124,7 +121,7 @@ class StateMixin:
                 "Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
                 "#torch.nn.Module.state_dict for details.",
-                FutureWarning, stacklevel=2)  # fmt: skip
+                FutureWarning, stacklevel=2)
             given = dict(zip(("destination", "prefix", "keep_vars"), args))
             destination = given["destination"] if destination is None else destination
             prefix = given.get("prefix", "") if prefix == "" else prefix
@@ -141,9 +138,8 @@ class StateMixin:
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(
-                    destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars
-                )
+                module.state_dict(destination=destination, prefix=prefix + name + ".",
+                                  keep_vars=keep_vars)
         for hook in state.get("_state_dict_hooks", {}).values():
             replaced = hook(self, destination, prefix, local_metadata)
             if replaced is not None:
@@ -154,13 +150,12 @@ class StateMixin:
 
     # -------------------------------------------------------------- loading
 
-    def _load_from_state_dict(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                              unexpected_keys, error_msgs):
         """Copy this module's own entries, those of `prefix`, out of `state_dict`."""
         for hook in self.__dict__.get("_load_state_dict_pre_hooks", {}).values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                 error_msgs)  # fmt: skip
+                 error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
         members = {name: value for name, value in self._persistent_members() if value is not None}
         for name, member in members.items():
@@ -194,22 +189,19 @@ class StateMixin:
         if not isinstance(value, Tensor) and not hasattr(type(value), "__torch_function__"):
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
-                f"object from checkpoint but received {type(value)}"
-            )
+                f"object from checkpoint but received {type(value)}")
         lazy = is_lazy(member)
         if not lazy and len(member.shape) == 0 and len(value.shape) == 1:
             value = value[0]  # scalars were saved with one dimension long ago
         if not lazy and value.shape != member.shape:
-            return (
-                f"size mismatch for {key}: copying a param with shape {value.shape} from "
-                f"checkpoint, the shape in current model is {member.shape}."
-            )
+            return (f"size mismatch for {key}: copying a param with shape {value.shape} from "
+                    f"checkpoint, the shape in current model is {member.shape}.")
         if member.is_meta and not value.is_meta and not assign:
             warnings.warn(
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
                 "parameter in the current model, which is a no-op. (Did you mean to pass "
                 "`assign=True` to assign items in the state dictionary to their corresponding key "
-                "in the module instead of copying them in place?)", stacklevel=2)  # fmt: skip
+                "in the module instead of copying them in place?)", stacklevel=2)
         try:
             with flambeau.no_grad():
                 if assign:
@@ -220,8 +212,7 @@ class StateMixin:
             return (
                 f'While copying the parameter named "{key}", whose dimensions in the model are '
                 f"{member.size()} and whose dimensions in the checkpoint are {value.size()}, an "
-                f"exception occurred : {error.args}."
-            )
+                f"exception occurred : {error.args}.")
         return None
 
     def _assign_member(self, name, member, value):
@@ -256,9 +247,8 @@ class StateMixin:
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
             if assign:
                 local_metadata["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(
-                entries, prefix, local_metadata, True, missing_keys, unexpected_keys, error_msgs
-            )
+            module._load_from_state_dict(entries, prefix, local_metadata, True, missing_keys,
+                                         unexpected_keys, error_msgs)
             if module._modules:
                 below = _entries_of_children(entries, prefix)
             for name, child in module._modules.items():
@@ -269,22 +259,18 @@ class StateMixin:
                 assert hook(module, incompatible) is None, (
                     "Hooks registered with ``register_load_state_dict_post_hook`` are not "
                     "expected to return new values, if incompatible_keys need to be modified, "
-                    "it should be done inplace."
-                )
+                    "it should be done inplace.")
 
         load(self, state_dict)
         if strict:
-            errors = [
-                f"{what} key(s) in state_dict: {', '.join(repr_key(key) for key in keys)}. "
-                for what, keys in (("Missing", missing_keys), ("Unexpected", unexpected_keys))
-                if keys
-            ]
+            errors = [f"{what} key(s) in state_dict: {', '.join(repr_key(key) for key in keys)}. "
+                      for what, keys in (("Missing", missing_keys), ("Unexpected", unexpected_keys))
+                      if keys]
             error_msgs[:0] = errors
         if error_msgs:
             details = "\n\t".join(error_msgs)
             raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}"
-            )
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}")
         return _IncompatibleKeys(missing_keys, unexpected_keys)
 
 

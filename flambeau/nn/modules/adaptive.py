@@ -42,16 +42,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     head: Linear
     tail: ModuleList
 
-    def __init__(
-        self,
-        in_features: int,
-        n_classes: int,
-        cutoffs,
-        div_value: float = 4.0,
-        head_bias: bool = False,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0,
+                 head_bias: bool = False, device=None, dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         cutoffs = list(cutoffs)
@@ -60,11 +52,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         increasing = cutoffs == sorted(set(cutoffs))
         inside = min(cutoffs) > 0 and max(cutoffs) <= n_classes - 1
         if not (increasing and inside and all(int(c) == c for c in cutoffs)):
-            raise ValueError(
-                "cutoffs should be a sequence of unique, positive "
-                "integers sorted in an increasing order, where "
-                "each value is between 1 and n_classes-1"
-            )
+            raise ValueError("cutoffs should be a sequence of unique, positive "
+                             "integers sorted in an increasing order, where "
+                             "each value is between 1 and n_classes-1")
         self.in_features = in_features
         self.n_classes = n_classes
         self.cutoffs = [*cutoffs, n_classes]
@@ -79,10 +69,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             hidden = int(in_features // (div_value ** (i + 1)))
             size = self.cutoffs[i + 1] - self.cutoffs[i]
             self.tail.append(
-                Sequential(
-                    Linear(in_features, hidden, bias=False, **factory),
-                    Linear(hidden, size, bias=False, **factory),
-                )
+                Sequential(Linear(in_features, hidden, bias=False, **factory),
+                           Linear(hidden, size, bias=False, **factory))
             )
 
     def reset_parameters(self) -> None:
@@ -119,8 +107,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if used_rows != batch_size:
             raise RuntimeError(
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                f"[{target.min().item()}, {target.max().item()}] were found. "
-            )
+                f"[{target.min().item()}, {target.max().item()}] were found. ")
         head_logprob = F.log_softmax(self.head(input), dim=1)
         output = output + head_logprob.gather(1, head_index.unsqueeze(1)).squeeze()
         loss = (-output).mean()
@@ -131,15 +118,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.dim() == 1:
             if input.size(0) != target.size(0):
                 raise RuntimeError(
-                    "Input and target should have the same size in the batch dimension."
-                )
+                    "Input and target should have the same size in the batch dimension.")
             if input.dim() != 2:
                 raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs "
-                                   f"with size {input.size()}")  # fmt: skip
+                                   f"with size {input.size()}")
         elif target.dim() == 0:
             if input.dim() != 1:
                 raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs "
-                                   f"with size {input.size()}")  # fmt: skip
+                                   f"with size {input.size()}")
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
 

@@ -38,25 +38,12 @@ class MultiheadAttention(Module):
     bias_k: Tensor | None
     bias_v: Tensor | None
 
-    def __init__(
-        self,
-        embed_dim,
-        num_heads,
-        dropout=0.0,
-        bias=True,
-        add_bias_kv=False,
-        add_zero_attn=False,
-        kdim=None,
-        vdim=None,
-        batch_first=False,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,
+                 add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None,
+                 dtype=None) -> None:
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                "embed_dim and num_heads must be greater than 0,"
-                f" got embed_dim={embed_dim} and num_heads={num_heads} instead"
-            )
+            raise ValueError("embed_dim and num_heads must be greater than 0,"
+                             f" got embed_dim={embed_dim} and num_heads={num_heads} instead")
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.embed_dim = embed_dim
@@ -111,17 +98,10 @@ class MultiheadAttention(Module):
         state.setdefault("_qkv_same_embed_dim", True)
         super().__setstate__(state)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
-        attn_mask: Tensor | None = None,
-        average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, query: Tensor, key: Tensor, value: Tensor,
+                key_padding_mask: Tensor | None = None, need_weights: bool = True,
+                attn_mask: Tensor | None = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
         """Attend from `query` to `key` and `value`.
 
         `key_padding_mask` (N, S) and `attn_mask` (L, S) or (N·heads, L, S) forbid positions
@@ -129,21 +109,11 @@ class MultiheadAttention(Module):
         """
         is_batched = query.dim() == 3
         slow = self._why_not_in_one(query, key, value, key_padding_mask, attn_mask)
-        key_padding_mask = _canonical_mask(
-            mask=key_padding_mask,
-            mask_name="key_padding_mask",
-            other_type=_none_or_dtype(attn_mask),
-            other_name="attn_mask",
-            target_type=query.dtype,
-        )
-        attn_mask = _canonical_mask(
-            mask=attn_mask,
-            mask_name="attn_mask",
-            other_type=None,
-            other_name="",
-            target_type=query.dtype,
-            check_other=False,
-        )
+        key_padding_mask = _canonical_mask(mask=key_padding_mask, mask_name="key_padding_mask",
+                                           other_type=_none_or_dtype(attn_mask),
+                                           other_name="attn_mask", target_type=query.dtype)
+        attn_mask = _canonical_mask(mask=attn_mask, mask_name="attn_mask", other_type=None,
+                                    other_name="", target_type=query.dtype, check_other=False)
         if not slow and self.in_proj_bias is not None:
             mask, kind = self.merge_masks(attn_mask, key_padding_mask, query)
             output, weights = flambeau._native_multi_head_attention(
@@ -159,34 +129,14 @@ class MultiheadAttention(Module):
             query, key, value = _swap_batch(query, key, value)
         separate = {}
         if not self._qkv_same_embed_dim:
-            separate = {
-                "use_separate_proj_weight": True,
-                "q_proj_weight": self.q_proj_weight,
-                "k_proj_weight": self.k_proj_weight,
-                "v_proj_weight": self.v_proj_weight,
-            }
+            separate = {"use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight,
+                        "k_proj_weight": self.k_proj_weight, "v_proj_weight": self.v_proj_weight}
         output, weights = F.multi_head_attention_forward(
-            query,
-            key,
-            value,
-            self.embed_dim,
-            self.num_heads,
-            self.in_proj_weight,
-            self.in_proj_bias,
-            self.bias_k,
-            self.bias_v,
-            self.add_zero_attn,
-            self.dropout,
-            self.out_proj.weight,
-            self.out_proj.bias,
-            training=self.training,
-            key_padding_mask=key_padding_mask,
-            need_weights=need_weights,
-            attn_mask=attn_mask,
-            average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
-            **separate,
-        )
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, training=self.training,
+            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            average_attn_weights=average_attn_weights, is_causal=is_causal, **separate)
         return (output.transpose(1, 0) if swap else output), weights
 
     def _why_not_in_one(self, query, key, value, key_padding_mask, attn_mask) -> str:

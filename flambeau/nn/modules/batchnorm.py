@@ -15,10 +15,8 @@ from flambeau.nn.parameter import Parameter, UninitializedBuffer, UninitializedP
 from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
-    "LazyBatchNorm3d", "SyncBatchNorm",
-]  # fmt: skip
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+           "LazyBatchNorm3d", "SyncBatchNorm"]
 
 
 class _NormBase(Module):
@@ -27,18 +25,9 @@ class _NormBase(Module):
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device=None,
-        dtype=None,
-        *,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+                 affine: bool = True, track_running_stats: bool = True, device=None, dtype=None, *,
+                 bias: bool = True) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.num_features = num_features
@@ -47,11 +36,9 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         self.register_parameter(
-            "weight", Parameter(flambeau.empty(num_features, **factory)) if affine else None
-        )
+            "weight", Parameter(flambeau.empty(num_features, **factory)) if affine else None)
         self.register_parameter(
-            "bias", Parameter(flambeau.empty(num_features, **factory)) if affine and bias else None
-        )
+            "bias", Parameter(flambeau.empty(num_features, **factory)) if affine and bias else None)
         if track_running_stats:
             self.register_buffer("running_mean", flambeau.zeros(num_features, **factory))
             self.register_buffer("running_var", flambeau.ones(num_features, **factory))
@@ -83,12 +70,10 @@ class _NormBase(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
-    def _load_from_state_dict(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                              unexpected_keys, error_msgs):
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:
             # Version 2 added num_batches_tracked.
@@ -98,9 +83,8 @@ class _NormBase(Module):
                 if known is None or known.device.type == "meta":
                     known = flambeau.tensor(0, dtype=flambeau.long)
                 state_dict[key] = known
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)
 
 
 @its_own("__init__")
@@ -120,16 +104,9 @@ class _BatchNorm(_NormBase):
         # Statistics of the batch are used in training, and where there are no running ones.
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         tracking = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if tracking else None,
-            self.running_var if tracking else None,
-            self.weight,
-            self.bias,
-            by_batch,
-            momentum,
-            self.eps,
-        )
+        return F.batch_norm(input, self.running_mean if tracking else None,
+                            self.running_var if tracking else None, self.weight, self.bias,
+                            by_batch, momentum, self.eps)
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
@@ -138,17 +115,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     weight: UninitializedParameter
     bias: UninitializedParameter
 
-    def __init__(
-        self,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
-        *,
-        bias=True,
-    ) -> None:
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
+                 dtype=None, *, bias=True) -> None:
         factory = {"device": device, "dtype": dtype}
         # Not affine and not tracking at first: the tensors come below, without shapes.
         super().__init__(0, eps, momentum, False, False, **factory)
@@ -255,22 +223,11 @@ class SyncBatchNorm(_BatchNorm):
         SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        process_group=None,
-        device=None,
-        dtype=None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
-        )
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+                 affine: bool = True, track_running_stats: bool = True, process_group=None,
+                 device=None, dtype=None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
+                         bias=bias)
         self.process_group = process_group
 
     def _check_input_dim(self, input):
@@ -279,9 +236,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def _check_non_zero_input_channels(self, input):
         if input.size(1) == 0:
-            raise ValueError(
-                "SyncBatchNorm number of input channels should be non-zero"
-            )
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     def _synchronizes(self):
         """Whether other processes have parts of the batch."""
@@ -302,15 +257,8 @@ class SyncBatchNorm(_BatchNorm):
         """A copy of the tree in which all batch norm layers are `SyncBatchNorm`."""
         converted = module
         if isinstance(module, _BatchNorm):
-            converted = cls(
-                module.num_features,
-                module.eps,
-                module.momentum,
-                module.affine,
-                module.track_running_stats,
-                process_group,
-                bias=module.bias is not None,
-            )
+            converted = cls(module.num_features, module.eps, module.momentum, module.affine,
+                            module.track_running_stats, process_group, bias=module.bias is not None)
             if module.affine:
                 converted.weight = module.weight
                 converted.bias = module.bias

@@ -33,7 +33,7 @@ class Container(Module):
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in "
-            "`nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2)  # fmt: skip
+            "`nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2)
         for name, module in kwargs.items():
             self.add_module(name, module)
 
@@ -91,10 +91,8 @@ class Sequential(Module):
 
     def __add__(self, other) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                "add operator supports only objects "
-                f"of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError("add operator supports only objects "
+                             f"of Sequential class, but {type(other)} is given.")
         result = Sequential()
         for module in chain(self, other):
             result.append(module)
@@ -124,9 +122,7 @@ class Sequential(Module):
 
     def _check_factor(self, other):
         if not isinstance(other, int):
-            raise TypeError(
-                f"unsupported operand type(s) for *: {type(self)} and {type(other)}"
-            )
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:
             raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
 
@@ -224,11 +220,9 @@ class ModuleList(Module):
                 groups[-1][1] = i
             else:
                 groups.append([i, i, text])
-        lines = [
-            f"({first}): {text}" if first == last
-            else f"({first}-{last}): {last - first + 1} x {text}"
-            for first, last, text in groups
-        ]  # fmt: skip
+        lines = [f"({first}): {text}" if first == last
+                 else f"({first}-{last}): {last - first + 1} x {text}" for first, last,
+                 text in groups]
         body = "\n  ".join(_addindent(line, 2) for line in lines)
         return f"{self._get_name()}(\n  {body}\n)"
 
@@ -255,10 +249,8 @@ class ModuleList(Module):
     def extend(self, modules) -> ModuleList:
         """Add all modules of an iterable at the end."""
         if not isinstance(modules, container_abcs.Iterable):
-            raise TypeError(
-                "ModuleList.extend should be called with an iterable, "
-                f"but got {type(modules).__name__}"
-            )
+            raise TypeError("ModuleList.extend should be called with an iterable, "
+                            f"but got {type(modules).__name__}")
         offset = len(self)
         for i, module in enumerate(modules):
             self.add_module(str(offset + i), module)
@@ -330,21 +322,17 @@ def _pairs(owner, values, called=None):
     if not isinstance(values, container_abcs.Iterable):
         raise TypeError(
             f"{called or owner}.update should be called with an iterable of key/value pairs, "
-            f"but got {type(values).__name__}"
-        )
+            f"but got {type(values).__name__}")
     if isinstance(values, (ModuleDict, ParameterDict, container_abcs.Mapping)):
         yield from values.items()
         return
     for i, pair in enumerate(values):
         if not isinstance(pair, container_abcs.Iterable):
-            raise TypeError(
-                f"{owner} update sequence element #{i} should be Iterable; is"
-                + type(pair).__name__
-            )
+            raise TypeError(f"{owner} update sequence element #{i} should be Iterable; is"
+                            + type(pair).__name__)
         if not len(pair) == 2:
             raise ValueError(
-                f"{owner} update sequence element #{i} has length {len(pair)}; 2 is required"
-            )
+                f"{owner} update sequence element #{i} has length {len(pair)}; 2 is required")
         yield pair[0], pair[1]
 
 
@@ -426,10 +414,8 @@ class ParameterList(_ParameterHolder):
     def extend(self, values) -> ParameterList:
         """Add all values of an iterable at the end."""
         if not isinstance(values, container_abcs.Iterable) or isinstance(values, Tensor):
-            raise TypeError(
-                "ParameterList.extend should be called with an iterable, "
-                f"but got {type(values).__name__}"
-            )
+            raise TypeError("ParameterList.extend should be called with an iterable, "
+                            f"but got {type(values).__name__}")
         for value in values:
             self.append(value)
         return self
@@ -456,11 +442,9 @@ class ParameterDict(_ParameterHolder):
 
     def _key_to_attr(self, key: str) -> str:
         if not isinstance(key, str):
-            raise TypeError(
-                "Index given to ParameterDict cannot be used as a key as it is "
-                f"not a string (type is '{type(key).__name__}'). Open an issue on "
-                "github if you need non-string keys."
-            )
+            raise TypeError("Index given to ParameterDict cannot be used as a key as it is "
+                            f"not a string (type is '{type(key).__name__}'). Open an issue on "
+                            "github if you need non-string keys.")
         return key
 
     def __getitem__(self, key: str):

@@ -18,11 +18,9 @@ from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
-__all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-    "LazyConv1d", "LazyConv2d", "LazyConv3d",
-    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-]  # fmt: skip
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+           "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+           "LazyConvTranspose3d"]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -35,29 +33,14 @@ class _ConvNd(Module):
     \\*kernel); weight and bias are drawn from U(-k, k) with k² = groups / (in · Πkernel).
     """
 
-    __constants__ = [
-        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
-        "in_channels", "out_channels", "kernel_size",
-    ]  # fmt: skip
+    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+                     "in_channels", "out_channels", "kernel_size"]
     _n_dims: int
     _conv = ""      # the function, which is looked up at each call: programs replace it
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        transposed: bool,
-        output_padding,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride, padding, dilation,
+                 transposed: bool, output_padding, groups: int, bias: bool, padding_mode: str,
+                 device=None, dtype=None) -> None:
         super().__init__()
         self._check(in_channels, out_channels, groups, stride, padding, padding_mode)
         self.in_channels = in_channels
@@ -90,16 +73,12 @@ class _ConvNd(Module):
         if isinstance(padding, str):
             valid = {"same", "valid"}
             if padding not in valid:
-                raise ValueError(
-                    f"Invalid padding string {padding!r}, should be one of {valid}"
-                )
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {valid}")
             if padding == "same" and any(s != 1 for s in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(
-                f"padding_mode must be one of {set(_PADDING_MODES)}, "
-                f"but got padding_mode='{padding_mode}'"
-            )
+            raise ValueError(f"padding_mode must be one of {set(_PADDING_MODES)}, "
+                             f"but got padding_mode='{padding_mode}'")
 
     def _weight_shape(self):
         first, second = self.out_channels, self.in_channels
@@ -165,36 +144,15 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     """The constructor of the convolutions that are not transposed."""
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: _size_any_t,
-        stride: _size_any_t = 1,
-        padding: _size_any_t | str = 0,
-        dilation: _size_any_t = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: _size_any_t,
+                 stride: _size_any_t = 1, padding: _size_any_t | str = 0, dilation: _size_any_t = 1,
+                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None,
+                 dtype=None) -> None:
         as_tuple = _ntuple(self._n_dims)
-        super().__init__(
-            in_channels,
-            out_channels,
-            as_tuple(kernel_size),
-            as_tuple(stride),
-            padding if isinstance(padding, str) else as_tuple(padding),
-            as_tuple(dilation),
-            False,
-            as_tuple(0),
-            groups,
-            bias,
-            padding_mode,
-            device=device,
-            dtype=dtype,
-        )
+        super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride),
+                         padding if isinstance(padding, str) else as_tuple(padding),
+                         as_tuple(dilation), False, as_tuple(0), groups, bias, padding_mode,
+                         device=device, dtype=dtype)
 
 
 class Conv1d(_Conv):
@@ -250,41 +208,16 @@ class Conv3d(_Conv):
 class _ConvTransposeNd(_ConvNd):
     """The constructor and the call of the transposed convolutions."""
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: _size_any_t,
-        stride: _size_any_t = 1,
-        padding: _size_any_t = 0,
-        output_padding: _size_any_t = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: _size_any_t = 1,
-        padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: _size_any_t,
+                 stride: _size_any_t = 1, padding: _size_any_t = 0, output_padding: _size_any_t = 0,
+                 groups: int = 1, bias: bool = True, dilation: _size_any_t = 1,
+                 padding_mode: str = "zeros", device=None, dtype=None) -> None:
         if padding_mode != "zeros":
-            raise ValueError(
-                f'Only "zeros" padding mode is supported for {type(self).__name__}'
-            )
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         as_tuple = _ntuple(self._n_dims)
-        super().__init__(
-            in_channels,
-            out_channels,
-            as_tuple(kernel_size),
-            as_tuple(stride),
-            as_tuple(padding),
-            as_tuple(dilation),
-            True,
-            as_tuple(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device=device,
-            dtype=dtype,
-        )
+        super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride),
+                         as_tuple(padding), as_tuple(dilation), True, as_tuple(output_padding),
+                         groups, bias, padding_mode, device=device, dtype=dtype)
 
     def _output_padding(self, input: Tensor, output_size):
         """What to add to the output so that it gets `output_size`; the module's own if None."""
@@ -298,34 +231,19 @@ class _ConvTransposeNd(_ConvNd):
         if len(sizes) != n:
             raise ValueError(
                 f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} "
-                f"or {n_extra + n} elements (got {len(sizes)})"
-            )
-        smallest = [
-            (input.size(n_extra + i) - 1) * self.stride[i]
-            - 2 * self.padding[i]
-            + self.dilation[i] * (self.kernel_size[i] - 1)
-            + 1
-            for i in range(n)
-        ]
+                f"or {n_extra + n} elements (got {len(sizes)})")
+        smallest = [(input.size(n_extra + i) - 1) * self.stride[i] - 2 * self.padding[i]
+                    + self.dilation[i] * (self.kernel_size[i] - 1) + 1 for i in range(n)]
         largest = [low + step - 1 for low, step in zip(smallest, self.stride)]
         if any(size < low or size > high for low, size, high in zip(smallest, sizes, largest)):
-            raise ValueError(
-                f"requested an output size of {sizes}, but valid sizes range "
-                f"from {smallest} to {largest} (for an input of {input.size()[2:]})"
-            )
+            raise ValueError(f"requested an output size of {sizes}, but valid sizes range "
+                             f"from {smallest} to {largest} (for an input of {input.size()[2:]})")
         return [size - low for size, low in zip(sizes, smallest)]
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return getattr(F, self._conv)(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            self._output_padding(input, output_size),
-            self.groups,
-            self.dilation,
-        )
+        return getattr(F, self._conv)(input, self.weight, self.bias, self.stride, self.padding,
+                                      self._output_padding(input, output_size), self.groups,
+                                      self.dilation)
 
 
 class _ConvTransposeMixin(_ConvTransposeNd):
@@ -417,10 +335,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
     def _get_in_channels(self, input: Tensor) -> int:
         n = self._get_num_spatial_dims()
         if input.dim() not in (n + 1, n + 2):
-            raise RuntimeError(
-                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
-                f"{type(self).__name__}, but got input of size: {input.shape}"
-            )
+            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                               f"{type(self).__name__}, but got input of size: {input.shape}")
         return input.shape[1] if input.dim() == n + 2 else input.shape[0]
 
     def _get_num_spatial_dims(self) -> int:
@@ -429,28 +345,21 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 @each_its_own("__init__")
 class _LazyConv(_LazyConvXdMixin):
-    def __init__(
-        self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
-    ) -> None:  # fmt: skip
-        self._make(
-            out_channels, kernel_size, bias, device, dtype, stride=stride, padding=padding,
-            dilation=dilation, groups=groups, padding_mode=padding_mode,
-        )  # fmt: skip
+    def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
+                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None,
+                 dtype=None) -> None:
+        self._make(out_channels, kernel_size, bias, device, dtype, stride=stride, padding=padding,
+                   dilation=dilation, groups=groups, padding_mode=padding_mode)
 
 
 @each_its_own("__init__")
 class _LazyConvTranspose(_LazyConvXdMixin):
-    def __init__(
-        self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
-        groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros", device=None,
-        dtype=None,
-    ) -> None:  # fmt: skip
-        self._make(
-            out_channels, kernel_size, bias, device, dtype, stride=stride, padding=padding,
-            output_padding=output_padding, groups=groups, dilation=dilation,
-            padding_mode=padding_mode,
-        )  # fmt: skip
+    def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
+                 groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros",
+                 device=None, dtype=None) -> None:
+        self._make(out_channels, kernel_size, bias, device, dtype, stride=stride, padding=padding,
+                   output_padding=output_padding, groups=groups, dilation=dilation,
+                   padding_mode=padding_mode)
 
 
 class LazyConv1d(_LazyConv, Conv1d):

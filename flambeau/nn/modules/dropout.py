@@ -7,9 +7,7 @@ from flambeau.nn import functional as F
 
 from .module import Module
 
-__all__ = [
-    "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
-]  # fmt: skip
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 class _DropoutNd(Module):

@@ -50,14 +50,11 @@ class Unflatten(Module):
     def _require_tuple_int(self, sizes):
         if not isinstance(sizes, (tuple, list)):
             raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(sizes).__name__}"
-            )
+                f"unflattened_size must be a tuple of ints, but found type {type(sizes).__name__}")
         for i, size in enumerate(sizes):
             if not isinstance(size, int):
-                raise TypeError(
-                    "unflattened_size must be tuple of ints, but found element of type "
-                    f"{type(size).__name__} at pos {i}"
-                )
+                raise TypeError("unflattened_size must be tuple of ints, but found element of type "
+                                f"{type(size).__name__} at pos {i}")
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)

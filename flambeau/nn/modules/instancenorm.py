@@ -9,30 +9,18 @@ from flambeau.nn import functional as F
 
 from .batchnorm import _LazyNormBase, _NormBase
 
-__all__ = [
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
-    "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
-]  # fmt: skip
+__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d",
+           "LazyInstanceNorm2d", "LazyInstanceNorm3d"]
 
 
 class _InstanceNorm(_NormBase):
     _n_dims: int
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device=None,
-        dtype=None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
-        )
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
+                 affine: bool = False, track_running_stats: bool = False, device=None, dtype=None,
+                 *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
+                         bias=bias)
 
     def _get_no_batch_dim(self) -> int:
         return self._n_dims + 1
@@ -47,26 +35,17 @@ class _InstanceNorm(_NormBase):
         if input.size(feature_dim) == self.num_features:
             return
         if self.affine:
-            raise ValueError(
-                f"expected input's size at dim={feature_dim} to match num_features "
-                f"({self.num_features}), but got: {input.size(feature_dim)}."
-            )
+            raise ValueError(f"expected input's size at dim={feature_dim} to match num_features "
+                             f"({self.num_features}), but got: {input.size(feature_dim)}.")
         warnings.warn(
             f"input's size at dim={feature_dim} does not match num_features. You can silence this "
             "warning by not passing in num_features, which is not used because affine=False",
-            stacklevel=3)  # fmt: skip
+            stacklevel=3)
 
     def _normalize(self, input):
-        return F.instance_norm(
-            input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            self.momentum if self.momentum is not None else 0.0,
-            self.eps,
-        )
+        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
+                               self.training or not self.track_running_stats,
+                               self.momentum if self.momentum is not None else 0.0, self.eps)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -75,9 +54,8 @@ class _InstanceNorm(_NormBase):
             return self._normalize(input.unsqueeze(0)).squeeze(0)
         return self._normalize(input)
 
-    def _load_from_state_dict(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                              unexpected_keys, error_msgs):
         # Before version 2 running statistics were saved even if they were not tracked.
         if local_metadata.get("version", None) is None and not self.track_running_stats:
             names = ("running_mean", "running_var")
@@ -91,13 +69,11 @@ class _InstanceNorm(_NormBase):
                     f"{type(self).__name__} does not track running stats by default since 0.4.0. "
                     "Please remove these keys from state_dict. If the running stats are actually "
                     f"needed, instead set track_running_stats=True in {type(self).__name__} to "
-                    f"enable them. See the documentation of {type(self).__name__} for details."
-                )
+                    f"enable them. See the documentation of {type(self).__name__} for details.")
                 for key in stale:
                     state_dict.pop(key)
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -37,9 +37,8 @@ class LazyModuleMixin:
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
-        self._initialize_hook = self.register_forward_pre_hook(
-            self._infer_parameters, with_kwargs=True
-        )
+        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters,
+                                                               with_kwargs=True)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         # Lazy tensors are kept as they are: they have nothing that could be detached.
@@ -48,9 +47,8 @@ class LazyModuleMixin:
                 keep = is_lazy(tensor) or keep_vars
                 destination[prefix + name] = tensor if keep else tensor.detach()
 
-    def _lazy_load_hook(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                        unexpected_keys, error_msgs):
         """Give lazy tensors the shapes of what is about to be copied into them."""
         for name, tensor in (*self._parameters.items(), *self._buffers.items()):
             key = prefix + name
@@ -62,8 +60,7 @@ class LazyModuleMixin:
     def initialize_parameters(self, *args, **kwargs):
         """Give the parameters shapes, from the arguments of the first call; for subclasses."""
         raise NotImplementedError(
-            f"initialize_parameters is not implemented for {type(self).__name__}"
-        )
+            f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self):
         """Whether a parameter or buffer still has no shape."""
@@ -73,9 +70,7 @@ class LazyModuleMixin:
         """Before the first forward: fix the shapes and become the eager class."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
-            raise RuntimeError(
-                f"module {self._get_name()} has not been fully initialized"
-            )
+            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
         module._initialize_hook.remove()
         module._load_hook.remove()
         delattr(module, "_initialize_hook")
@@ -86,5 +81,4 @@ class LazyModuleMixin:
     def _replicate_for_data_parallel(self):
         raise RuntimeError(
             "Modules with uninitialized parameters can't be used with `DataParallel`. "
-            "Run a dummy forward pass to correctly initialize the modules"
-        )
+            "Run a dummy forward pass to correctly initialize the modules")

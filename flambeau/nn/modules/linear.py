@@ -50,14 +50,8 @@ class Linear(Module):
     out_features: int
     weight: Tensor
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None,
+                 dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.in_features = in_features
@@ -82,18 +76,15 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
+        return (f"in_features={self.in_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")
 
 
 class NonDynamicallyQuantizableLinear(Linear):
     """A `Linear` of another name, which `MultiheadAttention` uses for its output."""
 
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None,
+                 dtype=None) -> None:
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
 
 
@@ -109,15 +100,8 @@ class Bilinear(Module):
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+                 device=None, dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         if in1_features <= 0:
@@ -126,8 +110,7 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         self.weight = Parameter(
-            flambeau.empty((out_features, in1_features, in2_features), **factory)
-        )
+            flambeau.empty((out_features, in1_features, in2_features), **factory))
         if bias:
             self.bias = Parameter(flambeau.empty(out_features, **factory))
         else:
@@ -145,10 +128,8 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+                f"out_features={self.out_features}, bias={self.bias is not None}")
 
 
 class LazyLinear(LazyModuleMixin, Linear):
@@ -189,6 +170,5 @@ class LazyLinear(LazyModuleMixin, Linear):
         if self.in_features == 0:
             assert input.shape[-1] == self.weight.shape[-1], (
                 f"The in_features inferred from input: {input.shape[-1]} is not equal to "
-                f"in_features from self.weight: {self.weight.shape[-1]}"
-            )
+                f"in_features from self.weight: {self.weight.shape[-1]}")
             self.in_features = input.shape[-1]

@@ -41,8 +41,7 @@ class LinearCrossEntropyOptions:
             raise ValueError(
                 "acc_dtype must be one of {None, torch.float16, torch.bfloat16, torch.float32, "
                 f"torch.float64}}, got {self.acc_dtype}. Pass acc_dtype=None to let the op pick "
-                "automatically."
-            )
+                "automatically.")
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
@@ -58,21 +57,11 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
-    def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device=None,
-        dtype=None,
-        reduction: str = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: LinearCrossEntropyOptions | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
+                 bias: bool = False, device=None, dtype=None, reduction: str = "mean",
+                 weight: Tensor | None = None, ignore_index: int | None = None,
+                 label_smoothing: float = 0.0,
+                 options: LinearCrossEntropyOptions | None = None) -> None:
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
@@ -92,21 +81,13 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         kinds, linear = (self.num_classes, *self.out_features), self.linear
         return F.linear_cross_entropy(
-            input,
-            linear.weight.reshape(*kinds, self.in_features),
-            target,
+            input, linear.weight.reshape(*kinds, self.in_features), target,
             linear_bias=None if linear.bias is None else linear.bias.reshape(kinds),
-            weight=self.weight,
-            reduction=self.reduction,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            options=self.options,
-        )
+            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing, options=self.options)
 
     def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, num_classes={self.num_classes}, "
-            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
-            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}, options={self.options}"
-        )
+        return (f"in_features={self.in_features}, num_classes={self.num_classes}, "
+                f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+                f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}, options={self.options}")

@@ -42,17 +42,11 @@ from ._registry import Registry
 from ._state import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401
 from ._state import StateMixin, _IncompatibleKeys  # noqa: F401
 
-__all__ = [
-    "Module",
-    "register_module_backward_hook",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
+__all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+           "register_module_forward_hook", "register_module_forward_pre_hook",
+           "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+           "register_module_module_registration_hook",
+           "register_module_parameter_registration_hook"]
 
 
 def _addindent(text: str, spaces: int) -> str:
@@ -63,8 +57,7 @@ def _addindent(text: str, spaces: int) -> str:
 def _forward_unimplemented(self, *input: Any) -> None:
     """What the module computes; for subclasses to define."""
     raise NotImplementedError(
-        f'Module [{type(self).__name__}] is missing the required "forward" function'
-    )
+        f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
 of_class("Module", Registry, StateMixin, HookMixin)
@@ -102,13 +95,10 @@ class Module(Registry, StateMixin, HookMixin):
             if kwargs:
                 raise TypeError(
                     f"{type(self).__name__}.__init__() got an unexpected keyword argument "
-                    f"'{next(iter(kwargs))}'"
-                )
+                    f"'{next(iter(kwargs))}'")
             if args:
-                raise TypeError(
-                    f"{type(self).__name__}.__init__() takes 1 positional argument but "
-                    f"{len(args) + 1} were given"
-                )
+                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but "
+                                f"{len(args) + 1} were given")
         store = object.__setattr__  # these names need no sorting into registries
         store(self, "training", True)
         store(self, "_parameters", {})
@@ -123,13 +113,8 @@ class Module(Registry, StateMixin, HookMixin):
     # -------------------------------------------------------------- the call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            self._has_hooks
-            or _global_forward_hooks
-            or _global_forward_pre_hooks
-            or _global_backward_hooks
-            or _global_backward_pre_hooks
-        ):
+        if (self._has_hooks or _global_forward_hooks or _global_forward_pre_hooks
+            or _global_backward_hooks or _global_backward_pre_hooks):
             return self._wrapped_call_impl(*args, **kwargs)
         return self.forward(*args, **kwargs)
 
@@ -184,7 +169,7 @@ class Module(Registry, StateMixin, HookMixin):
                 "The parameters are copied (in a differentiable manner) from the original module. "
                 "This means they are not leaf nodes in autograd and so don't accumulate "
                 "gradients. If you need gradients in your forward method, consider using "
-                "autograd.grad instead.", stacklevel=2)  # fmt: skip
+                "autograd.grad instead.", stacklevel=2)
         clear_grads(self.parameters(), set_to_none)
 
     def share_memory(self):
@@ -242,15 +227,14 @@ class Module(Registry, StateMixin, HookMixin):
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
                     "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                    f"dtype={dtype}"
-                )
+                    f"dtype={dtype}")
             if dtype.is_complex:
                 warnings.warn(
                     "Complex modules are a new feature under active development whose design may "
                     "change, and some modules might not work as expected when using complex "
                     "tensors as parameters or buffers. Please file an issue at "
                     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
-                    "if a complex module does not work as expected.", stacklevel=2)  # fmt: skip
+                    "if a complex module does not work as expected.", stacklevel=2)
 
         def convert(tensor):
             number = tensor.is_floating_point() or tensor.is_complex()
@@ -261,8 +245,7 @@ class Module(Registry, StateMixin, HookMixin):
                 raise NotImplementedError(
                     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty()"
                     " instead of torch.nn.Module.to() when moving module from meta to a different "
-                    "device."
-                )
+                    "device.")
             return tensor.to(device, new_dtype, non_blocking)
 
         return self._apply(convert)
@@ -312,9 +295,8 @@ class Module(Registry, StateMixin, HookMixin):
 
     def to_empty(self, *, device, recurse: bool = True):
         """Move to a device without copying values: what is there afterwards is undefined."""
-        return self._apply(
-            lambda tensor: flambeau.empty_like(tensor, device=device), recurse=recurse
-        )
+        return self._apply(lambda tensor: flambeau.empty_like(tensor, device=device),
+                           recurse=recurse)
 
     # -------------------------------------------------------------- printing
 
@@ -328,9 +310,8 @@ class Module(Registry, StateMixin, HookMixin):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
-        child_lines = [
-            f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()
-        ]
+        child_lines = [f"({name}): {_addindent(repr(module), 2)}" for name,
+                       module in self._modules.items()]
         if not child_lines and len(extra_lines) <= 1:
             return f"{self._get_name()}({extra})"
         body = "\n  ".join(extra_lines + child_lines)

@@ -15,32 +15,21 @@ from flambeau.nn.common_types import _size_any_t
 from .module import Module
 from .utils import _ntuple, _single
 
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
-    "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
-    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
-]  # fmt: skip
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+           "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+           "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
+           "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
 
 
 # ------------------------------------------------------------------ maximum
 
 @each_its_own("forward")
 class _MaxPoolNd(Module):
-    __constants__ = [
-        "kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode",
-    ]  # fmt: skip
+    __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
-    def __init__(
-        self,
-        kernel_size: _size_any_t,
-        stride: _size_any_t | None = None,
-        padding: _size_any_t = 0,
-        dilation: _size_any_t = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None,
+                 padding: _size_any_t = 0, dilation: _size_any_t = 1, return_indices: bool = False,
+                 ceil_mode: bool = False) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if (stride is not None) else kernel_size
@@ -50,21 +39,13 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor):
-        return getattr(F, self._pool)(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
+        return getattr(F, self._pool)(input, self.kernel_size, self.stride, self.padding,
+                                      self.dilation, ceil_mode=self.ceil_mode,
+                                      return_indices=self.return_indices)
 
     def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-            f", dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
+        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+                f", dilation={self.dilation}, ceil_mode={self.ceil_mode}")
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -110,9 +91,8 @@ class _MaxUnpoolNd(Module):
         self.padding = as_tuple(padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size=None) -> Tensor:
-        return getattr(F, self._unpool)(
-            input, indices, self.kernel_size, self.stride, self.padding, output_size
-        )
+        return getattr(F, self._unpool)(input, indices, self.kernel_size, self.stride, self.padding,
+                                        output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -162,14 +142,9 @@ class AvgPool1d(_AvgPoolNd):
         tensor([[1., 3., 5.]])
     """
 
-    def __init__(
-        self,
-        kernel_size: _size_any_t,
-        stride: _size_any_t | None = None,
-        padding: _size_any_t = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None,
+                 padding: _size_any_t = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True) -> None:
         super().__init__()
         self.kernel_size = _single(kernel_size)
         self.stride = _single(stride if stride is not None else kernel_size)
@@ -178,31 +153,18 @@ class AvgPool1d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                            self.count_include_pad)
 
 
 @each_its_own("__init__", "forward")
 class _AvgPoolWithDivisor(_AvgPoolNd):
-    __constants__ = [
-        "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override",
-    ]  # fmt: skip
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
+                     "divisor_override"]
 
-    def __init__(
-        self,
-        kernel_size: _size_any_t,
-        stride: _size_any_t | None = None,
-        padding: _size_any_t = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None,
+                 padding: _size_any_t = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+                 divisor_override: int | None = None) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if (stride is not None) else kernel_size
@@ -212,15 +174,8 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._pool)(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return getattr(F, self._pool)(input, self.kernel_size, self.stride, self.padding,
+                                      self.ceil_mode, self.count_include_pad, self.divisor_override)
 
 
 class AvgPool2d(_AvgPoolWithDivisor):
@@ -253,14 +208,8 @@ class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _n_dims: int
 
-    def __init__(
-        self,
-        kernel_size,
-        output_size=None,
-        output_ratio=None,
-        return_indices: bool = False,
-        _random_samples=None,
-    ) -> None:
+    def __init__(self, kernel_size, output_size=None, output_ratio=None,
+                 return_indices: bool = False, _random_samples=None) -> None:
         super().__init__()
         as_tuple = _ntuple(self._n_dims)
         name = f"FractionalMaxPool{self._n_dims}d"
@@ -275,22 +224,15 @@ class _FractionalMaxPoolNd(Module):
         self.output_ratio = ratio
         if output_size is None and output_ratio is None:
             raise ValueError(
-                f"{name} requires specifying either an output size, or a pooling ratio"
-            )
+                f"{name} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if ratio is not None and not all(0 < ratio[d] < 1 for d in range(self._n_dims)):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor):
-        return getattr(F, self._pool)(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
+        return getattr(F, self._pool)(input, self.kernel_size, self.output_size, self.output_ratio,
+                                      self.return_indices, _random_samples=self._random_samples)
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
@@ -325,15 +267,12 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._pool)(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+        return getattr(F, self._pool)(input, float(self.norm_type), self.kernel_size, self.stride,
+                                      self.ceil_mode)
 
     def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, ceil_mode={self.ceil_mode}"
-        )
+        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}, ceil_mode={self.ceil_mode}")
 
 
 class LPPool1d(_LPPoolNd):

@@ -35,27 +35,14 @@ class RNNBase(Module):
     U(-1/√hidden_size, 1/√hidden_size).
     """
 
-    __constants__ = [
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
-        "bidirectional", "proj_size",
-    ]  # fmt: skip
+    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first",
+                     "dropout", "bidirectional", "proj_size"]
     mode: str
     _tensor_word = ""  # the message about a wrong number of dimensions differs for RNN
 
-    def __init__(
-        self,
-        mode: str,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None) -> None:
         super().__init__()
         self.mode = mode
         self.input_size = input_size
@@ -79,24 +66,19 @@ class RNNBase(Module):
         return 2 if self.bidirectional else 1
 
     def _check_options(self, dropout):
-        if (
-            not isinstance(dropout, numbers.Number)
-            or not 0 <= dropout <= 1
-            or isinstance(dropout, bool)
-        ):
-            raise ValueError(
-                "dropout should be a number in range [0, 1] "
-                "representing the probability of an element being "
-                "zeroed"
-            )
+        if (not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1
+            or isinstance(dropout, bool)):
+            raise ValueError("dropout should be a number in range [0, 1] "
+                             "representing the probability of an element being "
+                             "zeroed")
         if dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last "
                 "recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and "
-                f"num_layers={self.num_layers}", stacklevel=4)  # fmt: skip
+                f"num_layers={self.num_layers}", stacklevel=4)
         for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int),
-                           ("hidden_size", int)):  # fmt: skip
+                           ("hidden_size", int)):
             given = getattr(self, name)
             if not isinstance(given, kind):
                 raise TypeError(
@@ -109,8 +91,7 @@ class RNNBase(Module):
             raise ValueError("num_layers must be greater than zero")
         if self.proj_size < 0:
             raise ValueError(
-                "proj_size should be a positive integer or zero to disable projections"
-            )
+                "proj_size should be a positive integer or zero to disable projections")
         if self.proj_size >= self.hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
         if self.mode not in _GATES:
@@ -160,16 +141,13 @@ class RNNBase(Module):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "
-                f"model.to({input.dtype})"
-            )
+                f"model.to({input.dtype})")
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError(
-                "input.size(-1) must be equal to input_size. "
-                f"Expected {self.input_size}, got {input.size(-1)}"
-            )
+            raise RuntimeError("input.size(-1) must be equal to input_size. "
+                               f"Expected {self.input_size}, got {input.size(-1)}")
 
     def _batch_size(self, input, batch_sizes):
         if batch_sizes is not None:
@@ -178,15 +156,11 @@ class RNNBase(Module):
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes) -> tuple[int, int, int]:
         """The shape of the hidden state."""
-        return (
-            self.num_layers * self._num_directions,
-            self._batch_size(input, batch_sizes),
-            self.proj_size or self.hidden_size,
-        )
+        return (self.num_layers * self._num_directions, self._batch_size(input, batch_sizes),
+                self.proj_size or self.hidden_size)
 
-    def check_hidden_size(
-        self, hx: Tensor, expected_hidden_size, msg: str = "Expected hidden size {}, got {}"
-    ) -> None:
+    def check_hidden_size(self, hx: Tensor, expected_hidden_size,
+                          msg: str = "Expected hidden size {}, got {}") -> None:
         """Complain about a state of the wrong shape."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
@@ -209,12 +183,10 @@ class RNNBase(Module):
     def _check_state_dims(self, input, hx, is_batched):
         if is_batched and hx.dim() != 3:
             raise RuntimeError(
-                f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor"
-            )
+                f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor")
         if not is_batched and hx.dim() != 2:
             raise RuntimeError(
-                f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor"
-            )
+                f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor")
 
     def _map_state(self, function, hx):
         return function(hx)
@@ -239,10 +211,8 @@ class RNNBase(Module):
             input, batch_sizes, sorted_indices, unsorted_indices = packed
         else:
             if input.dim() not in (2, 3):
-                raise ValueError(
-                    f"{type(self).__name__}: Expected input to be 2D or 3D, "
-                    f"got {input.dim()}D{self._tensor_word} instead"
-                )
+                raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, "
+                                 f"got {input.dim()}D{self._tensor_word} instead")
             is_batched = input.dim() == 3
             batch_dim = 0 if self.batch_first else 1
             if hx is not None:
@@ -323,8 +293,7 @@ class RNN(RNNBase):
         modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
         if nonlinearity not in modes:
             raise ValueError(
-                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
-            )
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(modes[nonlinearity], *args, **kwargs)
         self.nonlinearity = nonlinearity
 
@@ -376,11 +345,8 @@ class LSTM(RNNBase):
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes) -> tuple[int, int, int]:
         """The shape of the cell state."""
-        return (
-            self.num_layers * self._num_directions,
-            self._batch_size(input, batch_sizes),
-            self.hidden_size,
-        )
+        return (self.num_layers * self._num_directions, self._batch_size(input, batch_sizes),
+                self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden, batch_sizes) -> None:
         self.check_input(input, batch_sizes)
@@ -400,15 +366,11 @@ class LSTM(RNNBase):
     def _check_state_dims(self, input, hx, is_batched):
         dims = (hx[0].dim(), hx[1].dim())
         if is_batched and dims != (3, 3):
-            raise RuntimeError(
-                "For batched 3-D input, hx and cx should also be 3-D but got "
-                f"({dims[0]}-D, {dims[1]}-D) tensors"
-            )
+            raise RuntimeError("For batched 3-D input, hx and cx should also be 3-D but got "
+                               f"({dims[0]}-D, {dims[1]}-D) tensors")
         if not is_batched and dims != (2, 2):
-            raise RuntimeError(
-                "For unbatched 2-D input, hx and cx should also be 2-D but got "
-                f"({dims[0]}-D, {dims[1]}-D) tensors"
-            )
+            raise RuntimeError("For unbatched 2-D input, hx and cx should also be 2-D but got "
+                               f"({dims[0]}-D, {dims[1]}-D) tensors")
 
     def _map_state(self, function, hx):
         return tuple(function(part) for part in hx)
@@ -422,15 +384,8 @@ class RNNCellBase(Module):
     __constants__ = ["input_size", "hidden_size", "bias"]
     bias: bool
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool,
-        num_chunks: int,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None,
+                 dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.input_size = input_size
@@ -462,22 +417,18 @@ class RNNCellBase(Module):
         """Input and states with a batch dimension, and whether they came with one."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(
-                f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         is_batched = input.dim() == 2
         for i, state in enumerate(states):
             if state is not None and state.dim() not in (1, 2):
                 where = f"hx[{i}]" if len(states) > 1 else "hidden"
                 raise ValueError(
-                    f"{name}: Expected {where} to be 1D or 2D, got {state.dim()}D instead"
-                )
+                    f"{name}: Expected {where} to be 1D or 2D, got {state.dim()}D instead")
         if not is_batched:
             input = input.unsqueeze(0)
         if states[0] is None:
-            zeros = flambeau.zeros(
-                input.size(0), self.hidden_size, dtype=input.dtype, device=input.device
-            )
+            zeros = flambeau.zeros(input.size(0), self.hidden_size, dtype=input.dtype,
+                                   device=input.device)
             states = [zeros] * len(states)
         elif not is_batched:
             states = [state.unsqueeze(0) for state in states]
@@ -499,15 +450,8 @@ class RNNCell(RNNCellBase):
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
     nonlinearity: str
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
+                 nonlinearity: str = "tanh", device=None, dtype=None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
@@ -531,9 +475,8 @@ class LSTMCell(RNNCellBase):
         (torch.Size([3, 20]), torch.Size([3, 20]))
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None,
+                 dtype=None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx=None) -> tuple[Tensor, Tensor]:

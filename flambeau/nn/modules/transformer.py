@@ -17,16 +17,13 @@ from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
-__all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-    "TransformerEncoderLayer",
-]  # fmt: skip
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+           "TransformerEncoderLayer"]
 
 
 def _generate_square_subsequent_mask(size: int, device=None, dtype=None) -> Tensor:
-    return flambeau.triu(
-        flambeau.full((size, size), float("-inf"), dtype=dtype, device=device), diagonal=1
-    )
+    return flambeau.triu(flambeau.full((size, size), float("-inf"), dtype=dtype, device=device),
+                         diagonal=1)
 
 
 def _get_clones(module, n):
@@ -52,14 +49,8 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None) -> bool:
 
 def _float_mask(mask, name, dtype, other=None, other_name="", check_other=False):
     """A boolean mask as one that is added: 0, and -inf where True."""
-    return F._canonical_mask(
-        mask=mask,
-        mask_name=name,
-        other_type=F._none_or_dtype(other),
-        other_name=other_name,
-        target_type=dtype,
-        check_other=check_other,
-    )
+    return F._canonical_mask(mask=mask, mask_name=name, other_type=F._none_or_dtype(other),
+                             other_name=other_name, target_type=dtype, check_other=check_other)
 
 
 class _Layer(Module):
@@ -82,19 +73,11 @@ class _Layer(Module):
         for i in blocks:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = (
-            _get_activation_fn(activation) if isinstance(activation, str) else activation
-        )
+            _get_activation_fn(activation) if isinstance(activation, str) else activation)
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal: bool = False) -> Tensor:
-        x = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            need_weights=False,
-            is_causal=is_causal,
-        )[0]
+        x = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                           need_weights=False, is_causal=is_causal)[0]
         return self.dropout1(x)
 
     def _ff_block(self, x: Tensor) -> Tensor:
@@ -127,25 +110,13 @@ class TransformerEncoderLayer(_Layer):
 
     _blocks = 2
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation=F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 norm_first: bool = False, bias: bool = True, device=None, dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
-        )
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias,
+                                            batch_first=batch_first, **factory)
         self._add_blocks(d_model, dim_feedforward, dropout, activation, layer_norm_eps,
                          norm_first, bias, factory)
 
@@ -162,22 +133,14 @@ class TransformerEncoderLayer(_Layer):
             and attention.num_heads % 2 == 0
             and self.norm1.eps == self.norm2.eps
             and self.activation in (F.relu, F.gelu)
-            and not (
-                flambeau.is_grad_enabled()
-                and any(p.requires_grad for p in (src, *self.parameters()))
-            )
+            and not (flambeau.is_grad_enabled()
+                     and any(p.requires_grad for p in (src, *self.parameters())))
         )
 
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        padding = _float_mask(
-            src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask", True
-        )
+    def forward(self, src: Tensor, src_mask: Tensor | None = None,
+                src_key_padding_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+        padding = _float_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask,
+                              "src_mask", True)
         mask = _float_mask(src_mask, "src_mask", src.dtype)
         x = self._residual(src, self.norm1, self._sa_block, mask, padding, is_causal)
         return self._residual(x, self.norm2, self._ff_block)
@@ -212,48 +175,25 @@ class TransformerDecoderLayer(_Layer):
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         for name in ("self_attn", "multihead_attn"):
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **factory
-            )
+            attention = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first,
+                                           bias=bias, **factory)
             setattr(self, name, attention)
         self._add_blocks(d_model, dim_feedforward, dropout, activation, layer_norm_eps,
                          norm_first, bias, factory)
 
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
-        x = self._residual(
-            tgt, self.norm1, self._sa_block, tgt_mask, tgt_key_padding_mask, tgt_is_causal
-        )
-        x = self._residual(
-            x,
-            self.norm2,
-            self._mha_block,
-            memory,
-            memory_mask,
-            memory_key_padding_mask,
-            memory_is_causal,
-        )
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+                memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+                memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+                memory_is_causal: bool = False) -> Tensor:
+        x = self._residual(tgt, self.norm1, self._sa_block, tgt_mask, tgt_key_padding_mask,
+                           tgt_is_causal)
+        x = self._residual(x, self.norm2, self._mha_block, memory, memory_mask,
+                           memory_key_padding_mask, memory_is_causal)
         return self._residual(x, self.norm3, self._ff_block)
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal: bool = False) -> Tensor:
-        x = self.multihead_attn(
-            x,
-            mem,
-            mem,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )[0]
+        x = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                                is_causal=is_causal, need_weights=False)[0]
         return self.dropout2(x)
 
 
@@ -269,14 +209,9 @@ class TransformerEncoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(
-        self,
-        encoder_layer: TransformerEncoderLayer,
-        num_layers: int,
-        norm: Module | None = None,
-        enable_nested_tensor: bool = True,
-        mask_check: bool = True,
-    ) -> None:
+    def __init__(self, encoder_layer: TransformerEncoderLayer, num_layers: int,
+                 norm: Module | None = None, enable_nested_tensor: bool = True,
+                 mask_check: bool = True) -> None:
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -288,7 +223,7 @@ class TransformerEncoder(Module):
         if enable_nested_tensor and obstacle:
             warnings.warn(
                 "enable_nested_tensor is True, but self.use_nested_tensor is False because "
-                f"{obstacle}", stacklevel=2)  # fmt: skip
+                f"{obstacle}", stacklevel=2)
             self.use_nested_tensor = False
 
     @staticmethod
@@ -300,10 +235,8 @@ class TransformerEncoder(Module):
             return "encoder_layer.norm_first was True"
         attention = layer.self_attn
         if not attention.batch_first:
-            return (
-                "encoder_layer.self_attn.batch_first was not True"
-                "(use batch_first for better inference performance)"
-            )
+            return ("encoder_layer.self_attn.batch_first was not True"
+                    "(use batch_first for better inference performance)")
         if not attention._qkv_same_embed_dim:
             return "encoder_layer.self_attn._qkv_same_embed_dim was not True"
         if attention.in_proj_bias is None:
@@ -316,38 +249,28 @@ class TransformerEncoder(Module):
             return "encoder_layer.self_attn.num_heads is odd"
         return None
 
-    def forward(
-        self,
-        src: Tensor,
-        mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool | None = None,
-    ) -> Tensor:
-        padding = _float_mask(
-            src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask", True
-        )
+    def forward(self, src: Tensor, mask: Tensor | None = None,
+                src_key_padding_mask: Tensor | None = None,
+                is_causal: bool | None = None) -> Tensor:
+        padding = _float_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask",
+                              True)
         mask = _float_mask(mask, "mask", src.dtype)
         batch_first = self.layers[0].self_attn.batch_first
         length = None if src.is_nested else src.size(1 if batch_first and src.dim() == 3 else 0)
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
         for layer in self.layers:
-            output = layer(
-                output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding
-            )
+            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
         if self._drops_padding(src, mask, src_key_padding_mask):
             output = _without_padding(output, src_key_padding_mask)
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src, mask, src_key_padding_mask):
         """Whether PyTorch would compute this on nested tensors, which know no padding."""
-        return (
-            src_key_padding_mask is not None
-            and self.use_nested_tensor
-            and self.layers[0]._skips_padding(src, mask)
-            and src_key_padding_mask.dtype == flambeau.bool
-            and _is_left_aligned(src_key_padding_mask)
-        )
+        return (src_key_padding_mask is not None and self.use_nested_tensor
+                and self.layers[0]._skips_padding(src, mask)
+                and src_key_padding_mask.dtype == flambeau.bool
+                and _is_left_aligned(src_key_padding_mask))
 
 
 def _is_left_aligned(padding):
@@ -372,40 +295,26 @@ class TransformerDecoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(
-        self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None
-    ) -> None:
+    def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int,
+                 norm: Module | None = None) -> None:
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool | None = None,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+                memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+                memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool | None = None,
+                memory_is_causal: bool = False) -> Tensor:
         batch_first = self.layers[0].self_attn.batch_first
         length = tgt.size(1 if batch_first and tgt.dim() == 3 else 0)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
         output = tgt
         for layer in self.layers:
-            output = layer(
-                output,
-                memory,
-                tgt_mask=tgt_mask,
-                memory_mask=memory_mask,
-                tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=tgt_is_causal,
-                memory_is_causal=memory_is_causal,
-            )
+            output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                           tgt_key_padding_mask=tgt_key_padding_mask,
+                           memory_key_padding_mask=memory_key_padding_mask,
+                           tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
         return output if self.norm is None else self.norm(output)
 
 
@@ -422,24 +331,11 @@ class Transformer(Module):
         torch.Size([5, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int = 512,
-        nhead: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation=F.relu,
-        custom_encoder=None,
-        custom_decoder=None,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device=None,
-        dtype=None,
-    ) -> None:
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
+                 num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation=F.relu, custom_encoder=None, custom_decoder=None,
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+                 bias: bool = True, device=None, dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
         options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
@@ -466,38 +362,23 @@ class Transformer(Module):
             if param.dim() > 1:
                 init.xavier_uniform_(param)
 
-    def forward(
-        self,
-        src: Tensor,
-        tgt: Tensor,
-        src_mask: Tensor | None = None,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        src_is_causal: bool | None = None,
-        tgt_is_causal: bool | None = None,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None,
+                tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+                src_key_padding_mask: Tensor | None = None,
+                tgt_key_padding_mask: Tensor | None = None,
+                memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None,
+                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
-        return self.decoder(
-            tgt,
-            memory,
-            tgt_mask=tgt_mask,
-            memory_mask=memory_mask,
-            tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=tgt_is_causal,
-            memory_is_causal=memory_is_causal,
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask,
+                              is_causal=src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                            tgt_key_padding_mask=tgt_key_padding_mask,
+                            memory_key_padding_mask=memory_key_padding_mask,
+                            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:

@@ -21,18 +21,12 @@ class Upsample(Module):
         tensor([[[1., 1., 2., 2.]]])
     """
 
-    __constants__ = [
-        "size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor",
-    ]  # fmt: skip
+    __constants__ = ["size", "scale_factor", "mode", "align_corners", "name",
+                     "recompute_scale_factor"]
 
-    def __init__(
-        self,
-        size=None,
-        scale_factor=None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ) -> None:
+    def __init__(self, size=None, scale_factor=None, mode: str = "nearest",
+                 align_corners: bool | None = None,
+                 recompute_scale_factor: bool | None = None) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.size = size
@@ -46,14 +40,8 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(
-            input,
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            recompute_scale_factor=self.recompute_scale_factor,
-        )
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
+                             recompute_scale_factor=self.recompute_scale_factor)
 
     def __setstate__(self, state):
         state.setdefault("recompute_scale_factor", True)

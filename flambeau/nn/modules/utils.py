@@ -38,9 +38,7 @@ def _list_with_default(out_size, defaults):
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [
-        v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size):])
-    ]  # fmt: skip
+    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size):])]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:

@@ -4,14 +4,7 @@ from flambeau._support.lazy_modules import parts
 
 from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
 
-__all__ = [
-    "DataParallel",
-    "data_parallel",
-    "gather",
-    "parallel_apply",
-    "replicate",
-    "scatter",
-]
+__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
 
 def __getattr__(name):

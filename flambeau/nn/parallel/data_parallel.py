@@ -27,9 +27,8 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def data_parallel(
-    module, inputs, device_ids=None, output_device=None, dim: int = 0, module_kwargs=None
-):
+def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0,
+                  module_kwargs=None):
     """Call `module` with its batch split over GPUs; without any, simply call it."""
     if device_ids:
         raise NotImplementedError("data_parallel on devices other than the CPU")
@@ -57,10 +56,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
     if len(modules) != len(inputs):
         raise AssertionError(
             f"The number of modules {len(modules)} is not equal to the number of inputs "
-            f"{len(inputs)}"
-        )
+            f"{len(inputs)}")
     kwargs_tup = kwargs_tup or ({},) * len(modules)
-    return [
-        module(*(args if isinstance(args, (list, tuple)) else (args,)), **kwargs)
-        for module, args, kwargs in zip(modules, inputs, kwargs_tup)
-    ]
+    return [module(*(args if isinstance(args, (list, tuple)) else (args,)), **kwargs) for module,
+            args, kwargs in zip(modules, inputs, kwargs_tup)]

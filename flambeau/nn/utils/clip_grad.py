@@ -21,9 +21,8 @@ def _grads(parameters):
 
 
 @flambeau.no_grad()
-def _get_total_norm(
-    tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
-) -> Tensor:
+def _get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                    foreach: bool | None = None) -> Tensor:
     """The norm of all `tensors` as if they were one vector.
 
     Example:
@@ -38,19 +37,16 @@ def _get_total_norm(
     norms = [flambeau.linalg.vector_norm(tensor, norm_type).to(device) for tensor in tensors]
     total_norm = flambeau.linalg.vector_norm(flambeau.stack(norms), norm_type)
     if error_if_nonfinite and bool(flambeau.logical_or(total_norm.isnan(), total_norm.isinf())):
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from "
-            "`parameters` is non-finite, so it cannot be clipped. To disable "
-            "this error and scale the gradients by the non-finite norm anyway, "
-            "set `error_if_nonfinite=False`"
-        )
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from "
+                           "`parameters` is non-finite, so it cannot be clipped. To disable "
+                           "this error and scale the gradients by the non-finite norm anyway, "
+                           "set `error_if_nonfinite=False`")
     return total_norm
 
 
 @flambeau.no_grad()
-def _clip_grads_with_norm_(
-    parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None
-) -> None:
+def _clip_grads_with_norm_(parameters, max_norm: float, total_norm: Tensor,
+                           foreach: bool | None = None) -> None:
     """Scale all gradients by max_norm / total_norm where that is less than 1."""
     scale = flambeau.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     grads = _grads(parameters)
@@ -60,13 +56,8 @@ def _clip_grads_with_norm_(
 
 
 @flambeau.no_grad()
-def clip_grad_norm_(
-    parameters,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
-) -> Tensor:
+def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
     """Scale the gradients of `parameters`, in place, so that their total norm is at most
     `max_norm`; returns the norm before.
 
@@ -81,25 +72,19 @@ def clip_grad_norm_(
     is_generator = isinstance(parameters, types.GeneratorType)
     parameters = _as_list(parameters)
     if is_generator and not parameters:
-        warnings.warn(
-            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
-        )
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.",
+                      stacklevel=3)
     total_norm = _get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
     _clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
     return total_norm
 
 
-def clip_grad_norm(
-    parameters,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
-) -> Tensor:
+def clip_grad_norm(parameters, max_norm: float, norm_type: float = 2.0,
+                   error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
     """The old name of `clip_grad_norm_`."""
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated "
-        "in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)  # fmt: skip
+        "in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

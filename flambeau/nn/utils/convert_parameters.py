@@ -34,5 +34,4 @@ def vector_to_parameters(vec: Tensor, parameters) -> None:
 def _check_device(parameters):
     if len({param.device for param in parameters}) > 1:
         raise TypeError(
-            "Found two parameters on different devices, this is currently not supported."
-        )
+            "Found two parameters on different devices, this is currently not supported.")

@@ -11,9 +11,8 @@ import copy
 import flambeau
 from flambeau.nn.parameter import Parameter
 
-__all__ = [
-    "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights",
-]  # fmt: skip
+__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
+           "fuse_linear_bn_weights"]
 
 
 def _fused(weight, bias, mean, var, eps, gamma, beta, channel_dim):
@@ -25,10 +24,7 @@ def _fused(weight, bias, mean, var, eps, gamma, beta, channel_dim):
     shape[channel_dim] = -1
     new_weight = (weight * scale.reshape(shape)).to(weight.dtype)
     new_bias = ((bias - mean) * scale + beta).to(bias.dtype)
-    return (
-        Parameter(new_weight, weight.requires_grad),
-        Parameter(new_bias, bias.requires_grad),
-    )
+    return (Parameter(new_weight, weight.requires_grad), Parameter(new_bias, bias.requires_grad))
 
 
 def _fuse_eval(layer, bn, fuse_weights, **options):
@@ -37,16 +33,8 @@ def _fuse_eval(layer, bn, fuse_weights, **options):
     fused = copy.deepcopy(layer)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("Expected bn.running_mean and bn.running_var to not be None")
-    fused.weight, fused.bias = fuse_weights(
-        fused.weight,
-        fused.bias,
-        bn.running_mean,
-        bn.running_var,
-        bn.eps,
-        bn.weight,
-        bn.bias,
-        **options,
-    )
+    fused.weight, fused.bias = fuse_weights(fused.weight, fused.bias, bn.running_mean,
+                                            bn.running_var, bn.eps, bn.weight, bn.bias, **options)
     return fused
 
 
@@ -61,9 +49,8 @@ def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
     return _fuse_eval(conv, bn, fuse_conv_bn_weights, transpose=transpose)
 
 
-def fuse_conv_bn_weights(
-    conv_w, conv_b, bn_rm, bn_rv, bn_eps: float, bn_w, bn_b, transpose: bool = False
-):
+def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps: float, bn_w, bn_b,
+                         transpose: bool = False):
     """Weight and bias of the fused convolution; `transpose` for a transposed one."""
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
@@ -73,8 +60,7 @@ def fuse_linear_bn_eval(linear, bn):
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError(
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, "
-            f"got linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
-        )
+            f"got linear.out_features={linear.out_features} and bn.num_features={bn.num_features}")
     return _fuse_eval(linear, bn, fuse_linear_bn_weights)
 
 

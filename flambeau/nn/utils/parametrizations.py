@@ -45,9 +45,7 @@ class _Orthogonal(Module):
         super().__init__()
         # Householder reflections cannot be inverted around a base for complex matrices.
         if weight.is_complex() and orthogonal_map == _OrthMaps.householder:
-            raise ValueError(
-                "The householder parametrization does not support complex tensors."
-            )
+            raise ValueError("The householder parametrization does not support complex tensors.")
         self.shape = weight.shape
         self.orthogonal_map = orthogonal_map
         if use_trivialization:
@@ -79,26 +77,21 @@ class _Orthogonal(Module):
         """exp or Cayley's map of A - Aᴴ, A being the lower triangle; the first k columns."""
         X = X.tril()
         if n != k:
-            X = flambeau.cat(
-                [X, X.new_zeros(n, n - k).expand(*X.shape[:-2], -1, -1)], dim=-1
-            )
+            X = flambeau.cat([X, X.new_zeros(n, n - k).expand(*X.shape[:-2], -1, -1)], dim=-1)
         A = X - X.mH
         if self.orthogonal_map == _OrthMaps.matrix_exp:
             Q = flambeau.matrix_exp(A)
         else:
             identity = flambeau.eye(n, dtype=A.dtype, device=A.device)
-            Q = flambeau.linalg.solve(
-                flambeau.add(identity, A, alpha=-0.5), flambeau.add(identity, A, alpha=0.5)
-            )
+            Q = flambeau.linalg.solve(flambeau.add(identity, A, alpha=-0.5),
+                                      flambeau.add(identity, A, alpha=0.5))
         return Q[..., :k] if n != k else Q
 
     @flambeau.autograd.no_grad()
     def right_inverse(self, Q: Tensor) -> Tensor:
         if Q.shape != self.shape:
-            raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. "
-                f"Got a tensor of shape {Q.shape}."
-            )
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. "
+                             f"Got a tensor of shape {Q.shape}.")
         original = Q
         n, k = Q.size(-2), Q.size(-1)
         transposed = n < k
@@ -114,8 +107,7 @@ class _Orthogonal(Module):
         if self.orthogonal_map != _OrthMaps.householder:
             raise NotImplementedError(
                 "It is not possible to assign to the matrix exponential "
-                "or the Cayley parametrizations when use_trivialization=False."
-            )
+                "or the Cayley parametrizations when use_trivialization=False.")
         A, _ = flambeau.geqrf(Q)
         A.diagonal(dim1=-2, dim2=-1).sign_()
         A.diagonal(dim1=-2, dim2=-1)[A.diagonal(dim1=-2, dim2=-1) == 0.0] = 1.0
@@ -126,9 +118,7 @@ class _Orthogonal(Module):
         if n == k:
             Q = Q.clone() if _is_orthogonal(Q) else _make_orthogonal(Q)
         else:
-            extra = flambeau.randn(
-                *(Q.size()[:-2] + (n, n - k)), dtype=Q.dtype, device=Q.device
-            )
+            extra = flambeau.randn(*(Q.size()[:-2] + (n, n - k)), dtype=Q.dtype, device=Q.device)
             Q = _make_orthogonal(flambeau.cat([Q, extra], dim=-1))
         self.base = Q
         neutral = flambeau.zeros_like(original)
@@ -137,13 +127,8 @@ class _Orthogonal(Module):
         return neutral
 
 
-def orthogonal(
-    module,
-    name: str = "weight",
-    orthogonal_map: str | None = None,
-    *,
-    use_trivialization: bool = True,
-):
+def orthogonal(module, name: str = "weight", orthogonal_map: str | None = None, *,
+               use_trivialization: bool = True):
     r"""Keep a weight orthogonal: :math:`Q^\top Q = I`, or :math:`Q Q^\top = I` for wide ones.
 
     `orthogonal_map` makes Q of a lower triangle A: ``'matrix_exp'``, :math:`e^{A - A^\top}`;
@@ -160,22 +145,17 @@ def orthogonal(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
-        )
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
         raise ValueError(
-            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
-        )
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
     if orthogonal_map is None:
         square = weight.size(-2) == weight.size(-1)
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     kind = getattr(_OrthMaps, orthogonal_map, None)
     if kind is None:
-        raise ValueError(
-            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-            f"Got: {orthogonal_map}"
-        )
+        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+                         f"Got: {orthogonal_map}")
     parametrization = _Orthogonal(weight, kind, use_trivialization=use_trivialization)
     parametrize.register_parametrization(module, name, parametrization, unsafe=True)
     return module
@@ -209,9 +189,8 @@ def weight_norm(module, name: str = "weight", dim: int = 0):
     parametrization = _WeightNorm(dim)
     parametrize.register_parametrization(module, name, parametrization, unsafe=True)
 
-    def rename_old_keys(
-        state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def rename_old_keys(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                        error_msgs):
         # Checkpoints of the hook version have weight_g and weight_v.
         old = [f"{prefix}{name}_{letter}" for letter in "gv"]
         if all(key in state_dict for key in old):
@@ -226,21 +205,16 @@ def weight_norm(module, name: str = "weight", dim: int = 0):
 # ------------------------------------------------------------------ spectral norm
 
 class _SpectralNorm(Module):
-    def __init__(
-        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
-    ) -> None:
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0,
+                 eps: float = 1e-12) -> None:
         super().__init__()
         ndim = weight.ndim
         if dim >= ndim or dim < -ndim:
-            raise IndexError(
-                "Dimension out of range (expected to be in range of "
-                f"[-{ndim}, {ndim - 1}] but got {dim})"
-            )
+            raise IndexError("Dimension out of range (expected to be in range of "
+                             f"[-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError(
-                "Expected n_power_iterations to be positive, but "
-                f"got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError("Expected n_power_iterations to be positive, but "
+                             f"got n_power_iterations={n_power_iterations}")
         self.dim = dim if dim >= 0 else dim + ndim
         self.eps = eps
         if ndim > 1:
@@ -284,13 +258,8 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(
-    module,
-    name: str = "weight",
-    n_power_iterations: int = 1,
-    eps: float = 1e-12,
-    dim: int | None = None,
-):
+def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None):
     r"""Divide a weight by its largest singular value: :math:`W / \sigma(W)`.
 
     The singular vectors are improved by `n_power_iterations` at every forward in training.

@@ -23,11 +23,9 @@ from flambeau.nn.modules.module import Module  # noqa: F401
 from flambeau.nn.parameter import Parameter
 from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass  # noqa: F401
 
-__all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
-    "remove_parametrizations", "transfer_parametrizations_and_params",
-    "type_before_parametrizations",
-]  # fmt: skip
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization",
+           "remove_parametrizations", "transfer_parametrizations_and_params",
+           "type_before_parametrizations"]
 
 _caching: list = []             # the contexts that are entered
 _cache: dict[tuple[int, str], Tensor | None] = {}
@@ -97,8 +95,7 @@ class ParametrizationList(ModuleList):
         if not isinstance(value, (Tensor, Sequence)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                f"Got {type(value).__name__}"
-            )
+                f"Got {type(value).__name__}")
         return value
 
     @staticmethod
@@ -109,8 +106,7 @@ class ParametrizationList(ModuleList):
                 raise ValueError(
                     f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
                     f"original.{what}: {old}\n"
-                    f"right_inverse(original).{what}: {new}"
-                )
+                    f"right_inverse(original).{what}: {new}")
 
     def _register_several(self, start, original):
         for i, tensor in enumerate(start):
@@ -118,8 +114,7 @@ class ParametrizationList(ModuleList):
                 raise ValueError(
                     "'right_inverse' must return a Tensor or a Sequence of tensors "
                     "(list, tuple...). "
-                    f"Got element {i} of the sequence with type {type(tensor).__name__}."
-                )
+                    f"Got element {i} of the sequence with type {type(tensor).__name__}.")
             if isinstance(original, Parameter):
                 tensor = Parameter(tensor, original.requires_grad)
             _register_parameter_or_buffer(self, f"original{i}", tensor)
@@ -128,16 +123,14 @@ class ParametrizationList(ModuleList):
         result = self()
         if not isinstance(result, Tensor):
             raise ValueError(
-                f"A parametrization must return a tensor. Got {type(result).__name__}."
-            )
+                f"A parametrization must return a tensor. Got {type(result).__name__}.")
         for what, old, new in (("dtype", dtype, result.dtype), ("shape", shape, result.shape)):
             if old != new:
                 raise ValueError(
                     f"Registering a parametrization may not change the {what} of the tensor, "
                     "unless `unsafe` flag is enabled.\n"
                     f"unparametrized {what}: {old}\n"
-                    f"parametrized {what}: {new}"
-                )
+                    f"parametrized {what}: {new}")
 
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the parametrized tensor becomes `value`."""
@@ -146,8 +139,7 @@ class ParametrizationList(ModuleList):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
                         f"parametrization {type(module).__name__} does not implement "
-                        "right_inverse."
-                    )
+                        "right_inverse.")
                 value = module.right_inverse(value)
             if self.is_tensor:
                 self._set_original(value)
@@ -156,38 +148,28 @@ class ParametrizationList(ModuleList):
 
     def _set_original(self, value):
         if not isinstance(value, Tensor):
-            raise ValueError(
-                f"`right_inverse` should return a tensor. Got {type(value).__name__}"
-            )
+            raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
         if value.dtype != self.original.dtype:
-            raise ValueError(
-                f"The tensor returned by `right_inverse` has dtype {value.dtype} "
-                f"while `original` has dtype {self.original.dtype}"
-            )
+            raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} "
+                             f"while `original` has dtype {self.original.dtype}")
         self.original.data = value.detach()
 
     def _set_originals(self, values):
         if not isinstance(values, Sequence):
             raise ValueError(
-                f"'right_inverse' must return a sequence of tensors. Got {type(values).__name__}."
-            )
+                f"'right_inverse' must return a sequence of tensors. Got {type(values).__name__}.")
         if len(values) != self.ntensors:
-            raise ValueError(
-                "'right_inverse' must return a sequence of tensors of length "
-                f"{self.ntensors}. Got a sequence of length {len(values)}."
-            )
+            raise ValueError("'right_inverse' must return a sequence of tensors of length "
+                             f"{self.ntensors}. Got a sequence of length {len(values)}.")
         for i, tensor in enumerate(values):
             original = getattr(self, f"original{i}")
             if not isinstance(tensor, Tensor):
                 raise ValueError(
                     f"`right_inverse` must return a sequence of tensors. Got element {i} of type "
-                    f"{type(tensor).__name__}"
-                )
+                    f"{type(tensor).__name__}")
             if original.dtype != tensor.dtype:
-                raise ValueError(
-                    f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} "
-                    f"while `original{i}` has dtype {original.dtype}"
-                )
+                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} "
+                                 f"while `original{i}` has dtype {original.dtype}")
             original.data = tensor.detach()
 
     def forward(self) -> Tensor:
@@ -217,8 +199,7 @@ def _refuse_to_pickle(self):
         "Serialization of parametrized modules is only "
         "supported through state_dict(). See:\n"
         "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-        "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
-    )
+        "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
 
 
 def _inject_new_class(module) -> None:
@@ -280,10 +261,8 @@ def register_parametrization(module, tensor_name: str, parametrization, *, unsaf
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = chain
     else:
-        raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a "
-            f"parametrized element with name '{tensor_name}'"
-        )
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a "
+                         f"parametrized element with name '{tensor_name}'")
     return module
 
 
@@ -300,8 +279,7 @@ def _check_next(module, name, parametrization):
                 f"Registering a parametrization may not change the {what} of the tensor, unless "
                 "the `unsafe` flag is enabled.\n"
                 f"module.{name}.{what}: {old}\n"
-                f"parametrization(module.{name}).{what}: {new}"
-            )
+                f"parametrization(module.{name}).{what}: {new}")
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -310,8 +288,7 @@ def _check_next(module, name, parametrization):
         return
     if not isinstance(back, Tensor):
         raise ValueError(
-            f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
-        )
+            f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
     for what in ("dtype", "shape"):
         old, new = getattr(value, what), getattr(back, what)
         if old != new:
@@ -319,8 +296,7 @@ def _check_next(module, name, parametrization):
                 f"The tensor returned by parametrization.right_inverse must have the same {what} "
                 f"as module.{name}, unless the `unsafe` flag is enabled.\n"
                 f"module.{name}.{what}: {old}\n"
-                f"returned {what}: {new}"
-            )
+                f"returned {what}: {new}")
 
 
 def is_parametrized(module, tensor_name: str | None = None) -> bool:
@@ -348,10 +324,8 @@ def remove_parametrizations(module, tensor_name: str, leave_parametrized: bool =
         value = getattr(module, tensor_name)
         original = Parameter(value.detach()) if value.requires_grad else value
     else:
-        raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor "
-            "that is parametrized in terms of a sequence of tensors."
-        )
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor "
+                         "that is parametrized in terms of a sequence of tensors.")
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     _register_parameter_or_buffer(module, tensor_name, original)
@@ -385,8 +359,7 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name: st
             register_parametrization(to_module, name, parametrization)
         target = to_module.parametrizations[name]
         originals = ["original"] if chain.is_tensor else [
-            f"original{i}" for i in range(chain.ntensors)
-        ]  # fmt: skip
+            f"original{i}" for i in range(chain.ntensors)]
         for original in originals:
             setattr(target, original, getattr(chain, original))
     return to_module

@@ -40,16 +40,12 @@ class BasePruningMethod(ABC):
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
         """Prune a parameter with this method, on top of what pruned it before; returns the hook."""
-        old_hooks = [
-            (key, hook)
-            for key, hook in module._forward_pre_hooks.items()
-            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
-        ]
+        old_hooks = [(key, hook) for key, hook in module._forward_pre_hooks.items()
+                     if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
         if len(old_hooks) > 1:
             raise AssertionError(
                 f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}."
-                " Use a PruningContainer."
-            )
+                " Use a PruningContainer.")
         for key, _ in old_hooks:
             del module._forward_pre_hooks[key]
         method = cls(*args, **kwargs)
@@ -62,16 +58,14 @@ class BasePruningMethod(ABC):
         elif importance_scores.shape != original.shape:
             raise AssertionError(
                 "importance_scores should have the same shape as parameter "
-                f"{name} of {module}, got {importance_scores.shape} vs {original.shape}"
-            )
+                f"{name} of {module}, got {importance_scores.shape} vs {original.shape}")
         if not isinstance(method, PruningContainer):
             module.register_parameter(name + "_orig", original)
             del module._parameters[name]
             default_mask = flambeau.ones_like(original)
         else:
             default_mask = getattr(module, name + "_mask").detach().clone(
-                memory_format=flambeau.contiguous_format
-            )
+                memory_format=flambeau.contiguous_format)
         try:
             mask = method.compute_mask(importance_scores, default_mask=default_mask)
             module.register_buffer(name + "_mask", mask)
@@ -105,19 +99,15 @@ class BasePruningMethod(ABC):
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
-            raise AssertionError(
-                "importance_scores should have the same shape as tensor t, "
-                f"got {importance_scores.shape} vs {t.shape}"
-            )
+            raise AssertionError("importance_scores should have the same shape as tensor t, "
+                                 f"got {importance_scores.shape} vs {t.shape}")
         default_mask = flambeau.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module) -> None:
         """Make the pruned tensor the parameter, for good. The hook is removed by the caller."""
         if self._tensor_name is None:
-            raise AssertionError(
-                f"Module {module} has to be pruned before pruning can be removed"
-            )
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         weight = self.apply_mask(module)
         if hasattr(module, self._tensor_name):
             delattr(module, self._tensor_name)
@@ -150,8 +140,7 @@ class PruningContainer(BasePruningMethod):
             raise ValueError(
                 "Can only add pruning methods acting on "
                 f"the parameter named '{self._tensor_name}' to PruningContainer {self}."
-                + f" Found '{method._tensor_name}'"
-            )
+                + f" Found '{method._tensor_name}'")
         self._pruning_methods += (method,)
 
     def __len__(self):
@@ -170,10 +159,8 @@ class PruningContainer(BasePruningMethod):
             left = mask == 1
         elif method.PRUNING_TYPE == "structured":
             if not hasattr(method, "dim"):
-                raise AttributeError(
-                    "Pruning methods of PRUNING_TYPE "
-                    '"structured" need to have the attribute `dim` defined.'
-                )
+                raise AttributeError("Pruning methods of PRUNING_TYPE "
+                                     '"structured" need to have the attribute `dim` defined.')
             others = [d for d in range(t.dim()) if d != method.dim % t.dim()]
             kept = mask.sum(dim=others) != 0
             left = tuple(kept if d == method.dim % t.dim() else slice(None) for d in range(t.dim()))
@@ -310,9 +297,8 @@ class LnStructured(_ByAmount):
 
     @classmethod
     def apply(cls, module, name, amount, n, dim, importance_scores=None):
-        return super().apply(
-            module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores
-        )
+        return super().apply(module, name, amount=amount, n=n, dim=dim,
+                             importance_scores=importance_scores)
 
 
 class CustomFromMask(BasePruningMethod):
@@ -326,8 +312,7 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
-                f"default_mask shape {default_mask.shape} must match mask shape {self.mask.shape}"
-            )
+                f"default_mask shape {default_mask.shape} must match mask shape {self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
@@ -382,13 +367,10 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     if not isinstance(importance_scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     parameters = list(parameters)
-    scores = [
-        importance_scores.get((module, name), getattr(module, name)) for module, name in parameters
-    ]
-    masks = [
-        getattr(module, name + "_mask", flambeau.ones_like(getattr(module, name)))
-        for module, name in parameters
-    ]
+    scores = [importance_scores.get((module, name), getattr(module, name)) for module,
+              name in parameters]
+    masks = [getattr(module, name + "_mask", flambeau.ones_like(getattr(module, name))) for module,
+             name in parameters]
     container = PruningContainer()
     container._tensor_name = "temp"
     method = pruning_method(**kwargs)
@@ -397,8 +379,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
             'Only "unstructured" PRUNING_TYPE supported for '
-            f"the `pruning_method`. Found method {pruning_method} of type {method.PRUNING_TYPE}"
-        )
+            f"the `pruning_method`. Found method {pruning_method} of type {method.PRUNING_TYPE}")
     joined = [parameters_to_vector(tensors) for tensors in (scores, masks)]
     final_mask = container.compute_mask(*joined)
     start = 0
@@ -423,17 +404,13 @@ def remove(module, name):
             del module._forward_pre_hooks[key]
             return module
     raise ValueError(
-        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
-    )
+        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
 def is_pruned(module) -> bool:
     """Whether a module, or one below it, is pruned."""
-    return any(
-        isinstance(hook, BasePruningMethod)
-        for _, submodule in module.named_modules()
-        for hook in submodule._forward_pre_hooks.values()
-    )
+    return any(isinstance(hook, BasePruningMethod) for _, submodule in module.named_modules()
+               for hook in submodule._forward_pre_hooks.values())
 
 
 # ------------------------------------------------------------------ checks
@@ -442,29 +419,22 @@ def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if (isinstance(amount, numbers.Integral) and amount < 0) or (
-        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
-    ):
-        raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] "
-            "or a non-negative integer"
-        )
+        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] "
+                         "or a non-negative integer")
 
 
 def _validate_pruning_amount(amount, tensor_size):
     if isinstance(amount, numbers.Integral) and amount > tensor_size:
-        raise ValueError(
-            f"amount={amount} should be smaller than the number of parameters to "
-            f"prune={tensor_size}"
-        )
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to "
+                         f"prune={tensor_size}")
 
 
 def _validate_structured_pruning(t):
     if len(t.shape) <= 1:
-        raise ValueError(
-            "Structured pruning can only be applied to "
-            "multidimensional tensors. Found tensor of shape "
-            f"{t.shape} with {len(t.shape)} dims"
-        )
+        raise ValueError("Structured pruning can only be applied to "
+                         "multidimensional tensors. Found tensor of shape "
+                         f"{t.shape} with {len(t.shape)} dims")
 
 
 def _compute_nparams_toprune(amount, tensor_size):

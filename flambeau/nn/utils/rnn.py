@@ -16,10 +16,8 @@ from flambeau._support.c_functions import parsed
 from flambeau.ops.node_names import one_node
 from flambeau.utils._typing_utils import copy_method_params  # noqa: F401
 
-__all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
-    "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
-]  # fmt: skip
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
+           "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]
 
 
 class PackedSequence_(NamedTuple):
@@ -47,8 +45,7 @@ sorted_indices=None, unsorted_indices=None)
                     "batch_sizes should always be on CPU. Instances of PackedSequence should never "
                     "be created manually. They should be instantiated by functions like "
                     "pack_sequence and pack_padded_sequences in nn.utils.rnn. https://pytorch.org/"
-                    "docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
-                )
+                    "docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
         else:  # the old form, with both in one pair
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
@@ -65,9 +62,8 @@ sorted_indices=None, unsorted_indices=None)
         def move(indices):
             return None if indices is None else indices.to(data.device, **kwargs)
 
-        return type(self)(
-            data, self.batch_sizes, move(self.sorted_indices), move(self.unsorted_indices)
-        )
+        return type(self)(data, self.batch_sizes, move(self.sorted_indices),
+                          move(self.unsorted_indices))
 
     def cuda(self, *args, **kwargs):
         return self.to(*args, device="cuda", **kwargs)
@@ -79,9 +75,8 @@ sorted_indices=None, unsorted_indices=None)
         def pin(tensor):
             return None if tensor is None else tensor.pin_memory()
 
-        return type(self)(
-            pin(self.data), self.batch_sizes, pin(self.sorted_indices), pin(self.unsorted_indices)
-        )
+        return type(self)(pin(self.data), self.batch_sizes, pin(self.sorted_indices),
+                          pin(self.unsorted_indices))
 
     def double(self):
         return self.to(dtype=flambeau.double)
@@ -129,9 +124,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return output
 
 
-def pack_padded_sequence(
-    input: Tensor, lengths, batch_first: bool = False, enforce_sorted: bool = True
-) -> PackedSequence:
+def pack_padded_sequence(input: Tensor, lengths, batch_first: bool = False,
+                         enforce_sorted: bool = True) -> PackedSequence:
     """Drop the padding of (T, B, \\*), or (B, T, \\*) if `batch_first`.
 
     Unless `enforce_sorted`, sequences need not come in decreasing length; they are sorted, and the
@@ -177,32 +171,25 @@ def _check_lengths(input, lengths):
     if lengths.numel() != input.size(1):
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} "
-            f"(batch_size={input.size(1)})"
-        )
+            f"(batch_size={input.size(1)})")
     if bool((lengths[1:] > lengths[:-1]).any()):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
             "You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-            "sidestep this requirement if you do not need ONNX exportability."
-        )
+            "sidestep this requirement if you do not need ONNX exportability.")
     if int(lengths[-1]) <= 0:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-            "that is <= 0"
-        )
+            "that is <= 0")
     if int(lengths[0]) > input.size(0):
         raise RuntimeError(
             f"Expected lengths to be at most {input.size(0)}, the length of the padded "
-            f"sequences, but got {int(lengths[0])}"
-        )
+            f"sequences, but got {int(lengths[0])}")
 
 
-def pad_packed_sequence(
-    sequence: PackedSequence,
-    batch_first: bool = False,
-    padding_value: float = 0.0,
-    total_length: int | None = None,
-) -> tuple[Tensor, Tensor]:
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False,
+                        padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
     """Padded sequences (T, B, \\*), or (B, T, \\*), and their lengths; undoes packing.
 
     Example:
@@ -216,8 +203,7 @@ def pad_packed_sequence(
         if total_length < max_length:
             raise ValueError(
                 "Expected total_length to be at least the length of the longest sequence in input, "
-                f"but got total_length={total_length} and max sequence length being {max_length}"
-            )
+                f"but got total_length={total_length} and max sequence length being {max_length}")
         max_length = total_length
     data, batch_sizes, _, unsorted_indices = sequence
     batch = int(batch_sizes[0])
@@ -233,9 +219,8 @@ def pad_packed_sequence(
     return padded, lengths
 
 
-def pad_sequence(
-    sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
-) -> Tensor:
+def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> Tensor:
     """Stack tensors of different lengths, with `padding_value` where one has ended.
 
     Example:
@@ -246,15 +231,13 @@ def pad_sequence(
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
-            f"{type(sequences)}"
-        )
+            f"{type(sequences)}")
     sequences = sequences.unbind(0) if isinstance(sequences, Tensor) else tuple(sequences)
     return flambeau._C._nn.pad_sequence(sequences, batch_first, padding_value, padding_side)
 
 
-def unpad_sequence(
-    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
-) -> list[Tensor]:
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor,
+                   batch_first: bool = False) -> list[Tensor]:
     """The tensors that `pad_sequence` was given.
 
     Unless `batch_first`, the padded tensor itself is transposed, in place, as PyTorch does it.

@@ -6,10 +6,8 @@ import flambeau
 from flambeau.nn import functional as F
 from flambeau.nn.parameter import Parameter, is_lazy
 
-__all__ = [
-    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook",
-    "remove_spectral_norm", "spectral_norm",
-]  # fmt: skip
+__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook",
+           "remove_spectral_norm", "spectral_norm"]
 
 
 class SpectralNorm:
@@ -20,16 +18,13 @@ class SpectralNorm:
 
     _version: int = 1  # 1 saves v as well, and the state at the end of a forward
 
-    def __init__(
-        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
-    ) -> None:
+    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0,
+                 eps: float = 1e-12) -> None:
         self.name = name
         self.dim = dim
         if n_power_iterations <= 0:
-            raise ValueError(
-                "Expected n_power_iterations to be positive, but "
-                f"got n_power_iterations={n_power_iterations}"
-            )
+            raise ValueError("Expected n_power_iterations to be positive, but "
+                             f"got n_power_iterations={n_power_iterations}")
         self.n_power_iterations = n_power_iterations
         self.eps = eps
 
@@ -67,8 +62,7 @@ class SpectralNorm:
     def _solve_v_and_rescale(self, weight_mat, u, target_sigma):
         """The v for which u, W and v give `target_sigma`: v = W⁺u, rescaled."""
         v = flambeau.linalg.multi_dot(
-            [weight_mat.t().mm(weight_mat).pinverse(), weight_mat.t(), u.unsqueeze(1)]
-        ).squeeze(1)
+            [weight_mat.t().mm(weight_mat).pinverse(), weight_mat.t(), u.unsqueeze(1)]).squeeze(1)
         return v.mul_(target_sigma / flambeau.dot(u, flambeau.mv(weight_mat, v)))
 
     @staticmethod
@@ -76,19 +70,15 @@ class SpectralNorm:
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(
-                    f"Cannot register two spectral_norm hooks on the same parameter {name}"
-                )
+                    f"Cannot register two spectral_norm hooks on the same parameter {name}")
         fn = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(
-                f"`SpectralNorm` cannot be applied as parameter `{name}` is None"
-            )
+            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         if is_lazy(weight):
             raise ValueError(
                 "The module passed to `SpectralNorm` can't have uninitialized parameters. "
-                "Make sure to run the dummy forward before applying spectral normalization"
-            )
+                "Make sure to run the dummy forward before applying spectral normalization")
         with flambeau.no_grad():
             rows, columns = fn.reshape_weight_to_matrix(weight).size()
             u = F.normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)
@@ -111,9 +101,8 @@ class SpectralNormLoadStateDictPreHook:
     def __init__(self, fn) -> None:
         self.fn = fn
 
-    def __call__(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ) -> None:
+    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                 error_msgs) -> None:
         fn = self.fn
         version = local_metadata.get("spectral_norm", {}).get(fn.name + ".version", None)
         if version is not None and version >= 1:
@@ -147,13 +136,8 @@ class SpectralNormStateDictHook:
         versions[key] = self.fn._version
 
 
-def spectral_norm(
-    module,
-    name: str = "weight",
-    n_power_iterations: int = 1,
-    eps: float = 1e-12,
-    dim: int | None = None,
-):
+def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None):
     r"""Divide a weight by its largest singular value: :math:`W / \sigma(W)`.
 
     `dim` is the dimension of the outputs (1 for transposed convolutions, else 0).
@@ -181,10 +165,8 @@ def remove_spectral_norm(module, name: str = "weight"):
             break
     else:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    for hooks, kind in (
-        (module._state_dict_hooks, SpectralNormStateDictHook),
-        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook),
-    ):
+    for hooks, kind in ((module._state_dict_hooks, SpectralNormStateDictHook),
+                        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook)):
         for key, hook in hooks.items():
             hook = getattr(hook, "hook", hook)
             if isinstance(hook, kind) and hook.fn.name == name:

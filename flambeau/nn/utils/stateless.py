@@ -12,28 +12,19 @@ from flambeau.nn.utils._named_member_accessor import NamedMemberAccessor  # noqa
 __all__ = ["functional_call"]
 
 
-def functional_call(
-    module,
-    parameters_and_buffers,
-    args=None,
-    kwargs=None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-):
+def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *,
+                    tie_weights: bool = True, strict: bool = False):
     """The old place of `flambeau.func.functional_call`."""
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
         "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
-        "which is a drop-in replacement.", FutureWarning, stacklevel=2)  # fmt: skip
-    return _functional_call(
-        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
-    )
+        "which is a drop-in replacement.", FutureWarning, stacklevel=2)
+    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights,
+                            strict=strict)
 
 
-def _functional_call(
-    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
-):
+def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True,
+                     strict=False):
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     return restoring(_call, module, parameters_and_buffers, args, kwargs, tie_weights, strict)
 
@@ -60,10 +51,8 @@ def _untie_named_tensors_map(module, parameters_and_buffers):
     for names in tied_groups:
         named = names & given
         if len(named) > 1 and len({parameters_and_buffers[name] for name in named}) != 1:
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(named)}, "
-                "which are tied. Consider using tie_weights=False"
-            )
+            raise ValueError(f"functional_call got multiple values for keys {sorted(named)}, "
+                             "which are tied. Consider using tie_weights=False")
         if named:
             value = parameters_and_buffers[next(iter(named))]
             untied.update(dict.fromkeys(names, value))
@@ -83,9 +72,7 @@ def _check_keys(module, names):
     if messages:
         module_name = module._get_name()
         body = "\n\t".join(messages)
-        raise RuntimeError(
-            f"Error(s) in reparametrizing for {module_name}:\n\t{body}"
-        )
+        raise RuntimeError(f"Error(s) in reparametrizing for {module_name}:\n\t{body}")
 
 
 class _Replaced(Scope):

@@ -41,15 +41,13 @@ class WeightNorm:
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(
-                    f"Cannot register two weight_norm hooks on the same parameter {name}"
-                )
+                    f"Cannot register two weight_norm hooks on the same parameter {name}")
         fn = WeightNorm(name, dim)
         weight = getattr(module, name)
         if flambeau.nn.parameter.is_lazy(weight):
             raise ValueError(
                 "The module passed to `WeightNorm` can't have uninitialized parameters. "
-                "Make sure to run the dummy forward before applying weight normalization"
-            )
+                "Make sure to run the dummy forward before applying weight normalization")
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except(weight, fn.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
@@ -84,7 +82,7 @@ def weight_norm(module, name: str = "weight", dim: int = 0):
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated "
         "in favor of `torch.nn.utils.parametrizations.weight_norm`.",
-        FutureWarning, stacklevel=2)  # fmt: skip
+        FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)
     return module
 
