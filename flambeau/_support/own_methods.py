@@ -83,7 +83,7 @@ def belong(module: str, *made: Any) -> None:
         one.__module__ = module
 
 
-def adopt(scope: dict[str, Any], parts: str) -> None:
+def adopt(scope: dict[str, Any], parts: str | tuple[str, ...]) -> None:
     """What a module shows of its own `parts` (modules of the package whose names begin so) belongs
     to it."""
     for name, value in scope.items():

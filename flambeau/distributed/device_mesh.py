@@ -2,60 +2,28 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import flambeau
+from flambeau._support.own_methods import adopt
 from flambeau.core.tensor import Tensor
 from flambeau.distributed import distributed_c10d as c10d
+from flambeau.distributed._mesh_env import (
+    _NO_OVERRIDE,
+    Override,
+    _check_names,
+    _MeshEnv,
+    _normalize_backend_override,
+)
 from flambeau.distributed._mesh_layout import _FlatLayout, _MeshLayout
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
-Override = tuple[Any, Any]              # the backend of a dimension's groups, and its options
-_NO_OVERRIDE: Override = (None, None)
-
-
-class _MeshEnv(threading.local):
-    """The meshes that are active in this thread."""
-
-    def __init__(self) -> None:
-        self.mesh_stack: list[DeviceMesh] = []
-
-    def get_current_mesh(self) -> DeviceMesh:
-        """The mesh of the innermost `with mesh:`."""
-        if not self.mesh_stack:
-            raise RuntimeError("No device mesh is currently active!")
-        return self.mesh_stack[-1]
-
-    def get_root_mesh(self, device_mesh: DeviceMesh) -> DeviceMesh:
-        """The mesh that a mesh is a part of."""
-        return device_mesh._get_root_mesh()
-
-    @staticmethod
-    def num_devices_per_host(device_type: str) -> int:
-        """How many devices of a type this machine has; processes on the CPU count as one each."""
-        handle = _get_device_handle(device_type)
-        return handle.device_count() if hasattr(handle, "device_count") else 1
-
-    @staticmethod
-    def num_hosts(device_type: str) -> int:
-        """How many machines the devices of all processes take."""
-        return c10d.get_world_size() // _MeshEnv.num_devices_per_host(device_type)
-
-    def _get_all_submeshes(self, device_mesh: DeviceMesh, mesh_dim_name: str) -> list[DeviceMesh]:
-        return device_mesh._get_all_submeshes(mesh_dim_name)
-
 
 _mesh_resources = _MeshEnv()
 _distributed_opaque_types_registered = False
-
-
-def _get_device_handle(device_type: str = "cuda") -> Any:
-    """The module of a type of device, if there is one."""
-    return getattr(flambeau, device_type, None)
 
 
 def _get_pg_from_name(mesh: DeviceMesh, name: str) -> Any:
@@ -491,41 +459,6 @@ class DeviceMesh:
         return f"DeviceMesh({form}, '{self._device_type}', stride={strides})"
 
 
-def _normalize_backend_override(backend_override: dict[Any, Any], ndim: int,
-                                mesh_dim_names: tuple[str, ...] | None = None
-                                ) -> Iterator[Override]:
-    """The override of each dimension, of those that numbers and names say."""
-    left = dict(backend_override)
-    names = mesh_dim_names or (None,) * ndim
-    found: list[Override] = []
-    for i in range(ndim):
-        given: Any = _NO_OVERRIDE
-        if names[i] in left:
-            if i in left:
-                raise RuntimeError(f"Found redundant dim index {i} and name {names[i]} in "
-                                   "backend_override")
-            given = left.pop(names[i])
-        elif i in left:
-            given = left.pop(i)
-        found.append((given, None) if isinstance(given, str) else
-                     given if isinstance(given, tuple) else (None, given))
-    if left:
-        raise RuntimeError(f"Found invalid keys in backend_override: got {list(left)}, expected "
-                           f"integers in range [0, {ndim}) or one of {mesh_dim_names}")
-    return iter(found)
-
-
-def _check_names(names: tuple[str, ...] | None, shape: Sequence[int]) -> None:
-    if names is None:
-        return
-    if len(set(names)) != len(names):
-        raise RuntimeError("Each mesh_dim_name must be unique. Found repeated mesh_dim_name in "
-                           f"mesh_dim_names {names}")
-    if len(names) != len(shape):
-        raise RuntimeError("mesh_shape and mesh_dim_names should have same length! Found "
-                           f"len(mesh_dim_names): {len(names)} and len(mesh_shape):{len(shape)}.")
-
-
 def init_device_mesh(device_type: str, mesh_shape: tuple[int, ...], *,
                      mesh_dim_names: tuple[str, ...] | None = None,
                      backend_override: dict[Any, Any] | None = None) -> DeviceMesh:
@@ -541,3 +474,6 @@ def init_device_mesh(device_type: str, mesh_shape: tuple[int, ...], *,
     ranks = flambeau.arange(prod(mesh_shape), dtype=flambeau.int32)
     return DeviceMesh(device_type, ranks.view(tuple(mesh_shape)), mesh_dim_names=names,
                       backend_override=overrides)
+
+
+adopt(globals(), "distributed._mesh_env")

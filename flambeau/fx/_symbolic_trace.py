@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import builtins
 import collections
-import contextlib
 import copy
 import functools
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -17,6 +16,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau.core import modes
 from flambeau.fx._lazy_graph_module import _make_graph_module
+from flambeau.fx._patching import _find_proxy, _patched, _recording
 from flambeau.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node
@@ -121,56 +121,6 @@ def wrap(fn_or_name: Any) -> Any:
         raise NotImplementedError("wrap must be called at the top level of a module")
     _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
     return fn_or_name
-
-
-def _find_proxy(*values: Any) -> Proxy | None:
-    for value in values:
-        if isinstance(value, Proxy):
-            return value
-        inner = value.values() if isinstance(value, dict) else value if isinstance(
-            value, (tuple, list)) else (value.start, value.stop, value.step) if isinstance(
-            value, slice) else ()
-        found = _find_proxy(*inner)
-        if found is not None:
-            return found
-    return None
-
-
-def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which is recorded if a proxy is among its arguments."""
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        proxy = _find_proxy(args, kwargs)
-        if proxy is None:
-            return function(*args, **kwargs)
-        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
-        made.node.meta["is_wrapped"] = True
-        return made
-    vars(wrapper)["__fx_already_patched"] = True
-    return wrapper
-
-
-@contextlib.contextmanager
-def _patched(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Set items of dicts and attributes of objects, until the block ends."""
-    missing, before = object(), []
-    for place, name, value in changes:
-        if isinstance(place, dict):
-            before.append((place, name, place.get(name, missing)))
-            place[name] = value
-        else:
-            before.append((place, name, getattr(place, name)))
-            setattr(place, name, value)
-    try:
-        yield
-    finally:
-        for place, name, value in reversed(before):
-            if not isinstance(place, dict):
-                setattr(place, name, value)
-            elif value is missing:
-                del place[name]
-            else:
-                place[name] = value
 
 
 class Tracer(TracerBase):

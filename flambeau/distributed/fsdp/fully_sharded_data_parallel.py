@@ -26,6 +26,7 @@ from flambeau.distributed.fsdp._flat_param import (
     FlatParamHandle,
     HandleShardingStrategy,
 )
+from flambeau.distributed.fsdp._module_setup import _ignored, _materialize, _norm
 from flambeau.distributed.fsdp._state_dict_utils import _register_all_state_dict_hooks
 from flambeau.distributed.fsdp._traversal_utils import _get_fsdp_states_with_modules
 from flambeau.distributed.fsdp._unshard_param_utils import FLAT_PARAM as FLAT_PARAM
@@ -34,16 +35,13 @@ from flambeau.distributed.fsdp._unshard_param_utils import (
     _unshard_params,
 )
 from flambeau.distributed.fsdp.api import (
+    _CONFIGS,
     BackwardPrefetch,
     CPUOffload,
     FullOptimStateDictConfig,
     FullStateDictConfig,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
     MixedPrecision,
     OptimStateDictConfig,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
     ShardingStrategy,
     StateDictConfig,
     StateDictSettings,
@@ -66,10 +64,6 @@ __all__ = ["FullyShardedDataParallel", "OptimStateKeyType"]
 _BROADCAST_BYTES = 250 << 20
 _HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 HYBRID_SHARDING_STRATEGIES = list(_HYBRID)
-_CONFIGS: dict[StateDictType, tuple[type[StateDictConfig], type[OptimStateDictConfig]]] = {
-    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
-    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
-    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig)}
 
 
 class OptimStateKeyType(Enum):
@@ -504,50 +498,3 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
         return {"state": {to[key]: value for key, value in optim_state_dict["state"].items()},
                 "param_groups": [{**group, "params": sorted(to[key] for key in group["params"])}
                                  for group in optim_state_dict["param_groups"]]}
-
-
-# ---- helpers ------------------------------------------------------------------------------------
-
-def _ignored(modules: Any, states: Any) -> tuple[set[nn.Module], set[nn.Parameter]]:
-    """The modules and parameters that are left as they are."""
-    given = list(modules or ()) + list(states or ())
-    found = {inner for m in given if isinstance(m, nn.Module) for inner in m.modules()}
-    params = {p for p in given if isinstance(p, Tensor)}
-    for one in given:
-        if not isinstance(one, (nn.Module, Tensor)):
-            raise TypeError("ignored_modules and ignored_states expect modules or parameters, "
-                            f"got {type(one)}")
-    return found, params | {p for m in found for p in m.parameters(recurse=False)}
-
-
-def _materialize(module: nn.Module, param_init_fn: Callable[[nn.Module], None],
-                 ignored: set[nn.Module]) -> None:
-    """Give modules on `meta` values."""
-    for inner in list(module.modules()):
-        if inner not in ignored and any(
-                t.is_meta for t in (*inner.parameters(recurse=False),
-                                    *inner.buffers(recurse=False))):
-            param_init_fn(inner)
-
-
-def _norm(gradients: list[Tensor], norm_type: float) -> Tensor:
-    if not gradients:
-        return flambeau.zeros((), dtype=flambeau.float32)
-    norms = [flambeau.linalg.vector_norm(g.detach().float(), norm_type) for g in gradients]
-    return flambeau.linalg.vector_norm(flambeau.stack(norms), norm_type)
-
-
-def _get_grad_norm(params: Iterable[nn.Parameter], norm_type: float, zero: Tensor,
-                   device: flambeau.device) -> Tensor:
-    """The norm of the gradients of parameters, as if they were one vector."""
-    return _norm([p.grad for p in params if p.grad is not None], norm_type)
-
-
-def _get_param_to_fqn(model: nn.Module) -> dict[nn.Parameter, str]:
-    """The name of each parameter, without what wrappers add."""
-    return {param: fqns[0] for param, fqns in _get_param_to_fqns(model).items()}
-
-
-def _get_fqn_to_param(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameter of each name."""
-    return {fqn: param for param, fqn in _get_param_to_fqn(model).items()}

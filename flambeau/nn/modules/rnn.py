@@ -83,12 +83,9 @@ class RNNBase(Module):
             if not isinstance(given, kind):
                 raise TypeError(
                     f"{name} should be of type {kind.__name__}, got: {type(given).__name__}")
-        if self.input_size <= 0:
-            raise ValueError("input_size must be greater than zero")
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if self.num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+        for name in ("input_size", "hidden_size", "num_layers"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.proj_size < 0:
             raise ValueError(
                 "proj_size should be a positive integer or zero to disable projections")
@@ -137,7 +134,8 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Complain about an input of the wrong dtype or size."""
         weight = self._parameters.get("weight_ih_l0")
-        if weight is not None and input.dtype != weight.dtype and not _autocasting():
+        if weight is not None and input.dtype != weight.dtype \
+                and not flambeau.is_autocast_enabled("cpu"):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: "
@@ -260,10 +258,6 @@ class RNNBase(Module):
         self.__dict__.setdefault("proj_size", 0)
 
 
-def _autocasting():
-    return flambeau.is_autocast_enabled("cpu")
-
-
 class RNN(RNNBase):
     r"""Elman's recurrent network, in `num_layers` layers:
 
@@ -286,10 +280,8 @@ class RNN(RNNBase):
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if len(args) > 3:
-            nonlinearity = args[3]
-            args = args[:3] + args[4:]
-        else:
-            nonlinearity = kwargs.pop("nonlinearity", "tanh")
+            kwargs["nonlinearity"], args = args[3], args[:3] + args[4:]
+        nonlinearity = kwargs.pop("nonlinearity", "tanh")
         modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
         if nonlinearity not in modes:
             raise ValueError(

@@ -1,23 +1,15 @@
-"""Activation functions, element by element unless a dimension is named."""
-
+"""Activations made of straight pieces, thresholds, and exponentials below 0."""
 from __future__ import annotations
 
 import warnings
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import adopt, each_its_own
+from flambeau._support.own_methods import each_its_own
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
-
-from .attention import MultiheadAttention
-from .module import Module
-
-__all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish",
-           "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention",
-           "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
-           "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
 
 
 @each_its_own("__init__", "forward", "extra_repr")
@@ -48,28 +40,6 @@ class ReLU(_InplaceActivation):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
-
-
-class SiLU(_InplaceActivation):
-    r""":math:`x \, \sigma(x)`, also called swish.
-
-    Example:
-        >>> nn.SiLU()(flambeau.tensor([0.0, 10.0]))
-        tensor([0.0000, 9.9995])
-    """
-
-    _function = "silu"
-
-
-class Mish(_InplaceActivation):
-    r""":math:`x \tanh(\ln(1 + e^x))`. Misra, 2019.
-
-    Example:
-        >>> nn.Mish()(flambeau.tensor([0.0]))
-        tensor([0.])
-    """
-
-    _function = "mish"
 
 
 class SELU(_InplaceActivation):
@@ -214,117 +184,6 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
-@each_its_own("forward")
-class _Activation(Module):
-    """An activation without options."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._function)(input)
-
-
-class Sigmoid(_Activation):
-    r""":math:`\sigma(x) = 1/(1 + e^{-x})`.
-
-    Example:
-        >>> nn.Sigmoid()(flambeau.tensor([0.0]))
-        tensor([0.5000])
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        return flambeau.sigmoid(input)
-
-
-class Tanh(_Activation):
-    r""":math:`\tanh(x)`.
-
-    Example:
-        >>> nn.Tanh()(flambeau.tensor([0.0]))
-        tensor([0.])
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        return flambeau.tanh(input)
-
-
-class LogSigmoid(_Activation):
-    r""":math:`\ln \sigma(x)`.
-
-    Example:
-        >>> nn.LogSigmoid()(flambeau.tensor([0.0]))
-        tensor([-0.6931])
-    """
-
-    _function = "logsigmoid"
-
-
-class Softsign(_Activation):
-    r""":math:`x/(1 + |x|)`.
-
-    Example:
-        >>> nn.Softsign()(flambeau.tensor([1.0]))
-        tensor([0.5000])
-    """
-
-    _function = "softsign"
-
-
-class Tanhshrink(_Activation):
-    r""":math:`x - \tanh(x)`.
-
-    Example:
-        >>> nn.Tanhshrink()(flambeau.tensor([0.0]))
-        tensor([0.])
-    """
-
-    _function = "tanhshrink"
-
-
-class GLU(Module):
-    r""":math:`a \, \sigma(b)` with a and b the two halves of the input along `dim`.
-
-    Dauphin et al., Language modeling with gated convolutional networks, ICML 2017.
-
-    Example:
-        >>> nn.GLU()(flambeau.tensor([2.0, 0.0]))
-        tensor([1.])
-    """
-
-    __constants__ = ["dim"]
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
-
-class GELU(Module):
-    r""":math:`x \, \Phi(x)`, Φ being the normal distribution; ``'tanh'`` approximates it.
-
-    Hendrycks and Gimpel, 2016.
-
-    Example:
-        >>> nn.GELU()(flambeau.tensor([1.0]))
-        tensor([0.8413])
-    """
-
-    __constants__ = ["approximate"]
-
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)
-
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
-
-
 @each_its_own("__init__", "forward", "extra_repr")
 class _AlphaActivation(Module):
     __constants__ = ["alpha", "inplace"]
@@ -418,28 +277,6 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class Softplus(Module):
-    r""":math:`\ln(1 + e^{\beta x})/\beta`; x itself where βx exceeds `threshold`.
-
-    Example:
-        >>> nn.Softplus()(flambeau.tensor([0.0]))
-        tensor([0.6931])
-    """
-
-    __constants__ = ["beta", "threshold"]
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
-
-
 @each_its_own("__init__", "forward", "extra_repr")
 class _Shrink(Module):
     __constants__ = ["lambd"]
@@ -475,76 +312,3 @@ class Softshrink(_Shrink):
     """
 
     _function = "softshrink"
-
-
-@each_its_own("__init__", "forward", "extra_repr")
-class _OverDimension(Module):
-    __constants__ = ["dim"]
-    dim: int | None
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if not hasattr(self, "dim"):
-            self.dim = None
-
-    def forward(self, input: Tensor) -> Tensor:
-        # The stack level is that of the user's call, for the warning about a missing dim.
-        return getattr(F, self._function)(input, self.dim, _stacklevel=5)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
-
-class Softmax(_OverDimension):
-    r""":math:`e^{x_i} / \sum_j e^{x_j}` along `dim`.
-
-    Example:
-        >>> nn.Softmax(dim=0)(flambeau.zeros(2))
-        tensor([0.5000, 0.5000])
-    """
-
-    _function = "softmax"
-
-
-class Softmin(_OverDimension):
-    r""":math:`e^{-x_i} / \sum_j e^{-x_j}` along `dim`.
-
-    Example:
-        >>> nn.Softmin(dim=0)(flambeau.zeros(2))
-        tensor([0.5000, 0.5000])
-    """
-
-    _function = "softmin"
-
-
-class LogSoftmax(_OverDimension):
-    r""":math:`x_i - \ln \sum_j e^{x_j}` along `dim`.
-
-    Example:
-        >>> nn.LogSoftmax(dim=0)(flambeau.zeros(2))
-        tensor([-0.6931, -0.6931])
-    """
-
-    _function = "log_softmax"
-
-
-class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W).
-
-    Example:
-        >>> nn.Softmax2d()(flambeau.zeros(1, 2, 1, 1)).flatten()
-        tensor([0.5000, 0.5000])
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in (3, 4):
-            raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3, _stacklevel=5)
-
-
-adopt(globals(), "nn.modules.attention")
