@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
 from flambeau.distributed import distributed_c10d as dist
+from flambeau.distributed.checkpoint._async_executor import _AsyncCheckpointExecutor
 from flambeau.distributed.checkpoint._storage_utils import _storage_setup
 from flambeau.distributed.checkpoint.default_planner import DefaultSavePlanner
 from flambeau.distributed.checkpoint.metadata import Metadata
@@ -76,27 +77,21 @@ def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike |
                async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
                async_stager: AsyncStager | None = None, no_dist: bool = False,
                use_collectives: bool = True) -> Future[Any] | AsyncSaveResponse:
-    """`save` while the program goes on: the state is copied, and a thread writes the copy.
+    """`save` while the program goes on: the state is copied, and a thread, or a process of its
+    own, writes the copy.
 
     Gives a future of what `save` gives; with an `async_stager` that copies in the background an
     `AsyncSaveResponse`.
     """
-    if async_checkpointer_type is AsyncCheckpointerType.PROCESS:
-        raise NotImplementedError("async_save: AsyncCheckpointerType.PROCESS; use THREAD")
     writer = cast(StorageWriter, _storage_setup(storage_writer, checkpoint_id, reader=False))
     state_dict = _stateful_to_state_dict(state_dict)
     if async_stager is None:
         async_stager = writer if isinstance(writer, AsyncStager) \
             else DefaultStager(StagingOptions(False, False, False, False))
     staged = async_stager.stage(state_dict)
-    executor = ThreadPoolExecutor(max_workers=1)
-
-    def write() -> Metadata:
-        state = staged.result() if isinstance(staged, Future) else staged
-        return save(state, checkpoint_id=checkpoint_id, storage_writer=writer, planner=planner,
-                    process_group=process_group, no_dist=no_dist, use_collectives=use_collectives)
-    upload = executor.submit(write)
-    executor.shutdown(wait=False)
+    upload = _executor(async_checkpointer_type).execute_save(
+        staged, checkpoint_id=checkpoint_id, storage_writer=writer, planner=planner,
+        process_group=process_group, no_dist=no_dist, use_collectives=use_collectives)
     if not isinstance(staged, Future):
         if async_stager.should_synchronize_after_execute:
             async_stager.synchronize_staging()
@@ -111,6 +106,18 @@ def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike |
             copied.set_exception(error)
     staged.add_done_callback(finish)
     return AsyncSaveResponse(staging_completion=copied, upload_completion=cast(Any, upload))
+
+
+def _executor(kind: AsyncCheckpointerType) -> _AsyncCheckpointExecutor:
+    if kind is AsyncCheckpointerType.PROCESS:
+        from flambeau.distributed.checkpoint._async_process_executor import (
+            _ProcessBasedAsyncCheckpointExecutor,
+        )
+        return _ProcessBasedAsyncCheckpointExecutor()
+    from flambeau.distributed.checkpoint._async_thread_executor import (
+        _ThreadBasedAsyncCheckpointExecutor,
+    )
+    return _ThreadBasedAsyncCheckpointExecutor()
 
 
 def _stateful_to_state_dict(state_dict: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,14 @@ from flambeau.distributed.rpc.api import (
     rpc_sync,
     shutdown,
 )
-from flambeau.distributed.rpc.backend_registry import BackendType
+from flambeau.distributed.rpc.backend_registry import (
+    BackendType,
+    BackendValue,
+    backend_registered,
+    construct_rpc_backend_options,
+    init_backend,
+    register_backend,
+)
 from flambeau.distributed.rpc.constants import (
     _DEFAULT_INIT_METHOD,
     _DEFAULT_NUM_WORKER_THREADS,
