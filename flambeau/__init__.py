@@ -66,6 +66,11 @@ def __getattr__(name: str) -> Any:
     if name[:2] != "__" and (name in known or _load_ops(lambda: name in known)):
         globals()[name] = known[name]
         return known[name]
+    if name[:1] == "_" and name[:2] != "__":
+        private = importlib.import_module("flambeau._ops").private_function(name)
+        if private is not None:
+            globals()[name] = private
+            return private
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -430,11 +430,35 @@ def _chunk_cat(
 def _conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view of the same memory; a real tensor is its own."""
 
+def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Tensor:
+    """Weights (m, k) from 0 to 15, two in a byte (m, k / 2), for `_weight_int4pack_mm_for_cpu`."""
+
 def _debug_has_internal_overlap(input: Tensor) -> _int:
     """Are several elements one in memory? 0: no; 1: yes; 2: that would be too much to find out."""
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
+
+def _dyn_quant_matmul_4bit(
+    inp: Tensor,
+    packed_weights: Tensor,
+    block_size: _int,
+    in_features: _int,
+    out_features: _int,
+) -> Tensor:
+    """`inp`, each row rounded to 8 bits, times weights of 4 bits that
+    `_dyn_quant_pack_4bit_weight` has packed."""
+
+def _dyn_quant_pack_4bit_weight(
+    weights: Tensor,
+    scales_zeros: Tensor,
+    bias: Tensor | None,
+    block_size: _int,
+    in_features: _int,
+    out_features: _int,
+) -> Tensor:
+    """Weights of 4 bits, two in a byte (m, k / 2), with their scales and the bias, in one row
+    for `_dyn_quant_matmul_4bit`."""
 
 def _embedding_bag(
     weight: Tensor,
@@ -772,6 +796,9 @@ def _foreach_trunc_(self: Sequence[Tensor]) -> Any:
 def _foreach_zero_(self: Sequence[Tensor]) -> Any:
     """`zero_` on each tensor, with its operands."""
 
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices of 8-bit integers, (n, k) and (k, m), in 32-bit ones."""
+
 def _lazy_clone(input: Tensor) -> Tensor:
     """A clone whose memory is that of the tensor until one of the two is written to."""
 
@@ -867,6 +894,19 @@ def _scaled_dot_product_flash_attention_for_cpu(
     attn_mask: Tensor | None = None,
     scale: _float | None = None,
 ) -> return_types._scaled_dot_product_flash_attention_for_cpu: ...
+
+def _scaled_mm(
+    input: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: Any = None,
+    use_fast_accum: _bool = False,
+) -> Tensor:
+    """`(self * scale_a) @ (mat2 * scale_b) + bias` of matrices of 8-bit floats, computed in
+    float32; given in `out_dtype`, by default that of `self`."""
 
 def _segment_reduce(
     data: Tensor,
@@ -1037,6 +1077,19 @@ def _validate_sparse_csr_tensor_args(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> Any: ...
+
+def _weight_int4pack_mm_for_cpu(
+    input: Tensor,
+    mat2: Tensor,
+    qGroupSize: _int,
+    qScaleAndZeros: Tensor,
+) -> Tensor:
+    """`self @ W.T` with packed weights W = (q - 8) * scale + zero, (m, k), where each group of
+    `qGroupSize` columns of a row has a scale and a zero."""
+
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """`self @ (mat2 * scales[:, None]).T`: numbers (n, k) times weights (m, k) of 8 bits that
+    have a scale for each row."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""

@@ -373,6 +373,22 @@ def _op_named(name: str) -> Op | None:
     return op
 
 
+_sought: set[str] = set()
+
+
+def private_function(name: str) -> OpOverloadPacket | None:
+    """The op behind a private name of `torch`, such as `torch._stack`, which the dispatcher knows
+    too; None if there is none, or if it is one that flambeau does not have."""
+    if name in _sought or name not in recorded():
+        return None
+    _sought.add(name)                   # which the search itself asks `torch` for
+    try:
+        op = _op_named(name)
+    finally:
+        _sought.discard(name)
+    return None if op is None or op.call.__name__ == "missing" else ops.aten.packet(name, op)
+
+
 class _Ops(types.ModuleType):
     """`torch.ops`: the namespaces of ops. Each name is one; what is in it, libraries define."""
 

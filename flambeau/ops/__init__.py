@@ -38,6 +38,7 @@ LATE = [
     "spatial.resample", "spatial.grid_sampler", "view.scatter_views", "reduction.segments",
     "sparse.tensors", "special.functions", "fft.spectrogram", "factory.windows",
     "python.written", "quantized.tensors", "quantized.fake_quantize", "quantized.mkldnn",
+    "quantized.matmul",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

@@ -29,6 +29,10 @@ REASONS = {
         fake_quantize_tensor_qparams fake_quantize_channels""",
     "writes averages: see quantized/test_tensors.py":
         "fused_moving_avg_obs_fake_quant",
+    "products with integers and with floats of 8 bits: see quantized/test_matmul.py": """
+        _int_mm _weight_int8pack_mm _convert_weight_to_int4pack_for_cpu
+        _weight_int4pack_mm_for_cpu _dyn_quant_pack_4bit_weight _dyn_quant_matmul_4bit
+        _scaled_mm""",
     "checks: see sparse/test_layouts.py": """
         _validate_sparse_coo_tensor_args _validate_sparse_compressed_tensor_args
         _validate_sparse_csr_tensor_args _validate_sparse_csc_tensor_args
