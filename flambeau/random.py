@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import bound
+from flambeau._support.c_functions import ReadOnly, bound, counted
 from flambeau._support.own_methods import belong
 from flambeau.core import devices
 from flambeau.core.tensor import Tensor, wrap
@@ -41,19 +41,25 @@ class Generator:
         tensor([0, 1, 3, 2])
     """
 
-    __slots__ = ("__weakref__", "_stream", "device")
+    __slots__ = ("__weakref__", "_device", "_stream")
 
     def __init__(self, *args: Any, **kwargs: Any):
         device, = bound(("Generator(Device? device=None)",), args, kwargs)
-        self.device = devices.checked("cpu" if device is None else device)
-        if self.device is not devices.cpu:
-            raise RuntimeError(f"Device type {self.device.type} is not supported for "
+        self._device = devices.checked("cpu" if device is None else device)
+        if self._device is not devices.cpu:
+            raise RuntimeError(f"Device type {self._device.type} is not supported for "
                                "torch.Generator() api.")  # fmt: skip
         self._stream = Stream()
+
+    @ReadOnly
+    def device(self) -> devices.device:
+        """The device: the CPU."""
+        return self._device
 
     def __repr__(self) -> str:
         return f"<torch._C.Generator object at {id(self):#x}>"
 
+    @counted
     def manual_seed(self, seed: int) -> Generator:
         """Start over from `seed`, any integer of 64 bits; returns the generator."""
         if type(seed) is bool or not isinstance(seed, (int, np.integer)):
@@ -63,19 +69,23 @@ class Generator:
         self._stream.seed(int(seed) % 2**64)
         return self
 
+    @counted
     def seed(self) -> int:
         """Start over from a seed that the operating system draws, and return it."""
         self._stream.seed(int.from_bytes(os.urandom(8), "little"))
         return self._stream.initial_seed()
 
+    @counted
     def initial_seed(self) -> int:
         """The seed that the generator started from."""
         return self._stream.initial_seed()
 
+    @counted
     def get_state(self) -> Tensor:
         """The state, as a tensor of bytes."""
         return wrap(self._stream.get_state())
 
+    @counted
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from what `get_state` gave."""
         if not isinstance(new_state, Tensor):
@@ -89,26 +99,36 @@ class Generator:
         self._stream.set_state(state.reshape(-1))
         return self
 
+    @counted
     def clone_state(self) -> Generator:
         """A generator of its own that will give the same numbers."""
         twin = Generator(self.device)
         twin._stream = self._stream.copy()
         return twin
 
+    @counted
     def get_offset(self) -> int:
         """Not for this kind of generator: raises."""
         raise RuntimeError("CPU Generator does not use offset")
 
+    @counted
     def set_offset(self, offset: int) -> None:
         """Not for this kind of generator: raises."""
+        if type(offset) is not int:
+            raise RuntimeError(f"manual_offset expected a long, but got {type(offset).__name__}")
         raise RuntimeError("CPU Generator does not use offset")
 
+    @counted
     def graphsafe_get_state(self) -> Generator:
         """Not for this kind of generator: raises."""
         raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
 
+    @counted
     def graphsafe_set_state(self, state: Generator) -> Generator:
         """Not for this kind of generator: raises."""
+        if not isinstance(state, Generator):
+            from flambeau.schema.errors import type_name
+            raise TypeError(f"expected a Generator, but got {type_name(state)}")
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -58,6 +58,46 @@ def takes_positions(function: Callable[..., Any], *, name: str = "", home: str =
     return _at_home(called, home)
 
 
+def counted(method: Callable[..., Any]) -> Any:
+    """That method, which has no argument or one, without a name; errors name the class of the
+    object."""
+    count = method.__code__.co_argcount - 1
+    takes = "exactly one argument" if count else "no arguments"
+
+    @wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != count:
+            _refuse(f"{type(self).__name__}.{called.__name__}", takes, args, kwargs)
+        return method(self, *args)
+    return called
+
+
+class ReadOnly(property):
+    """A property of C's objects: nobody writes to it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        from flambeau.schema.errors import type_name
+        raise AttributeError(
+            f"attribute '{self.name}' of '{type_name(instance)}' objects is not writable")
+
+
+def frozen(cls: Any) -> Any:
+    """Decorates a class of constants: nobody sets their attributes, but for private ones."""
+    def refuse(self: Any, name: str, *value: Any) -> None:
+        if name.startswith("_"):
+            (object.__setattr__ if value else object.__delattr__)(self, name, *value)
+        elif hasattr(type(self), name) or name in getattr(self, "__dict__", ()):
+            raise AttributeError(f"attribute '{name}' of 'torch.{type(self).__name__}' objects is "
+                                 "not writable")
+        else:
+            raise AttributeError(f"'torch.{type(self).__name__}' object has no attribute '{name}'")
+    cls.__setattr__ = cls.__delattr__ = refuse
+    return cls
+
+
 def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
     """Decorates a function whose arguments are bound by schemas. It takes the values of the
     parameters of the one that a call fits; several are told apart by how many those are."""
@@ -129,4 +169,5 @@ def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str
     return decorate
 
 
-__all__ = ["bound", "matched", "parsed", "takes_nothing", "takes_one", "takes_positions"]
+__all__ = ["ReadOnly", "bound", "counted", "frozen", "matched", "parsed", "takes_nothing",
+           "takes_one", "takes_positions"]

@@ -56,14 +56,24 @@ def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) 
         given = tuple(given)
     if not all(isinstance(o, Tensor) or hasattr(o, "output_nr") for o in outputs):
         raise AssertionError("Expected output to be a torch.Tensor")
-    if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     return [_root_gradient(o, g, batched) for o, g in zip(outputs, given)]
 
 
 def as_flag(value: Any) -> bool:
-    """An argument that the engine reads as a number."""
-    return value if type(value) is bool else bool(operator.index(value))
+    """An argument that the engine reads as a number, of a byte."""
+    if type(value) is bool:
+        return value
+    number = operator.index(value)
+    if not 0 <= number < 256:
+        raise OverflowError("unsigned byte integer is "
+                            f"{'greater than maximum' if number > 0 else 'less than minimum'}")
+    return bool(number)
+
+
+def check_count(outputs: tuple[Any, ...], gradients: list[Any]) -> None:
+    """Raise if there are fewer gradients than outputs; further ones nobody looks at."""
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
 
 
 def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
@@ -130,6 +140,9 @@ def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any,
     return roots
 
 
+_PLAIN_FLAGS = frozenset({bool, type(None)})
+
+
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
              create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> None:
     """Add the derivatives of `tensors` to the `grad` of the leaves they depend on.
@@ -142,7 +155,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         _warn_of_cycle()
     if inputs is None and grad_tensors is None and grad_variables is None \
             and type(tensors) in plain and not interceptors \
-            and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
+            and tensors._array.size == 1 and tensors._array.dtype.kind == "f" \
+            and type(create_graph) is bool and type(retain_graph) in _PLAIN_FLAGS:
         edge = None if tensors._edge is None else gradient_edge(tensors)
         if edge is not None:
             array = tensors._array
@@ -156,18 +170,21 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both "
                                "passed to `backward()`. Please only use `grad_tensors`.")
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, Tensor) and not hasattr(inputs, "output_nr") \
-            and len(inputs) == 0:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is not None:
+        inputs = as_sequence(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = as_sequence(tensors)
-    roots = collect_roots(outputs, root_gradients(outputs, grad_tensors))
-    retain, create_graph = as_flag(retain), as_flag(create_graph)
+    weights = root_gradients(outputs, grad_tensors)
+    retain = as_flag(create_graph if retain_graph is None else retain_graph)
+    create_graph = as_flag(create_graph)
+    check_count(outputs, weights)
+    roots = collect_roots(outputs, weights)
     if inputs is None:
         run(roots, retain, create_graph)
         return
     edges = []
-    for target in as_sequence(inputs):
+    for target in inputs:
         if isinstance(target, Tensor):
             target.retain_grad()
         edges.append(edge_of(target, "inputs"))
@@ -216,24 +233,23 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
             create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
+    weights = root_gradients(outs, grad_outputs, is_grads_batched)
+    retain, create_graph = as_flag(retain), as_flag(create_graph)
+    check_count(outs, weights)
+    roots = collect_roots(outs, [None] * len(outs) if is_grads_batched else weights)
     edges = []
     for target in targets:
         edge = edge_of(target, "inputs")
         if edge is None:
-            root_gradients(outs, grad_outputs, is_grads_batched)
-            collect_roots(outs, [None] * len(outs))         # the outputs are looked at first
-            as_flag(retain)
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         edges.append(edge if not isinstance(target, Tensor) or edge is not target
                      or target._renewed is None else _renewed_edge(target, outs))
-    weights = root_gradients(outs, grad_outputs, is_grads_batched)
-    retain, create_graph = as_flag(retain), as_flag(create_graph)
     if is_grads_batched:
         from flambeau.transforms.batching import vmap_pass
         found = vmap_pass(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,
                                         accumulate=False), weights)
     else:
-        found = run(collect_roots(outs, weights), retain, create_graph, edges, accumulate=False)
+        found = run(roots, retain, create_graph, edges, accumulate=False)
     results = []
     for i, (target, g) in enumerate(zip(targets, found)):
         if g is None:

@@ -122,10 +122,12 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         weights = as_tuple(grad_outputs)
     count = len(weights)
     wanted = [is_differentiable(x) for x in given]
+    weighted = [w.requires_grad for w in weights]
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
-        points = tuple(x.requires_grad_() if w and not x.requires_grad else x
-                       for x, w in zip(args[:-count], wanted)) if count else args
+        args = tuple(x.requires_grad_() if w and not x.requires_grad else x
+                     for x, w in zip(args, wanted + weighted))
+        points = args[:-count] if count else args
         with flambeau.enable_grad():
             outputs = differentiable_outputs(func(*points))
             sources = tuple(x for x, w in zip(points, wanted) if w)

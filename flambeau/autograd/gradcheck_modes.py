@@ -80,7 +80,7 @@ def _close(analytical: Tensor, numerical: Tensor, rtol: float, atol: float) -> b
         kind = flambeau.complex128 if numerical.is_complex() or analytical.is_complex() \
             else flambeau.float64
         analytical, numerical = analytical.to(kind), numerical.to(kind)
-    return bool(flambeau.isclose(analytical, numerical, rtol=rtol, atol=atol).all())
+    return flambeau.allclose(analytical, numerical, rtol, atol)
 
 
 # ---- reverse mode ------------------------------------

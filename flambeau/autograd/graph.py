@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
+import flambeau
 from flambeau._support.lazy_modules import lazy_names
 from flambeau._support.own_methods import adopt
 from flambeau._support.source_locations import bump, counter_of
@@ -93,6 +94,7 @@ class save_on_cpu(saved_tensors_hooks):
     """Inside, saved tensors are moved to the CPU and back in backward; here they are there."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        getattr(flambeau, device_type, None)        # of which its memory would be
         super().__init__(lambda tensor: tensor.cpu(), lambda packed: packed)
 
 

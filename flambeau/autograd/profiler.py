@@ -359,6 +359,12 @@ class record_function:
         self._events: list[tuple[Recorder, Raw]] = []
 
     def __enter__(self) -> record_function:
+        if not (isinstance(self.name, str) and isinstance(self.args, str | None)):
+            argument, kind, value = ("name", "str", self.name) if not isinstance(
+                self.name, str) else ("args", "Optional[str]", self.args)
+            raise RuntimeError("profiler::_record_function_enter_new() Expected a value of type "
+                               f"'{kind}' for argument '{argument}' but instead found type "
+                               f"'{type(value).__name__}'.")
         if recorders:
             self._events = [(r, r.begin(self.name, user=True)) for r in recorders]
         return self

@@ -49,6 +49,12 @@ class saved_tensors_hooks(Scope):
                                                                                       True)
 
 
+@matched("(error_message: str, fail_if_non_empty: bool = True) -> None",
+         name="_saved_tensors_hooks_disable")
+def _checked_message(error_message: str) -> str:
+    return error_message
+
+
 class disable_saved_tensors_hooks(Scope):
     """Inside, entering `saved_tensors_hooks` raises RuntimeError with this message."""
 
@@ -60,7 +66,7 @@ class disable_saved_tensors_hooks(Scope):
     def _changes(self) -> Any:
         if active.get():
             raise RuntimeError(self.message)
-        return (disabled, self.message),
+        return (disabled, _checked_message(self.message)),
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import functools

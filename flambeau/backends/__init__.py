@@ -8,6 +8,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from flambeau.schema.errors import type_name
+
 _frozen = False
 
 
@@ -34,6 +36,9 @@ def _allow_nonbracketed_mutation() -> Any:
 
 
 globals()["__allow_nonbracketed_mutation"] = _allow_nonbracketed_mutation
+
+
+_STRICT = ("cudnn", "mkldnn", "matmul")         # whose switches PyTorch keeps in C
 
 
 class Backend(ModuleType):
@@ -80,6 +85,11 @@ class Backend(ModuleType):
         if _frozen and name in self.__dict__ and name[0] != "_":
             raise RuntimeError(f"not allowed to set {self.__name__} flags after "
                                "disable_global_flags; please use flags() context manager instead")
+        library = self.__name__.rpartition(".")[2]
+        if library in _STRICT and type(self.__dict__.get(name)) is bool \
+                and type(value) is not bool and name[0] != "_":
+            library = "cublas" if name == "allow_tf32" else library
+            raise RuntimeError(f"set_{name}_{library} expects a bool, but got {type_name(value)}")
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:

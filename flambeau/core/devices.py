@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._support.c_functions import bound
+from flambeau._support.c_functions import bound, frozen
 from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
 from flambeau.kernels import cited_as
@@ -20,6 +20,7 @@ _TORCH_TYPES = (
 
 
 @cited_as("torch.device")
+@frozen
 class device(Scope):
     """A device: `device("cpu")`, `device("cpu", 0)`, `device("cpu:0")`. Also a context manager
     that makes it the default for new tensors.
@@ -64,7 +65,8 @@ class device(Scope):
         if name not in _TORCH_TYPES:
             raise RuntimeError(f"Expected one of {', '.join(_TORCH_TYPES)} device type at "
                                f"start of device string: {name}")
-        self.type, self.index = name, index
+        object.__setattr__(self, "type", name)
+        object.__setattr__(self, "index", index)
 
     def __repr__(self) -> str:
         return (f"device(type='{self.type}')" if self.index is None

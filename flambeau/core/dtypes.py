@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import takes_nothing
+from flambeau._support.c_functions import counted, frozen, takes_nothing
 from flambeau.kernels import cited_as
 from flambeau.kernels.dtypes import type_title
 
@@ -24,6 +24,7 @@ FLOATING: set[np.dtype] = set()             # numpy dtypes of floating or comple
 _BY_NAME: dict[str, dtype] = {}
 
 
+@frozen
 @cited_as("torch.dtype")
 class dtype:
     """The type of a tensor's elements, such as `flambeau.float32`."""
@@ -42,10 +43,9 @@ class dtype:
     @classmethod
     def _made(cls, name: str, kind: str, numpy_name: str, library: str = "numpy") -> dtype:
         self = object.__new__(cls)
-        self.name, self._numpy_name, self._library = name, numpy_name, library
-        self.kind = kind
-        self.is_floating_point, self.is_complex = kind == "f", kind == "c"
-        self._is_signed = kind in "ifc"
+        vars(self).update(
+            name=name, kind=kind, _numpy_name=numpy_name, _library=library,
+            is_floating_point=kind == "f", is_complex=kind == "c", _is_signed=kind in "ifc")
         _BY_NAME[name] = self
         if library == "numpy":
             FROM_NUMPY[self.numpy] = self
@@ -82,10 +82,12 @@ class dtype:
     def itemsize(self) -> int:
         return self.numpy.itemsize
 
+    @counted
     def to_real(self) -> dtype:
         """The type of such a number's real part."""
         return _REAL.get(self, self)
 
+    @counted
     def to_complex(self) -> dtype:
         """The complex type whose parts have this type."""
         if self.is_complex:

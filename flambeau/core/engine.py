@@ -344,6 +344,7 @@ class Pass:
             for hook in list(hooks.accumulated.values()):
                 returned = hook(leaf)
                 if returned is not None and returned is not leaf:
+                    check_replacement(leaf, returned, hook)
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if node_hooks is not None and node_hooks.post:
             for hook in list(node_hooks.post.values()):

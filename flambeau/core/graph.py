@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import ReadOnly, counted
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import Place, counter_of
 from flambeau.core import late_bound
@@ -89,11 +90,12 @@ class Node(Place):
         if self.whole is not None:
             late_bound.close_whole(self)
 
+    @counted
     def name(self) -> str:
         """The name under which PyTorch knows this node."""
         return type(self).__name__
 
-    @property
+    @ReadOnly
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
         edges = self.of_inputs(self.edges) if self.whole is None else self.whole
@@ -126,7 +128,7 @@ class Node(Place):
         given = dict(zip(differentiable_outputs(self), seen))
         return [given.get(i) for i in range(self.outputs)]
 
-    @property
+    @ReadOnly
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user."""
         if self.part_of is None:
@@ -134,31 +136,38 @@ class Node(Place):
         whole, place = self.part_of             # which lasts; what it notes is the last part's
         return whole.__dict__.setdefault(f"_metadata_{place}", {}) if place else whole.metadata
 
+    @counted
     def _sequence_nr(self) -> int:
         return -floor(self.order)
 
+    @counted
     def _set_sequence_nr(self, number: int) -> None:
         """When a backward pass runs this node: of those that can run, the one with the greatest
         number. No other node of the graph may have it."""
         self.keep()
         self.order = -number
 
-    @property
+    @ReadOnly
     def _input_metadata(self) -> tuple[Any, ...]:
         edges = output_edges(self)
         return tuple([InputMetadata(self, edges[i]) for i in differentiable_outputs(self)])
 
+    @counted
     def register_hook(self, fn: Callable[..., Any]) -> Any:
         """Call `fn(grad_inputs, grad_outputs)` after this node has run; what it returns, if
         anything, replaces `grad_inputs`."""
         return register(hooks_of(self).post, fn)
 
+    @counted
     def register_prehook(self, fn: Callable[..., Any]) -> Any:
         """Call `fn(grad_outputs)` before this node runs; what it returns, if anything, replaces
         `grad_outputs`."""
         return register(hooks_of(self).pre, fn)
 
-    def _register_hook_dict(self, hooks: Any) -> None:
+    @counted
+    def _register_hook_dict(self, tensor: Any) -> None:
+        if type(tensor) not in tensor_types:
+            raise TypeError("_register_hook_dict expected a variable")
         hooks_of(self)
 
     def __call__(self, *grads: Any) -> Any:
@@ -166,6 +175,9 @@ class Node(Place):
         count = len(differentiable_outputs(self))
         if len(grads) != count:
             raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
+        for i, grad in enumerate(grads):
+            if grad is not None and type(grad) not in tensor_types:
+                raise TypeError(f"argument {i} is not a Variable")
         if self.saved is None or (self.part_of is not None and self.part_of[0].saved is None):
             raise freed(self)
         self.keep()

@@ -165,12 +165,12 @@ def check_replacement(grad: Any, answer: Any, hook: Any = None) -> Any:
         raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
     if grad is None:
         return answer
-    if answer._array.shape != grad._array.shape:
-        raise RuntimeError(f"{_name(hook)} has changed the size of value\n"
-                           f"{list(grad._array.shape)} became {list(answer._array.shape)}")
     if answer._array.dtype != grad._array.dtype:
         raise RuntimeError(f"{_name(hook)} has changed the type of value (was {grad.type()} got "
                            f"{answer.type()})")
+    if answer._array.shape != grad._array.shape:
+        raise RuntimeError(f"{_name(hook)} has changed the size of value\n"
+                           f"{list(grad._array.shape)} became {list(answer._array.shape)}")
     return answer
 
 

@@ -23,7 +23,7 @@ from flambeau.core.dtypes import dtype
 
 def _named(name: str, kind: str = "packed", itemsize: int = 1, is_signed: bool = False) -> dtype:
     made = dtype._made(name, kind, f"arrays of {name}", __name__)
-    made.itemsize, made._is_signed = itemsize, is_signed
+    vars(made).update(itemsize=itemsize, _is_signed=is_signed)
     return made
 
 

@@ -11,6 +11,7 @@ from math import prod
 from operator import index
 from typing import Any
 
+from flambeau._support.c_functions import counted
 from flambeau.kernels import cited_as
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
@@ -33,6 +34,7 @@ class Size(tuple):
                 return tuple.__new__(cls, [_extent(e, i) for i, e in enumerate(made)])
         return made
 
+    @counted
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return prod(self)

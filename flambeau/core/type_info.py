@@ -5,21 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import bound
+from flambeau._support.c_functions import bound, frozen
 from flambeau.core.dtypes import dtype, get_default_dtype
 from flambeau.kernels import cited_as
 
 
+@frozen
 class _Info:
     """What `finfo` and `iinfo` share: the attributes of NumPy's object of that name."""
+
+    bits: int
 
     def __init__(self, type: dtype | None = None):
         if not isinstance(type, dtype | None):
             raise TypeError(f"{self.__class__.__name__}(): argument 'type' (position 1) must be "
                             f"torch.dtype, not {type.__class__.__name__}")
         self._type = type or get_default_dtype()
-        self.bits = self._type.itemsize * 8
-        self.dtype = self._type.name
+        self._note(bits=self._type.itemsize * 8, dtype=self._type.name)
+
+    def _note(self, **facts: Any) -> None:
+        vars(self).update(facts)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._type is other._type
@@ -31,6 +36,13 @@ class _Info:
 class finfo(_Info):
     """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
 
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+
     def __init__(self, type: dtype | None = None, *more: Any, **wrong: Any):
         if more or wrong:
             bound(("finfo(ScalarType type)", "finfo()"), (type, *more), wrong)
@@ -39,27 +51,31 @@ class finfo(_Info):
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
                             "to handle 'torch.finfo'")
         self._type = self._type.to_real()
-        self.bits, self.dtype = self._type.itemsize * 8, self._type.name
         if self._type._library == "numpy":
             limits = np.finfo(self._type.numpy)
         else:
             import ml_dtypes
             limits = ml_dtypes.finfo(self._type.numpy)
-        self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
-        self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        if self._type.name == "float8_e5m2fnuz":
-            self.eps /= 2                   # as PyTorch has it
-        self.resolution = 1.0 if self.bits == 8 else 10.0 ** -limits.precision
+        bits = self._type.itemsize * 8
+        halved = self._type.name == "float8_e5m2fnuz"           # as PyTorch has it
+        self._note(
+            bits=bits, dtype=self._type.name, min=float(limits.min), max=float(limits.max),
+            eps=float(limits.eps) / (2 if halved else 1), tiny=float(limits.smallest_normal),
+            smallest_normal=float(limits.smallest_normal),
+            resolution=1.0 if bits == 8 else 10.0 ** -limits.precision)
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
                 f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
-                f"dtype={self.dtype})")
+                f"dtype={self._type.name})")
 
 
 @cited_as("torch.iinfo")
 class iinfo(_Info):
     """Limits of an integer type: min, max, bits."""
+
+    min: int
+    max: int
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*bound(("iinfo(ScalarType type)",), args, kwargs))
@@ -69,12 +85,13 @@ class iinfo(_Info):
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
                             "handle 'torch.iinfo'")
         limits = np.iinfo(self._type.numpy)
-        self.min, self.max = int(limits.min), int(limits.max)
+        self._note(min=int(limits.min), max=int(limits.max))
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self._type.name})"
 
 
+@frozen
 class _Named:
     """A constant that prints as torch's: a layout, a memory format, a quantisation scheme."""
 
@@ -86,7 +103,7 @@ class _Named:
     @classmethod
     def _made(cls, name: str) -> Any:
         self = object.__new__(cls)
-        self.name = name
+        vars(self)["name"] = name
         return self
 
     def __repr__(self) -> str:

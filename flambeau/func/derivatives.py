@@ -8,12 +8,12 @@ each slice has a gradient of its own.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 from flambeau._support.scopes import Scope, inside, within
+from flambeau.autograd.differentiate import as_flag, root_gradients
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import deriving, grad_enabled, grad_mode, inference, levels
@@ -275,17 +275,16 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
                  ) -> Any:
-        operator.index(retain_graph)
         weights, spec_given = tree_flatten(cotangents)
         if spec_given != spec_out:
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree "
                                "structure of outputs to the function. cotangents: "
                                f"{treespec_pprint(spec_given)}, primal output: "
                                f"{treespec_pprint(spec_out)}")
-        for i, (weight, one) in enumerate(zip(weights, outputs)):
-            if weight.shape != one.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of "
-                                   f"{weight.shape} and output[{i}] has a shape of {one.shape}.")
+        weights = root_gradients(tuple(outputs), weights)
+        for flag in (retain_graph, create_graph):
+            if flag is not None:
+                as_flag(flag)
         now = _Outside(weights)
         recorded = now.in_graph or outside.records_passes(outputs)
         found = within(grad_mode, True, _gradients, outputs, points, weights, recorded, True)

@@ -17,8 +17,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     arguments, and what it wrote to them is copied back.
     """
     if remove not in ("mutations", "mutations_and_views"):
-        raise RuntimeError("functionalize(f, remove='mutations'): Valid options are: 'mutations', "
-                           f"'mutations_and_views'. Got: {remove}")
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+            "Valid options are:\n    remove='mutations': the writes are taken out\n"
+            "    remove='mutations_and_views': … and views are copies")
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

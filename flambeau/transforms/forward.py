@@ -160,7 +160,7 @@ class ForwardLevel(Level):
 def check_tangent(primal: Tensor, tangent: Tensor) -> None:
     """Raise if these two make no dual tensor."""
     for what, tensor in (("primal", primal), ("tangent", tangent)):
-        if tensor._array.dtype not in FLOATING:
+        if not (tensor.is_floating_point() or tensor.is_complex()):
             raise ValueError(f"Expected {what} to be floating point or complex, but got: "
                              f"{tensor.dtype}")
     if primal.shape != tangent.shape:

@@ -119,3 +119,17 @@ def test_the_type_of_a_gradient_fits_before_hooks_see_it():
     y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[0].dtype))
     y.sum().backward()
     assert seen == [torch.float32]
+
+
+@pytest.mark.parametrize(("answer", "error", "text"), [
+    (lambda t: torch.ones(3).double(), RuntimeError, "has changed the type of value"),
+    (lambda t: torch.ones(3), RuntimeError, "has changed the size of value"),
+    (lambda t: 3, TypeError, "expected Variable, but hook returned 'int'")])
+def test_what_hooks_give_is_checked_by_type_first(answer, error, text):
+    x = torch.ones(2, requires_grad=True)
+    for register in (x.register_post_accumulate_grad_hook, x.register_hook):
+        with register(answer), pytest.raises(error, match=text):
+            (x * 2).sum().backward()
+    with x.register_post_accumulate_grad_hook(lambda t: torch.ones(2)), \
+            pytest.raises(RuntimeError, match="should return None"):
+        x.sum().backward()

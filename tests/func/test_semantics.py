@@ -140,4 +140,4 @@ def test_cotangents_are_one_argument():
     with pytest.raises(RuntimeError, match=r"cotangents: \*, primal output: {'a': \*, 'b': \*}"):
         pullback(x)
     with pytest.raises(TypeError):
-        pullback(x, x)
+        pullback({"a": x, "b": x}, x)

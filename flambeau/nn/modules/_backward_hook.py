@@ -46,15 +46,14 @@ class BackwardHook:
             spread[position] = value
         return tuple(spread)
 
-    def _set_user_grad(self, grads, replaced):
-        """The gradients a hook put in the place of `grads`, in the node's own order."""
-        if replaced is None:
-            return grads
-        replaced = replaced if isinstance(replaced, tuple) else (replaced,)
-        if len(replaced) != len(grads):
-            raise RuntimeError("Backward hook returned an invalid number of grad_input, "
-                               f"got {len(replaced)}, but expected {len(grads)}")
-        return replaced
+    @staticmethod
+    def _replaced(seen, answer, what):
+        """The gradients that a hook puts in the place of those that it has seen."""
+        if answer is None:
+            return seen
+        if len(answer) != len(seen):
+            raise RuntimeError(f"Backward {what}, got {len(answer)}, but expected {len(seen)}")
+        return answer
 
     def _through_identity(self, attach, args):
         """`args` with its tensors sent through one identity node that `attach` puts hooks on."""
@@ -81,14 +80,15 @@ class BackwardHook:
 
     def setup_input_hook(self, args):
         def attach(node):
-            node.register_hook(on_input_grad)
+            node.register_hook(hook)
 
-        def on_input_grad(grad_input, _):
+        def hook(grad_input, _):
             if self.grad_outputs is None:
                 return None  # the outputs were not used: there is no grad_output to show
             seen = self._spread(self.input_positions, grad_input, self.n_inputs)
-            for hook in self.user_hooks:
-                seen = self._set_user_grad(seen, hook(self.module, seen, self.grad_outputs))
+            for user_hook in self.user_hooks:
+                seen = self._replaced(seen, user_hook(self.module, seen, self.grad_outputs),
+                                      "hook returned an invalid number of grad_input")
             self.grad_outputs = None
             return tuple(seen[position] for position in self.input_positions)
 
@@ -99,20 +99,13 @@ class BackwardHook:
 
     def setup_output_hook(self, outputs):
         def attach(node):
-            node.register_prehook(on_output_grad)
+            node.register_prehook(hook)
 
-        def on_output_grad(grad_output):
+        def hook(grad_output):
             seen = self._spread(self.output_positions, grad_output, self.n_outputs)
-            for hook in self.user_pre_hooks:
-                replaced = hook(self.module, seen)
-                if replaced is None:
-                    continue
-                replaced = replaced if isinstance(replaced, tuple) else (replaced,)
-                if len(replaced) != len(seen):
-                    raise RuntimeError(
-                        "Backward pre hook returned an invalid number of grad_output, "
-                        f"got {len(replaced)}, but expected {len(seen)}")
-                seen = replaced
+            for user_hook in self.user_pre_hooks:
+                seen = self._replaced(seen, user_hook(self.module, seen),
+                                      "pre hook returned an invalid number of grad_output")
             self.grad_outputs = seen
             grads = tuple(seen[position] for position in self.output_positions)
             if self.input_positions is None:

@@ -167,6 +167,12 @@ split_evenly = op(
     doc="Parts of one extent along `dim`; the last may be smaller.")
 
 
+@op("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+    joins=split_evenly, function=False, method=False, out=False)
+def _split_by_sizes(self: Tensor, split_size: Any, dim: int) -> tuple[Tensor, ...]:
+    return split_with_sizes(self, split_size, dim)
+
+
 def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
     if type(split_size) is int:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
-from flambeau import Tensor
+from flambeau import Tensor, nn
 from flambeau._support.own_methods import adopt, shown_as
 from flambeau._support.scopes import Scope, restoring
 from flambeau.autograd.saved_hooks import SavedTensor, saved_tensors_hooks
@@ -206,12 +206,12 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any,
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    steps = list(functions.children() if hasattr(functions, "children") else functions)
+    steps = list(functions.children()) if isinstance(functions, nn.Sequential) else functions
 
     def part(start: int, end: int) -> Callable[[Any], Any]:
         def run(value: Any) -> Any:
-            for step in steps[start:end]:
-                value = step(value)
+            for i in range(start, end):
+                value = steps[i](value)
             return value
         return run
     size, start = len(steps) // segments, 0
