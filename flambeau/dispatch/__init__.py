@@ -5,6 +5,7 @@ kernel and its derivatives. From the schemas follow the public function, the met
 and the `out=` form, and the names under which modes and compilers know the op. The chapters:
 
     declaration   what is declared, and the ops that are made of it at first use
+    facts         … the words that it may be declared with
     function      the call: bind, make canonical, run; the twin of `csrc/calling/function.cpp`
     canonical     how users' values become what kernels and formulas get
     pointwise     ops that go element by element: promotion, broadcasting, numbers as operands

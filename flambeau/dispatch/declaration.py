@@ -29,6 +29,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import Op, class_name, module_of, public, table
 from flambeau.core.tensor import Tensor, plain
 from flambeau.dispatch.canonical import role_of
+from flambeau.dispatch.facts import Shown, check_words
 from flambeau.dispatch.function import (
     Argument,
     Function,
@@ -38,7 +39,6 @@ from flambeau.dispatch.function import (
     operator,
 )
 from flambeau.dispatch.parts import ThroughParts, show_parts
-from flambeau.dispatch.shown import Shown
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import OPTIONS, function_signature, in_order, method_signature
 
@@ -109,7 +109,8 @@ class Declaration(Record):
     out_speaker the op that says that `out=` is not differentiable, where it is another; None: none;
                 False: it does not ask whether anything requires grad
     overlap     may memory be read that is written? "index": not at all; "element": only the very
-                elements; "anywhere": an expanded tensor may be written to; "index anywhere"
+                elements; "anywhere": an expanded tensor may be written to; "fill": what is read
+                may be one element of it. Several words may be said
     autocast    what autocast makes of floating tensors: "lower", "full", the "widest" precision,
                 "untouched"; or "opened", if it looks at what it is made of
     out_any     may `out` have any type?
@@ -200,6 +201,7 @@ class Declaration(Record):
 
     def __init__(self, **facts: Any) -> None:
         super().__init__(**facts)
+        check_words(facts)
         self.name = _name_of(self.texts[0])
         self.namespace = self.namespace or namespace_of(self.name)
         self.module = module_of(self.namespace)

@@ -28,6 +28,7 @@ from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import namespace_of, publish, with_out
+from flambeau.dispatch.facts import check_words
 from flambeau.dispatch.function import Argument, Function, Overload, describe
 from flambeau.kernels.moving import views
 from flambeau.schema.parser import Schema, parse
@@ -86,6 +87,7 @@ class Factory(Record):
 
     def __init__(self, **facts: Any) -> None:
         super().__init__(**facts)
+        check_words(facts)
         self.name = self.texts[0].partition("(")[0].partition(".")[0]
         self.function = not self.method
         self.namespace = namespace_of(self.name)

@@ -1,4 +1,4 @@
-"""Ops that modes below autograd see as another overload than their own schema."""
+"""`Shown`: ops that modes below autograd see as another overload than their own schema."""
 import pytest
 
 import flambeau as torch

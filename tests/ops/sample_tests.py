@@ -226,6 +226,12 @@ class Passing(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def declares_derivatives(function):
+    """Are there derivatives of a function, unless its declaration has forgotten them?"""
+    declaration = getattr(getattr(function, "op", None), "declaration", None)
+    return declaration is None or declaration.differentiable is not False
+
+
 def of(kind):
     """Marks a test as one for this kind of ops of a family."""
     def mark(test):
@@ -234,7 +240,7 @@ def of(kind):
     return mark
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore", "error::RuntimeWarning")     # those of NumPy
 class SampleTests:
     """The tests of one family; each runs once for each op of the kind that it is marked with."""
     family: samples.Samples
@@ -259,6 +265,8 @@ class SampleTests:
                     and any(e.get("gradients") for e in cls.recorded(n))]
         if kind == "recorded":
             return [n for n in cls.family if n not in cls.family.own]
+        if kind == "own":
+            return [n for n in cls.family if n in cls.family.own]
         return list(cls.family)
 
     def pytest_generate_tests(self, metafunc):
@@ -330,6 +338,18 @@ class SampleTests:
             close(inner(tangents, seeds_for(results)), slope, f"{what}: forward mode",
                   sample.tolerance)
             second_order(problem, what, sample.tolerance)
+
+    @of("own")
+    def test_a_derivative_is_declared(self, name):
+        """What no recorded answer shows: floating results that depend on floating arguments have
+        a derivative, or the declaration says that they have none."""
+        for i, sample in enumerate(self.family.calls(name)):
+            results, inputs = call_of(name, sample)
+            floating = [r for r in results if r.is_floating_point() or r.is_complex()]
+            assert not inputs or not floating or any(r.requires_grad for r in floating) \
+                or not declares_derivatives(resolve(name)), (
+                    f"{name}, call {i}: the results do not require grad; declare a derivative, or "
+                    "differentiable=False")
 
     @of("all")
     def test_batching(self, name, no_loops):

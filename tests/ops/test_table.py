@@ -9,12 +9,13 @@ import warnings
 
 import pytest
 import untested
-from sample_tests import call_of, gradients, resolve
-from samples import families
+from sample_tests import SampleTests, call_of, gradients, resolve
+from samples import Samples, families
 
 import flambeau
 from flambeau.core import op as core_op
 from flambeau.core.modes import Level
+from flambeau.dispatch.declaration import op
 
 
 class Noting(Level):
@@ -24,17 +25,16 @@ class Noting(Level):
         super().__init__()
         self.reached = set()
 
-    def __call__(self, op, args):
-        op_itself = op.functional if op.inplace else op
-        self.reached.add(key_of(op_itself))
-        return op.call(*args)
+    def __call__(self, called, args):
+        self.reached.add(key_of(called.functional if called.inplace else called))
+        return called.call(*args)
 
 
-def key_of(op):
-    if op.key:
-        return op.key
-    spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
-    return f"{spaces[0]}.{op.name}" if spaces and spaces[0] != "torch" else op.name
+def key_of(called):
+    if called.key:
+        return called.key
+    spaces = (called.namespace,) if isinstance(called.namespace, str) else called.namespace or ()
+    return f"{spaces[0]}.{called.name}" if spaces and spaces[0] != "torch" else called.name
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -57,8 +57,8 @@ def test_no_op_is_untested():
             function = resolve(name)
             if hasattr(function, "op"):
                 noting.reached.add(key_of(function.op))
-            op = core_op.table.get(name)                # a Python function may stand in front
-            for each in (function, getattr(op, "published", None)):     # of overloads that are
+            declared = core_op.table.get(name)          # a Python function may stand in front
+            for each in (function, getattr(declared, "published", None)):   # of overloads that are
                 twin = getattr(each, "twin", None)                      # made of other ops
                 noting.reached |= {key_of(o.op) for o in getattr(twin, "overloads", ())
                                    if o.op.composite}
@@ -67,11 +67,31 @@ def test_no_op_is_untested():
     assert not missing, f"{len(missing)} ops without samples: {', '.join(missing)}"
 
 
+@pytest.mark.parametrize("facts", [{}, {"differentiable": False}, {"d_self": lambda grad: grad}])
+def test_an_op_without_a_derivative_has_to_say_so(facts):
+    family = Samples()
+    family.own = ("undescribed",)
+    family.unary("undescribed")
+    tests = type("TestSamples", (SampleTests,), {"family": family})()
+    op("undescribed(Tensor self) -> Tensor", kernel=lambda x: x.copy(), **facts)
+    try:
+        if facts:
+            tests.test_a_derivative_is_declared("undescribed")
+        else:
+            with pytest.raises(AssertionError, match="undescribed, call 0: the results do not "
+                                                     "require grad; declare a derivative, or "):
+                tests.test_a_derivative_is_declared("undescribed")
+    finally:
+        del core_op.table["undescribed"], core_op.public["torch"]["undescribed"]
+        del flambeau.Tensor.undescribed
+        vars(flambeau).pop("undescribed", None)         # remembered since it was looked up
+
+
 def examples():
     seen = {}
-    for op in core_op.table.values():
-        if op.doc and ">>>" in op.doc:
-            seen[op.name] = op.doc
+    for each in core_op.table.values():
+        if each.doc and ">>>" in each.doc:
+            seen[each.name] = each.doc
     return sorted(seen.items())
 
 

@@ -18,7 +18,7 @@ from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.reshaping import reshape, unsafe_view
 from flambeau.ops.view.shape import expand, movedim, t, transpose, unsqueeze
 
-_quiet_matmul = kernels.quiet(np.matmul)
+_quiet_matmul, _quiet_dot = kernels.quiet(np.matmul), kernels.quiet(np.dot)
 _MANY = 1 << 14     # products of integers: from here on BLAS, where its sums in double are exact
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
@@ -35,7 +35,7 @@ def product(x: np.ndarray, y: np.ndarray, name: str = "addmm_impl_cpu_") -> np.n
     """The matrix product of arrays, batched over leading dimensions; half types in float32."""
     d = x.dtype
     if d in _WIDE:
-        return np.dot(x, y) if y.ndim <= 2 and x.ndim <= 2 else _quiet_matmul(x, y)
+        return (_quiet_dot if y.ndim <= 2 and x.ndim <= 2 else _quiet_matmul)(x, y)
     if d.itemsize <= 2 and d.kind not in "bui":
         return product_in_single(x, y, False)
     if d.kind == "b":

@@ -380,7 +380,7 @@ def _declare_max_unpool(n: int) -> Any:
                  3: lambda grad, indices: take_at(grad, indices, 3)}[n]
     unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
                 "-> Tensor", kernel=flat_images(n, kernels.max_unpool), kind="linear",
-                drops="stride padding", canonical=canonical,
+                drops="stride padding" if geometry else "", canonical=canonical,
                 batch=batch_leading(lambda: unpool.op.call),
                 refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
                 d_self=take, autocast="full", **INNER)
