@@ -19,7 +19,7 @@ struct Argument {
 // What C knows of a factory: see `Factory.facts` in `flambeau/dispatch/factory.py`.
 struct Options {
     int typed, like, self, dtype, layout, device, pin, grad, format;
-    PyObject *type;  // of the facts
+    PyObject *type, *hollow;  // of the facts; (shape, type) to a tensor on meta, or None
 };
 
 struct Overload;

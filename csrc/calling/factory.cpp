@@ -10,11 +10,11 @@ namespace calling {
 // Which type the elements have if none is given.
 enum Typed : int { DEFAULT, FIXED, OF_SELF, OF_VALUE, WHOLE, FLOATING };
 
-// (typed, type, like, self, dtype, layout, device, pin_memory, requires_grad, memory_format), the last
-// seven places of parameters, or -1.
+// (typed, type, hollow, like, self, dtype, layout, device, pin_memory, requires_grad, memory_format), the
+// last seven places of parameters, or -1.
 int read_options(PyObject *facts, Options &o) {
     return PyTuple_Check(facts) &&
-           PyArg_ParseTuple(facts, "iOiiiiiiii", &o.typed, &o.type, &o.like, &o.self, &o.dtype,
+           PyArg_ParseTuple(facts, "iOOiiiiiiii", &o.typed, &o.type, &o.hollow, &o.like, &o.self, &o.dtype,
                             &o.layout, &o.device, &o.pin, &o.grad, &o.format) ? 0 : -1;
 }
 
@@ -30,27 +30,41 @@ static int holds(PyObject *variable, PyObject *expected) {
     return found == expected;
 }
 
-// Is it the CPU, without a number?
-static bool is_cpu(PyObject *device) {
+// Is it the device of that type, without a number?
+static bool is_device(PyObject *device, const char *expected) {
     static PyObject *type = PyUnicode_InternFromString("type"),
                     *index = PyUnicode_InternFromString("index");
-    if (device == core.cpu) return true;
-    if (PyUnicode_CheckExact(device)) return !PyUnicode_CompareWithASCIIString(device, "cpu");
+    if (PyUnicode_CheckExact(device)) return !PyUnicode_CompareWithASCIIString(device, expected);
     Ref name(PyObject_GetAttr(device, type)), number(PyObject_GetAttr(device, index));
     if (!name || !number) return PyErr_Clear(), false;
     return number.get() == Py_None && PyUnicode_Check(name.get()) &&
-           !PyUnicode_CompareWithASCIIString(name.get(), "cpu");
+           !PyUnicode_CompareWithASCIIString(name.get(), expected);
 }
 
-// Are the options those of a tensor on the CPU, with strides, outside of inference mode?
-static int is_usual(const Options &o, PyObject *const *values) {
-    if (given(values, o.pin) && values[o.pin] != Py_False) return 0;
-    if (given(values, o.layout) && values[o.layout] != binding::known.strided) return 0;
-    if (given(values, o.format) && values[o.format] != binding::known.preserve) return 0;
-    if (given(values, o.device) ? !is_cpu(values[o.device])
-                                : o.self < 0 && holds(core.device, core.cpu) <= 0)
-        return PyErr_Occurred() ? -1 : 0;
-    return holds(core.inference, Py_False);
+enum Place : int { FAILED = -1, UNUSUAL, CPU, META };
+
+static Place place_of(PyObject *device) {
+    if (device == core.cpu || is_device(device, "cpu")) return CPU;
+    return is_device(device, "meta") ? META : UNUSUAL;
+}
+
+// Where the tensor is to be, if the options are those of one with strides, outside of inference mode.
+static Place usual_place(const Options &o, PyObject *const *values) {
+    if (given(values, o.pin) && values[o.pin] != Py_False) return UNUSUAL;
+    if (given(values, o.layout) && values[o.layout] != binding::known.strided) return UNUSUAL;
+    if (given(values, o.format) && values[o.format] != binding::known.preserve) return UNUSUAL;
+    Place place = CPU;
+    if (given(values, o.device)) {
+        place = place_of(values[o.device]);
+    } else if (o.self < 0) {
+        PyObject *found;
+        if (PyContextVar_Get(core.device, nullptr, &found) < 0) return FAILED;
+        if (!found) return UNUSUAL;
+        place = place_of(found);
+        Py_DECREF(found);
+    }
+    int usual = place == UNUSUAL ? 0 : holds(core.inference, Py_False);
+    return usual < 0 ? FAILED : usual ? place : UNUSUAL;
 }
 
 // The type of numbers; null without an error: not all of them are Python's usual ones.
@@ -97,8 +111,8 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
             (options.like && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array)))
             return nullptr;
     }
-    int usual = is_usual(options, values);
-    if (usual <= 0) return nullptr;
+    Place place = usual_place(options, values);
+    if (place <= UNUSUAL || (place == META && options.hollow == Py_None)) return nullptr;
     PyObject *canonical[MAX_ARGS];
     Ref held[MAX_ARGS];
     int n = 0;
@@ -118,9 +132,16 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
     bool leaf = given(values, options.grad) && values[options.grad] == Py_True;
     if (leaf && PySet_Contains(core.floating, type.get()) != 1) return nullptr;
     canonical[n] = type.get();
-    PyObject *array = PyObject_Vectorcall(o.target, canonical, n + 1, nullptr);
-    if (!array || array == Py_NotImplemented) return Py_XDECREF(array), nullptr;
-    PyObject *result = make_tensor(array);
+    PyObject *result;
+    if (place == META) {
+        PyObject *shape_and_type[] = {canonical[0], type.get()};
+        result = PyObject_Vectorcall(options.hollow, shape_and_type, 2, nullptr);
+        if (!result) return PyErr_Clear(), nullptr;  // the twin says what is wrong
+    } else {
+        PyObject *array = PyObject_Vectorcall(o.target, canonical, n + 1, nullptr);
+        if (!array || array == Py_NotImplemented) return Py_XDECREF(array), nullptr;
+        result = make_tensor(array);
+    }
     if (result && leaf) set(result, core.edge, incref(core.leaf));
     return result;
 }

@@ -146,7 +146,9 @@ class Factory(Record):
         names = ["self" if p.name == "input" else p.name for p in overload.parameters]
         own = "self" if "self" in names else self.type
         places = [names.index(n) if n in names else -1 for n in ("self", *_OWN[:-1])]
-        return (_TYPED.index(own) if isinstance(own, str) else 1, own, self.like, *places)
+        by_size = self.fill is None and (self.like or self.names[:1] == ["size"])
+        return (_TYPED.index(own) if isinstance(own, str) else 1, own,
+                _hollow if by_size else None, self.like, *places)
 
     # ---- a call ----------------------------------------------------------------------------------
 
@@ -281,6 +283,11 @@ def type_of_out(out: Tensor, wanted: np.dtype | None) -> np.dtype:
         raise RuntimeError(f"dtype {type_name(from_numpy_dtype(wanted))} does not match dtype of "
                            f"out parameter ({type_name(out.dtype)})")
     return out._array.dtype
+
+
+def _hollow(shape: tuple[int, ...], array_type: np.dtype) -> Tensor:
+    """A tensor on meta."""
+    return alias(meta.meta_array(shape, array_type), meta.MetaTensor)
 
 
 def finish(array: np.ndarray, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -5,7 +5,7 @@ import os
 
 # What Python expects of the extension: to be raised with each change that one built before could
 # not serve. CMakeLists.txt reads it, so that an extension knows for which it was built.
-INTERFACE = 4
+INTERFACE = 5
 
 
 def _load():
