@@ -158,6 +158,8 @@ template <class... T>
 struct Types {};
 using Bools = Types<bool>;
 using Integers = Types<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t>;
+// Without those unsigned ones of which PyTorch computes little: for them the twins will do.
+using UsualIntegers = Types<uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using Floats = Types<Half, BFloat, float, double>;
 using Complexes = Types<Complex64, Complex128>;
 

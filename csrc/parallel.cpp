@@ -192,3 +192,27 @@ void set_max_threads(int n) { threads = n < 1 ? 1 : n; }
 void run_in_pool(int threads, int64_t pieces, void (*run)(const void *, int64_t), const void *work) {
     pool->run(threads, {run, work, pieces, nullptr});
 }
+
+void run_ranges(int64_t n, int64_t grain, int64_t unit, void (*run)(const void *, int64_t, int64_t),
+                const void *body) {
+    int64_t threads = max_threads();
+    if (threads == 1 || n < 2 * grain || in_parallel()) return run(body, 0, n);
+    if (threads > n / grain) threads = n / grain;
+    // several pieces a thread, where they are long: who is slower takes fewer
+    int64_t pieces = n / grain >= 8 * threads ? 4 * threads : threads;
+    int64_t piece = (n + pieces - 1) / pieces;
+    piece = (piece + unit - 1) / unit * unit;
+    struct Ranges {
+        int64_t n, piece;
+        void (*run)(const void *, int64_t, int64_t);
+        const void *body;
+    } ranges{n, piece, run, body};
+    run_in_pool(
+        int(threads), (n + piece - 1) / piece,
+        [](const void *work, int64_t t) {
+            const Ranges &r = *(const Ranges *)work;
+            int64_t begin = t * r.piece, end = begin + r.piece < r.n ? begin + r.piece : r.n;
+            if (begin < end) r.run(r.body, begin, end);
+        },
+        &ranges);
+}

@@ -15,25 +15,15 @@ constexpr int64_t PARALLEL_FROM = 1 << 15;  // elements; below, starting threads
 // Calls run(work, piece) for each of `pieces`, by up to `threads` threads at once.
 void run_in_pool(int threads, int64_t pieces, void (*run)(const void *, int64_t), const void *work);
 
+// Calls run(body, begin, end) for ranges that make up [0, n), as `parallel_for` says.
+void run_ranges(int64_t n, int64_t grain, int64_t unit, void (*run)(const void *, int64_t, int64_t),
+                const void *body);
+
 // body(begin, end) over [0, n), in pieces of about equal size, each a multiple of `unit` but the last
-// and of at least about `grain`.
+// and of at least about `grain`. (Of the body there is one copy in the program, which is called.)
 template <class Body>
-void parallel_for(int64_t n, int64_t grain, Body body, int64_t unit = 16) {
-    int64_t threads = in_parallel() ? 1 : max_threads();
-    if (threads > n / grain) threads = n / grain;
-    if (threads <= 1) {
-        body(int64_t(0), n);
-        return;
-    }
-    // several pieces a thread, where they are long: who is slower takes fewer
-    int64_t pieces = n / grain >= 8 * threads ? 4 * threads : threads;
-    int64_t piece = (n + pieces - 1) / pieces;
-    piece = (piece + unit - 1) / unit * unit;
-    auto run = [&](int64_t t) {
-        int64_t begin = t * piece, end = begin + piece < n ? begin + piece : n;
-        if (begin < end) body(begin, end);
-    };
-    run_in_pool(
-        int(threads), (n + piece - 1) / piece,
-        [](const void *work, int64_t t) { (*(decltype(run) *)work)(t); }, &run);
+void parallel_for(int64_t n, int64_t grain, const Body &body, int64_t unit = 16) {
+    run_ranges(
+        n, grain, unit,
+        [](const void *body, int64_t begin, int64_t end) { (*(const Body *)body)(begin, end); }, &body);
 }

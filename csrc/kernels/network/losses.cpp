@@ -285,6 +285,7 @@ NETWORK_FLOATS(multilabel_margin_loss_backward, 1)
 // `value` is the loss of x and y, with a number, or with a factor of an element; `slope` its
 // derivative by x.
 struct Squared {
+    static constexpr bool is_costly = false, has_factor = false;
     template <class T>
     static INLINE T value(T x, T y, T) { return (x - y) * (x - y); }
     template <class T>
@@ -296,6 +297,7 @@ INLINE T clamped(T x, T limit) {  // to ±limit; NaN stays
     return r > limit ? limit : r;
 }
 struct SmoothL1 {
+    static constexpr bool is_costly = false, has_factor = false;
     template <class T>
     static INLINE T value(T x, T y, T beta) {
         T d = std::abs(x - y);
@@ -305,6 +307,7 @@ struct SmoothL1 {
     static INLINE T slope(T x, T y, T beta) { return clamped((x - y) / beta, T(1)); }
 };
 struct Huber {
+    static constexpr bool is_costly = false, has_factor = false;
     template <class T>
     static INLINE T value(T x, T y, T delta) {
         T d = std::abs(x - y);
@@ -314,12 +317,14 @@ struct Huber {
     static INLINE T slope(T x, T y, T delta) { return clamped(x - y, delta); }
 };
 struct SoftMargin {  // infinite, as in PyTorch, where the exponential is
+    static constexpr bool is_costly = true, has_factor = false;
     template <class T>
     static INLINE T value(T x, T y, T) { return vec::log1p(vec::exp(-y * x)); }
     template <class T>
     static INLINE T slope(T x, T y, T) { return -y / (T(1) + vec::exp(x * y)); }
 };
 struct BinaryCrossEntropy {
+    static constexpr bool is_costly = true, has_factor = false;
     template <class T>
     static INLINE T value(T x, T y, T) {
         T one = vec::log(x), two = vec::log1p(-x);
@@ -338,6 +343,7 @@ INLINE T softened(T x) {  // -log sigmoid(x)
     return below + vec::log1p(vec::exp(-std::abs(x)));
 }
 struct WithLogits {
+    static constexpr bool is_costly = true, has_factor = true;
     template <class T>
     static INLINE T value(T x, T y, T factor) {
         return (1 - y) * x + softened(x) * ((factor - 1) * y + 1);
@@ -378,58 +384,82 @@ CLONES void each_loss(npy_intp n, const T *x, const T *y, T p, T *r) {
     for (npy_intp i = 0; i < n; i++) r[i] = F::value(x[i], y[i], p);
 }
 template <class F, class T>
-CLONES double total_loss(npy_intp n, const T *x, const T *y, T p) {
+CLONES void each_slope(npy_intp n, const T *x, const T *y, T p, T *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = F::slope(x[i], y[i], p);
+}
+// The same with a factor of its own for each pair.
+template <class F, class T>
+CLONES void each_loss_by(npy_intp n, const T *x, const T *y, const T *factor, T *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = F::value(x[i], y[i], factor[i]);
+}
+template <class F, class T>
+CLONES void each_slope_by(npy_intp n, const T *x, const T *y, const T *factor, T *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = F::slope(x[i], y[i], factor[i]);
+}
+
+template <class T>
+CLONES double sum_of(npy_intp n, const T *x) {
+    double total = 0;
+    NETWORK_SUM(total)
+    for (npy_intp i = 0; i < n; i++) total += double(x[i]);
+    return total;
+}
+template <class T>
+CLONES void multiply(npy_intp n, const T *x, T *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] *= x[i];
+}
+template <class T>
+CLONES void scale(npy_intp n, T factor, T *r) {
+    for (npy_intp i = 0; i < n; i++) r[i] *= factor;
+}
+
+constexpr npy_intp BLOCK = 1024;  // elements that stay in the nearest cache between two loops
+
+template <class T>
+T *from(T *array, npy_intp i) { return array ? array + i : nullptr; }
+
+// Losses or slopes of a block, with weights and factors, either of which may be null.
+template <class F, bool slope, class T>
+void weigh_block(npy_intp n, const T *x, const T *y, const T *weight, const T *factor, T p, T *r) {
+    bool done = false;
+    if constexpr (F::has_factor)
+        if (factor) (slope ? each_slope_by<F, T> : each_loss_by<F, T>)(n, x, y, factor, r), done = true;
+    if (!done) (slope ? each_slope<F, T> : each_loss<F, T>)(n, x, y, p, r);
+    if (weight) multiply(n, weight, r);
+}
+
+template <class F, class T>
+CLONES double quick_total(npy_intp n, const T *x, const T *y, T p) {
     double total = 0;
     NETWORK_SUM(total)
     for (npy_intp i = 0; i < n; i++) total += double(F::value(x[i], y[i], p));
     return total;
 }
-// The same with weights and factors, of which one may be null; to `r` if that is given.
 template <class F, class T>
-CLONES double weighted_loss(npy_intp n, const T *x, const T *y, const T *weight, const T *factor, T p, T *r) {
-    constexpr npy_intp block = 256;
-    double total = 0;
-    T values[block];
-    for (npy_intp begin = 0; begin < n; begin += block) {
-        npy_intp m = std::min(block, n - begin);
-        const T *a = x + begin, *b = y + begin, *w = weight + (weight ? begin : 0), *f = factor + (factor ? begin : 0);
-        if (factor) {
-            INDEPENDENT
-            for (npy_intp i = 0; i < m; i++) values[i] = F::value(a[i], b[i], f[i]);
-        } else {
-            INDEPENDENT
-            for (npy_intp i = 0; i < m; i++) values[i] = F::value(a[i], b[i], p);
-        }
-        if (weight)
-            for (npy_intp i = 0; i < m; i++) values[i] *= w[i];
-        if (r) std::copy(values, values + m, r + begin);
-        NETWORK_SUM(total)
-        for (npy_intp i = 0; i < m; i++) total += double(values[i]);
-    }
-    return total;
-}
-template <class F, class T>
-CLONES void weighted_slope(npy_intp n, const T *weight, const T *x, const T *y, const T *factor, T p, T *r) {
-    if (factor) {
-        INDEPENDENT
-        for (npy_intp i = 0; i < n; i++) r[i] *= F::slope(x[i], y[i], factor[i]);
-    } else {
-        INDEPENDENT
-        for (npy_intp i = 0; i < n; i++) r[i] *= F::slope(x[i], y[i], p);
-    }
-    if (weight)
-        for (npy_intp i = 0; i < n; i++) r[i] *= weight[i];
-}
-template <class F, class T>
-CLONES void each_slope(npy_intp n, const T *g, npy_intp step, T divisor, const T *x, const T *y, T p, T *r) {
-    if (step) {
-        INDEPENDENT
-        for (npy_intp i = 0; i < n; i++) r[i] = g[i] * F::slope(x[i], y[i], p);
-        return;
-    }
-    T share = *g / divisor;
+CLONES void quick_slope(npy_intp n, T share, const T *x, const T *y, T p, T *r) {
     INDEPENDENT
     for (npy_intp i = 0; i < n; i++) r[i] = share * F::slope(x[i], y[i], p);
+}
+
+// The sum of losses; each goes to `r` too, if that is given. The costly ones are computed first and added
+// up then, by loops that they have for other ends anyway.
+template <class F, class T>
+double total_loss(npy_intp n, const T *x, const T *y, const T *weight, const T *factor, T p, T *r) {
+    if constexpr (!F::is_costly)
+        if (!r) return quick_total<F>(n, x, y, p);
+    double total = 0;
+    T values[BLOCK];
+    for (npy_intp i = 0; i < n; i += BLOCK) {
+        npy_intp m = std::min(BLOCK, n - i);
+        T *to = r ? r + i : values;
+        weigh_block<F, false>(m, x + i, y + i, from(weight, i), from(factor, i), p, to);
+        total += sum_of(m, to);
+    }
+    return total;
 }
 
 template <class T>
@@ -450,7 +480,6 @@ PyObject *pair_loss(PyObject *const *args) {
     if (!results.array) return nullptr;
     const T *x = p.x.template data<T>(), *y = p.y.template data<T>();
     const T *weight = p.weight.template data<T>(), *factor = p.factor.template data<T>();
-    auto from = [](const T *array, npy_intp i) { return array ? array + i : nullptr; };
     if (p.reduction == NOT && !weight && !factor) {
         T *to = results.array.template data<T>();
         Unlocked unlocked(p.size >= PARALLEL_FROM);
@@ -467,11 +496,8 @@ PyObject *pair_loss(PyObject *const *args) {
             [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; i++) {
                     npy_intp at = i * piece, n = std::min(piece, p.size - at);
-                    if (weight || factor)
-                        totals[i] = weighted_loss<F>(n, x + at, y + at, from(weight, at), from(factor, at), T(p.number),
-                                                     to ? to + at : nullptr);
-                    else
-                        totals[i] = total_loss<F>(n, x + at, y + at, T(p.number));
+                    totals[i] = total_loss<F>(n, x + at, y + at, from(weight, at), from(factor, at), T(p.number),
+                                              from(to, at));
                 }
             },
             1);
@@ -492,20 +518,18 @@ PyObject *pair_loss_backward(PyObject *const *args) {
     const T *x = p.x.template data<T>(), *y = p.y.template data<T>();
     const T *weight = p.weight.template data<T>(), *factor = p.factor.template data<T>();
     T *to = found.template data<T>();
-    if (weight || factor) {
-        Unlocked unlocked(p.size >= PARALLEL_FROM);
-        parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
-            for (npy_intp i = begin; i < end; i++) to[i] = g[i];
-            weighted_slope<F>(end - begin, weight ? weight + begin : nullptr, x + begin, y + begin,
-                              factor ? factor + begin : nullptr, T(p.number), to + begin);
-        });
-    } else {
-        Unlocked unlocked(p.size >= PARALLEL_FROM);
-        parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
-            each_slope<F>(end - begin, g.g + begin * g.step, g.step, g.divisor, x + begin, y + begin, T(p.number),
-                          to + begin);
-        });
-    }
+    Unlocked unlocked(p.size >= PARALLEL_FROM);
+    parallel_for(p.size, PARALLEL_FROM / 2, [&](int64_t begin, int64_t end) {
+        if constexpr (!F::is_costly)
+            if (!g.step)
+                return quick_slope<F>(end - begin, g[0], x + begin, y + begin, T(p.number), to + begin);
+        for (npy_intp i = begin; i < end; i += BLOCK) {
+            npy_intp n = std::min<npy_intp>(BLOCK, end - i);
+            weigh_block<F, true>(n, x + i, y + i, from(weight, i), from(factor, i), T(p.number), to + i);
+            if (g.step) multiply(n, g.g + i, to + i);
+            else scale(n, g[0], to + i);
+        }
+    });
     return found.release();
 }
 

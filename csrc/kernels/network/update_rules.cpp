@@ -23,7 +23,7 @@ struct Stretch {
 };
 
 // element(p, g, a, b, c) for each element; g has the sign and the weight decay, a, b and c are kept.
-template <int KEPT, bool PLAIN, bool DECAYS, class T, class Element>
+template <int KEPT, bool DECAYS, class T, class Element>
 INLINE void loop(const Stretch<T> &s, Element element) {
     T *p = s.p, *a = s.kept[0], *b = s.kept[1], *c = s.kept[2];
     const T *grad = s.grad;
@@ -31,7 +31,7 @@ INLINE void loop(const Stretch<T> &s, Element element) {
     npy_intp n = s.n;
     INDEPENDENT
     for (npy_intp i = 0; i < n; i++) {
-        T x = PLAIN ? p[i] : p[i] * shrink, g = PLAIN ? grad[i] : sign * grad[i];
+        T x = p[i] * shrink, g = sign * grad[i];
         if (DECAYS) g = g + decay * p[i];
         if constexpr (KEPT == 0) element(x, g, none, none, none);
         if constexpr (KEPT == 1) element(x, g, a[i], none, none);
@@ -43,9 +43,8 @@ INLINE void loop(const Stretch<T> &s, Element element) {
 
 template <int KEPT, class T, class Element>
 INLINE void each(const Stretch<T> &s, Element element) {
-    if (s.decays) loop<KEPT, false, true>(s, element);
-    else if (s.sign == 1 && s.shrink == 1) loop<KEPT, true, false>(s, element);
-    else loop<KEPT, false, false>(s, element);
+    if (s.decays) loop<KEPT, true>(s, element);
+    else loop<KEPT, false>(s, element);
 }
 
 // ---- the rules: element by element, as their `update` says -----------------------------------------

@@ -1,8 +1,11 @@
 // Comparison, logic, classification.
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/pointwise/complex.h"
 #include "kernels/pointwise/kernel.h"
+
+Loop cast_loop(DType from, DType to);
 
 namespace {
 
@@ -19,26 +22,64 @@ COMPARISON(LessEqual, <=, false)
 COMPARISON(Greater, >, false)
 COMPARISON(GreaterEqual, >=, false)
 
+// Of bools, as bytes.
 struct LogicalAnd {
-    static constexpr bool signless = true;
-    template <class T>
-    static INLINE bool call(T a, T b) { return is_true(a) & is_true(b); }
+    static INLINE uint8_t call(uint8_t a, uint8_t b) { return a & b; }
 };
 struct LogicalOr {
-    static constexpr bool signless = true;
-    template <class T>
-    static INLINE bool call(T a, T b) { return is_true(a) | is_true(b); }
+    static INLINE uint8_t call(uint8_t a, uint8_t b) { return a | b; }
 };
 struct LogicalXor {
-    static constexpr bool signless = true;
-    template <class T>
-    static INLINE bool call(T a, T b) { return is_true(a) ^ is_true(b); }
+    static INLINE uint8_t call(uint8_t a, uint8_t b) { return a ^ b; }
 };
 struct LogicalNot {
-    static constexpr bool signless = true;
-    template <class T>
-    static INLINE bool call(T a) { return !is_true(a); }
+    static INLINE uint8_t call(uint8_t a) { return a ^ 1; }
 };
+
+template <class Op, int N>
+constexpr Loop byte_loop() {
+    if constexpr (N == 1) return loop1<Op, uint8_t, uint8_t>;
+    else return loop2<Op, uint8_t, uint8_t, uint8_t>;
+}
+
+// Elements that are no bools are made such, block by block.
+template <class Op, int N, DType TYPE>
+int logical_loop(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 1024;
+    alignas(64) char truths[N][block];
+    char *q[N + 1];
+    Loop cast = cast_loop(TYPE, B1);
+    const npy_intp size = size_of(TYPE);
+    for (npy_intp i = 0; i < n; i += block) {
+        npy_intp m = n - i < block ? n - i : block;
+        for (int k = 0; k < N; k++) {
+            char *from_to[] = {p[k] + i * size, truths[k]};
+            cast(m, from_to);
+            q[k] = truths[k];
+        }
+        q[N] = p[N] + i;
+        byte_loop<Op, N>()(m, q);
+    }
+    return 0;
+}
+
+template <class Op, int N, class... T>
+void add_logical_loops(Kernel *k, Types<T...>) {
+    ((k->table[DTypeOf<T>::value].loop = logical_loop<Op, N, DTypeOf<T>::value>), ...);
+}
+
+template <class Op, int N>
+void declare_logical(PyObject *m, const char *name) {
+    Kernel *k = make_kernel(m, name, N);
+    if (!k) return;
+    add_logical_loops<Op, N>(k, Integers{}), add_logical_loops<Op, N>(k, Floats{});
+    add_logical_loops<Op, N>(k, Complexes{});
+    k->table[B1].loop = byte_loop<Op, N>();
+    for (int type = 0; type < DTYPES; type++) {
+        std::fill(k->table[type].in, k->table[type].in + N, DType(type));
+        k->table[type].out = B1;
+    }
+}
 
 template <class T>
 INLINE bool nan(T a) { return a != a; }
@@ -96,10 +137,10 @@ int register_comparison(PyObject *m) {
         declare<Greater, 2, Bool>(m, "greater", Bools{}, Integers{}, Floats{}), Usual{});
     with_constants<GreaterEqual, 2, 0b10, Bool>(
         declare<GreaterEqual, 2, Bool>(m, "greater_equal", Bools{}, Integers{}, Floats{}), Usual{});
-    declare<LogicalAnd, 2, Bool>(m, "logical_and", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<LogicalOr, 2, Bool>(m, "logical_or", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<LogicalXor, 2, Bool>(m, "logical_xor", Bools{}, Integers{}, Floats{}, Complexes{});
-    declare<LogicalNot, 1, Bool>(m, "logical_not", Bools{}, Integers{}, Floats{}, Complexes{});
+    declare_logical<LogicalAnd, 2>(m, "logical_and");
+    declare_logical<LogicalOr, 2>(m, "logical_or");
+    declare_logical<LogicalXor, 2>(m, "logical_xor");
+    declare_logical<LogicalNot, 1>(m, "logical_not");
     declare<IsNan, 1, Bool>(m, "isnan", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<IsInf, 1, Bool>(m, "isinf", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<IsFinite, 1, Bool>(m, "isfinite", Bools{}, Integers{}, Floats{}, Complexes{});

@@ -58,11 +58,63 @@ struct Cast {
 
 Loop casts[DTYPES][DTYPES];
 
+// ---- the loops, of which many conversions share one -----------------------------------------------
+
+template <int size>
+using Unsigned = std::conditional_t<size == 1, uint8_t, std::conditional_t<size == 2, uint16_t,
+                 std::conditional_t<size == 4, uint32_t, uint64_t>>>;
+
+template <class T>
+constexpr bool is_whole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+// The types between which bits move in the same way: integers differ by their signs only where they
+// are widened or become floats, and small ones not even where floats become integers.
 template <class From, class To>
-void add_cast() { casts[DTypeOf<From>::value][DTypeOf<To>::value] = loop1<Cast<To>, To, From>; }
+struct LoopTypes {
+    using A = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
+    static constexpr bool widens = std::is_floating_point_v<To> || sizeof(To) > sizeof(A);
+    static constexpr bool wraps = is_whole<A> || sizeof(To) <= 2;
+    using from = typename std::conditional_t<is_whole<A> && !widens, std::common_type<Unsigned<sizeof(A)>>,
+                                             std::common_type<A>>::type;
+    using to = typename std::conditional_t<is_whole<To> && wraps, std::common_type<Unsigned<sizeof(To)>>,
+                                           std::common_type<To>>::type;
+};
+
+template <class From, class To>
+void add_cast() {
+    using L = LoopTypes<From, To>;
+    casts[DTypeOf<From>::value][DTypeOf<To>::value] = loop1<Cast<typename L::to>, typename L::to, typename L::from>;
+}
 
 template <class From, class... To>
 void add_casts_from(Types<To...>) { (add_cast<From, To>(), ...); }
+
+using Numbers = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, float, double>;
+
+template <class... From>
+void add_casts(Types<From...>) { (add_casts_from<From>(Numbers{}), ...); }
+
+// All others go through float or double, block by block.
+template <DType FROM, DType BETWEEN, DType TO>
+int cast_through(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 512;
+    alignas(64) double buffer[block];
+    const npy_intp from = size_of(FROM), to = size_of(TO);
+    for (npy_intp i = 0; i < n; i += block) {
+        npy_intp m = n - i < block ? n - i : block;
+        char *first[] = {p[0] + i * from, (char *)buffer};
+        char *second[] = {(char *)buffer, p[1] + i * to};
+        casts[FROM][BETWEEN](m, first);
+        casts[BETWEEN][TO](m, second);
+    }
+    return 0;
+}
+
+template <DType TYPE, DType BETWEEN, class... T>
+void add_casts_through(Types<T...>) {
+    ((casts[TYPE][DTypeOf<T>::value] = cast_through<TYPE, BETWEEN, DTypeOf<T>::value>), ...);
+    ((casts[DTypeOf<T>::value][TYPE] = cast_through<DTypeOf<T>::value, BETWEEN, TYPE>), ...);
+}
 
 int from_half(npy_intp n, char *const *p) {
     widen_all((const Half *)p[0], (float *)p[1], n);
@@ -72,12 +124,32 @@ int to_half(npy_intp n, char *const *p) {
     narrow_all((const float *)p[0], (Half *)p[1], n);
     return 0;
 }
+int from_brain(npy_intp n, char *const *p) {
+    widen_all((const BFloat *)p[0], (float *)p[1], n);
+    return 0;
+}
+int to_brain(npy_intp n, char *const *p) {
+    narrow_all((const float *)p[0], (BFloat *)p[1], n);
+    return 0;
+}
 
-using All = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, Half,
-                  BFloat, float, double, Complex64, Complex128>;
+void add_all_casts() {
+    add_casts(Numbers{});
+    add_casts_through<F2, F4>(Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t,
+                                    BFloat, double>{});
+    add_casts_through<BF, F4>(Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t,
+                                    Half, double>{});
+    casts[F2][F4] = from_half, casts[F4][F2] = to_half;
+    casts[BF][F4] = from_brain, casts[F4][BF] = to_brain;
+    casts[F2][F2] = casts[BF][BF] = casts[U2][U2];
 
-template <class... From>
-void add_casts(Types<From...>) { (add_casts_from<From>(All{}), ...); }
+    using Others = Types<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat>;
+    add_casts_through<C8, F4>(Others{}), add_casts_through<C16, F8>(Others{});
+    casts[B1][C8] = casts[U1][C8], casts[B1][C16] = casts[U1][C16];
+    add_casts_from<float>(Complexes{}), add_casts_from<double>(Complexes{});
+    using Complete = Types<bool, float, double, Complex64, Complex128>;
+    add_casts_from<Complex64>(Complete{}), add_casts_from<Complex128>(Complete{});
+}
 
 PyObject *not_here() {
     Py_INCREF(Py_NotImplemented);
@@ -118,6 +190,8 @@ static PyArrayObject *convert_into(PyArrayObject *r, PyArrayObject *x, DType fro
     run_loop(casts[from][to], ndim, shape, 2, o);
     return r;
 }
+
+Loop cast_loop(DType from, DType to) { return casts[from][to]; }
 
 PyArrayObject *cast_array(PyArrayObject *x, DType to) {
     PyArray_Descr *descr = descr_of(to);
@@ -197,8 +271,7 @@ PyObject *clone(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_conversion(PyObject *m) {
-    add_casts(All{});
-    casts[F2][F4] = from_half, casts[F4][F2] = to_half;
+    add_all_casts();
     return make_function(m, "cast", cast) || make_function(m, "to_copy", to_copy) ||
                    make_function(m, "clone", clone)
                ? -1

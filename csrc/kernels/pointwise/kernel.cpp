@@ -118,6 +118,13 @@ void advance(const Plan &plan, Place &place, npy_intp steps) {
     }
 }
 
+// Elements that lie apart are no sooner gathered by the widest vectors.
+#if FLAMBEAU_CLONES
+#define GATHERING_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define GATHERING_CLONES
+#endif
+
 template <npy_intp n>
 using Fixed = std::integral_constant<npy_intp, n>;
 
@@ -129,7 +136,7 @@ INLINE void copy_rows(char *p, npy_intp next, npy_intp step, T *buffer, npy_intp
 
 // Copies `n` elements from `place` on between a strided operand and a contiguous buffer.
 template <class T, bool out>
-CLONES void transfer_elements(const Plan &plan, const Operand &o, Place place, T *buffer, npy_intp n) {
+GATHERING_CLONES void transfer_elements(const Plan &plan, const Operand &o, Place place, T *buffer, npy_intp n) {
     int last = plan.ndim - 1;
     npy_intp row = plan.shape[last], step = o.strides[last];
     while (n > 0) {

@@ -217,15 +217,15 @@ PyObject *trace(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_reductions(PyObject *m) {
-    enter<Sum>(sums, Integers{}), enter<Sum>(sums, ReducedFloats{});
-    enter<Product>(products, Integers{});
+    enter<Sum>(sums, UsualIntegers{}), enter<Sum>(sums, ReducedFloats{});
+    enter<Product>(products, UsualIntegers{});
     sums[B1] = sums[U1], products[B1] = products[U1];  // by their bytes
     enter<Product>(products, ReducedFloats{});
     enter<Mean>(means, ReducedFloats{});
     enter<ComplexSum>(sums, Complexes{}), enter<ComplexProduct>(products, Complexes{});
     enter<ComplexMean>(means, Complexes{});
-    enter<Max>(maxima, Bools{}), enter<Max>(maxima, Integers{}), enter<Max>(maxima, ReducedFloats{});
-    enter<Min>(minima, Bools{}), enter<Min>(minima, Integers{}), enter<Min>(minima, ReducedFloats{});
+    enter<Max>(maxima, Bools{}), enter<Max>(maxima, UsualIntegers{}), enter<Max>(maxima, ReducedFloats{});
+    enter<Min>(minima, Bools{}), enter<Min>(minima, UsualIntegers{}), enter<Min>(minima, ReducedFloats{});
     using Whole = Types<uint8_t, int8_t, uint16_t, uint32_t, uint64_t>;  // others have their loops
     enter<Any>(anys, Bools{}), enter<Any>(anys, Whole{}), enter<Any>(anys, ReducedFloats{});
     enter<All>(alls, Bools{}), enter<All>(alls, Whole{}), enter<All>(alls, ReducedFloats{});

@@ -278,8 +278,8 @@ PyObject *log_scan_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_scans(PyObject *m) {
-    enter_scans(Bools{}), enter_scans(Integers{}), enter_scans(Floats{}), enter_scans(Complexes{});
-    enter_extremes(Bools{}), enter_extremes(Integers{}), enter_extremes(Floats{});
+    enter_scans(Bools{}), enter_scans(UsualIntegers{}), enter_scans(Floats{}), enter_scans(Complexes{});
+    enter_extremes(Bools{}), enter_extremes(UsualIntegers{}), enter_extremes(Floats{});
     log_scans[F4] = log_scan<float>, log_scans[F8] = log_scan<double>;
     return make_function(m, "cumsum", scan_call<0>) || make_function(m, "cumprod", scan_call<1>) ||
                    make_function(m, "cummin", extremes_call<0>) ||

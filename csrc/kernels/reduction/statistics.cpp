@@ -439,8 +439,8 @@ PyObject *vector_norm(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 }  // namespace
 
 int register_statistics(PyObject *m) {
-    enter_row_reductions(Integers{}), enter_row_reductions(ReducedFloats{});
-    enter_places(Integers{}), enter_places(ReducedFloats{});
+    enter_row_reductions(UsualIntegers{}), enter_row_reductions(ReducedFloats{});
+    enter_places(UsualIntegers{}), enter_places(ReducedFloats{});
     enter_float_reductions(ReducedFloats{});
     static const struct {
         const char *name;
