@@ -363,6 +363,8 @@ def _array_and_storage(tensor: Tensor) -> tuple[np.ndarray, UntypedStorage]:
     array = arrays_of([tensor])[0]
     root = array_root(array)
     size = array.itemsize
+    if root is array and array.flags.c_contiguous and array.dtype.isnative:
+        return array, storage_of(tensor)
     if (root.nbytes % size or array_offset(array) % size or any(s % size for s in array.strides)
             or any(s < 0 for s in array.strides) or array.dtype.byteorder == ">"
             or dense_bytes(root) is None):

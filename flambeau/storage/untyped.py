@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class UntypedStorage(StorageBase, InMainMemory):
                 f"and has gaps (shape {root.shape}, strides {root.strides}); clone() it first"
             )
         self._size = root.nbytes if size is None else size
-        self._tensors: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+        self._tensors: dict[int, ref[Tensor]] = {}      # by their ids
         _storages[id(root)] = self
 
     @classmethod
@@ -311,8 +311,11 @@ class UntypedStorage(StorageBase, InMainMemory):
             # tensor's array refers to the root or is the root.
             return sys.getrefcount(before) - 4 > len(tensors)
 
-        for tensor in list(self._tensors.values()):
-            self._find(tensor, tensors)
+        for known in list(self._tensors.values()):
+            tensor = known()
+            if tensor is not None:
+                self._find(tensor, tensors)
+        tensor = None
         if held_elsewhere():            # views that have not been asked for their storage
             for thing in gc.get_objects():
                 if isinstance(thing, Tensor):
@@ -451,7 +454,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
         return UntypedStorage(tensor.numel() * array.itemsize, device="meta")
     root = array_root(array)
     storage = UntypedStorage._of(root)
-    storage._tensors[id(tensor)] = tensor
+    storage._tensors[id(tensor)] = ref(tensor)
     return storage
 
 
