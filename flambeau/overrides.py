@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
@@ -33,6 +33,7 @@ from flambeau.core.overrides import (
 )
 from flambeau.core.overrides import has_torch_function as overrides_any
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import strided
 from flambeau.transforms.function_modes import TorchFunctionMode, is_tensor_like
 
 
@@ -41,17 +42,28 @@ def _get_overloaded_args(relevant_args: Any, get_type_fn: Any = None) -> list[An
     return overriding(relevant_args)
 
 
+def _overridden(relevant: Any) -> bool:
+    """Does any of these arguments (or a mode) override functions?"""
+    return overrides_any([v for v in relevant if not _is_built_in(v)]
+                         if isinstance(relevant, Iterable) else relevant)
+
+
+def _is_built_in(value: Any) -> bool:
+    """Nested tensors of layout strided override functions only here."""
+    return isinstance(value, Tensor) and value.is_nested and value.layout is strided
+
+
 def _has_torch_function_unary(tensor: Any) -> bool:
     """`has_torch_function` for one argument."""
-    return overrides_any((tensor,))
+    return _overridden((tensor,))
 
 
 def _has_torch_function_variadic(*relevant: Any) -> bool:
     """`has_torch_function` for arguments that are given one by one."""
-    return overrides_any(relevant)
+    return _overridden(relevant)
 
 
-has_torch_function = takes_one(overrides_any, name="_has_torch_function", home="torch._C")
+has_torch_function = takes_one(_overridden, name="_has_torch_function", home="torch._C")
 has_torch_function_unary = takes_one(_has_torch_function_unary, home="torch._C")
 has_torch_function_variadic = takes_positions(_has_torch_function_variadic, home="torch._C")
 

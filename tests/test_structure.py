@@ -145,7 +145,7 @@ def test_loose_modules_have_names_that_torch_has():
 TORCH = set("""
     _VF __config__ __future__ _custom_ops _guards _jit_internal _linalg_utils _lobpcg _lowrank _ops
     _tensor _tensor_str _utils
-    _utils_internal _vmap_internals accelerator functional futures hub library mps mtia
+    _utils_internal _vmap_internals accelerator functional futures hub library monitor mps mtia
     overrides quantization quasirandom random return_types serialization special storage
     torch_version types version xpu
 """.split())

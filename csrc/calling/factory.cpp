@@ -1,6 +1,7 @@
 // Functions that make tensors: `zeros(2, 3, dtype=…)`, `zeros_like(x)`, `x.new_zeros(2)`. The kernel
 // gets the canonical arguments and a NumPy type and gives an array; the options, which all of them
 // take, are read here. `flambeau/dispatch/factory.py` is the twin.
+#include "arrays.h"
 #include "calling/calling.h"
 
 using namespace fast;
@@ -108,7 +109,7 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
     if (options.self >= 0) {
         PyObject *array = slot(values[options.self], core.array);
         if (!array || !PyArray_CheckExact(array) ||
-            (options.like && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array)))
+            (options.like && !is_row_major((PyArrayObject *)array)))
             return nullptr;
     }
     Place place = usual_place(options, values);
@@ -129,6 +130,7 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
     }
     Ref type(type_of(options, values, canonical, n));
     if (!type || !PyArray_DescrCheck(type.get())) return nullptr;
+    if (((PyArray_Descr *)type.get())->kind == 'W') return nullptr;  // Python warns of complex32
     bool leaf = given(values, options.grad) && values[options.grad] == Py_True;
     if (leaf && PySet_Contains(core.floating, type.get()) != 1) return nullptr;
     canonical[n] = type.get();

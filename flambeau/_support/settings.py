@@ -44,6 +44,12 @@ def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: i
     warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 
+def warn_of_complex_half() -> None:
+    """Say once that few ops have kernels for complex32, as where memory for it is taken."""
+    warn_once("ComplexHalf support is experimental and many operators don't support it yet.",
+              stacklevel=3)
+
+
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Refuse the few ops that PyTorch calls nondeterministic on CPUs, or with `warn_only` warn of
     them. Here every op gives the same result in every run, with any number of threads."""

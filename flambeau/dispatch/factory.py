@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.records import Record
-from flambeau._support.settings import warn_once
+from flambeau._support.settings import warn_of_complex_half
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, type_info
 from flambeau.core.call import into
@@ -184,8 +184,7 @@ class Factory(Record):
             canonical.insert(0, own._array.shape)
         array_type = self._type(own, out, options.get("dtype"), canonical)
         if array_type.kind == "W":
-            warn_once("ComplexHalf support is experimental and many operators don't support it "
-                      "yet.")
+            warn_of_complex_half()
         where = devices.checked(own._device if own is not None and options["device"] is None
                                 else options["device"])
         if options.get("layout") not in (None, type_info.strided):
@@ -217,12 +216,15 @@ class Factory(Record):
         kernel = self.kernel
         keeps = self.like and options.get("memory_format") in (None, type_info.preserve_format)
         shape = canonical[0] if canonical else ()
-        if not keeps or own._array.flags.c_contiguous or not own._array.size:
+        if not keeps or views.is_row_major(own._array) or not own._array.size:
             if where is not devices.cpu and (self.like or "size" in self.names):
                 return meta.meta_array(shape, array_type)
             return kernel(*canonical, array_type)
         if where is not devices.cpu:
             return meta.enlarged(meta.miniature(own._array), shape, array_type)
+        if views.is_dense(own._array):
+            made = kernel((own._array.size,), *canonical[1:], array_type)
+            return views.laid_out_like(own._array, made)
         order = views.memory_order(own._array)
         made = kernel([shape[d] for d in order], *canonical[1:], array_type)
         return views.in_order(made, order)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_of_complex_half
 from flambeau.core import dtypes, fast, late_bound, overrides
 from flambeau.core.call import ANY, unsupported
 from flambeau.core.devices import cpu
@@ -155,6 +156,8 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
         except TypeError:
             raise refusal(op, first, values) from None
         result = wrap(array)
+        if result._array.dtype.kind == "W":
+            warn_of_complex_half()
         if differentiable and grad_enabled():
             edges = edges_of(inputs)
             if edges is not None and result._array.dtype in FLOATING:

@@ -18,10 +18,12 @@ from flambeau.core.promotion import c_name, convert
 from flambeau.core.tensor import Tensor, plain, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
+from flambeau.kernels.moving import views
 from flambeau.ops.inplace import any_requires_grad, type_of_result
 from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
-from flambeau.ops.overlap import check_overlap, is_dense, written_anywhere
+from flambeau.ops.overlap import check_overlap, written_anywhere
 from flambeau.return_types import with_out
+from flambeau.transforms.meta import meta_array
 
 
 def values_below(tensor: Tensor) -> np.ndarray:
@@ -207,8 +209,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         return out.copy_(result)
     if out._device != result._device:
         raise other_device(op, out.device, result.device)
-    if op.kind == "pointwise" and type(out) in plain and op.declaration.out_type in (
-            "", FOUND_TYPE):
+    said = op.declaration.out_type if op.kind == "pointwise" and type(out) in plain else None
+    if said in ("", FOUND_TYPE) or callable(said):
         check_places(out)
     if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
             one is out for one in read):
@@ -221,7 +223,9 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         if out._device is meta:
             out._array = result.to(out.dtype)._array
         elif op.kind == "pointwise" or (op.namespace == "linalg" and op.name not in _IN_ROWS):
-            out._array = _dense_like(result._array, out._array.dtype)
+            out._array = views.empty_like(result._array, out._array.dtype) \
+                if views.is_dense(result._array) else np.empty(
+                    result._array.shape, out._array.dtype)
     elif type(out) in plain:
         if not written_anywhere(op):
             check_places(out)
@@ -238,14 +242,6 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
 _IN_ROWS = frozenset({"linalg_lstsq", "linalg_matrix_power", "linalg_tensorinv"})
 
 
-def _dense_like(pattern: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Memory for elements that lie in the order of those of `pattern`, if they fill theirs."""
-    if not is_dense(pattern):
-        return np.empty(pattern.shape, dtype)
-    strides = tuple([s // pattern.itemsize * dtype.itemsize for s in pattern.strides])
-    return np.ndarray(pattern.shape, dtype, np.empty(pattern.size, dtype), 0, strides)
-
-
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     """Give `out` another shape; a warning if it had elements, as torch gives one."""
     if out._array.size:
@@ -256,4 +252,7 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
             "will not be resized unless they have zero elements. You can explicitly reuse an out "
             "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             UserWarning, stacklevel=5)
-    out._array = np.empty(shape, out._array.dtype)
+    if out._device is meta:
+        out._array = meta_array(shape, out._array.dtype)
+    else:
+        out._array = np.empty(shape, out._array.dtype)

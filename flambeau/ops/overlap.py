@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, array_strides, plain
+from flambeau.kernels.moving.views import is_dense
 
 slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the tensor shows of it
 slot = Tensor._array.__get__
@@ -71,17 +72,3 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
 def share_memory(a: np.ndarray, b: np.ndarray) -> bool:
     """May two arrays look at the same memory, without being one?"""
     return a is not b and (a.base is not None or b.base is not None) and np.may_share_memory(a, b)
-
-
-def is_dense(array: np.ndarray) -> bool:
-    """Do the elements fill their memory without overlap or gaps, in some order of dimensions?"""
-    if array.flags.c_contiguous or array.flags.f_contiguous:
-        return True
-    expected = array.itemsize
-    for stride, n in sorted(zip(array.strides, array.shape)):
-        if n == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= n
-    return True

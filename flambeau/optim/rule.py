@@ -182,9 +182,7 @@ class RuleOptimizer(Optimizer):
                     state[name] = value.clone()
         grad = self._decay(p, grad, group)
         if p.is_complex() and not self.takes_complex:
-            p, grad = flambeau.view_as_real(p), flambeau.view_as_real(grad)
-            state = {name: flambeau.view_as_real(value) if _is_complex(value) else value
-                     for name, value in state.items()}
+            p, grad, state = _as_reals(p, grad, state)
         self.update(p, grad, group, state)
 
     def _decay(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
@@ -208,11 +206,16 @@ class RuleOptimizer(Optimizer):
         left: list[Tensor] = []
         for dtype in {p.dtype for p in params}:
             pairs = [(p, g) for p, g in zip(params, grads, strict=True) if p.dtype is dtype]
-            if (dtype not in self.kernel_dtypes or any(g.dtype is not dtype for _, g in pairs)
+            if (self._real_type(dtype) not in self.kernel_dtypes
+                    or any(g.dtype is not dtype for _, g in pairs)
                     or any(type(p) not in plain or type(g) not in plain for p, g in pairs)
                     or not self._kernel_call([p for p, _ in pairs], [g for _, g in pairs], group)):
                 left += [p for p, _ in pairs]
         return left
+
+    def _real_type(self, dtype: Any) -> Any:
+        """The type of what a kernel sees of a parameter: complex numbers are pairs of reals."""
+        return dtype.to_real() if dtype.is_complex and not self.takes_complex else dtype
 
     def _kernel_call(self, params: list[Tensor], grads: list[Tensor],
                      group: dict[str, Any]) -> bool:
@@ -220,6 +223,9 @@ class RuleOptimizer(Optimizer):
         for p in params:
             if not p._array.flags.writeable:
                 own(p._array)
+        if params[0].is_complex():
+            reals = [_as_reals(*each) for each in zip(params, grads, states, strict=True)]
+            params, grads, states = map(list, zip(*reals, strict=True))
         if not self.step_by_kernel(arrays_of(params), arrays_of(grads), group, states):
             return False
         mark_written(params)
@@ -341,6 +347,13 @@ def _with_grads(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         params = [p for p, g in zip(params, grads, strict=True) if g is not None]
         grads = [g for g in grads if g is not None]
     return params, grads
+
+
+def _as_reals(p: Tensor, grad: Tensor, state: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """A complex parameter, its gradient and its state as pairs of reals."""
+    return flambeau.view_as_real(p), flambeau.view_as_real(grad), {
+        name: flambeau.view_as_real(value) if _is_complex(value) else value
+        for name, value in state.items()}
 
 
 def _is_complex(value: Any) -> bool:

@@ -19,6 +19,7 @@ from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import Size, broadcast_shapes
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, plain, tensor_types, wrap
+from flambeau.kernels.moving import views
 
 
 class MetaTensor(Tensor):
@@ -44,12 +45,25 @@ def memory(extent: int, array_type: np.dtype) -> np.ndarray:
         try:
             reserved = mmap.mmap(-1, size, flags=flags)
         except OSError:             # more than the system would ever give: then only to be read
-            reserved = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
+            try:
+                reserved = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
+            except OSError:         # or not even that
+                return np.asarray(_Nowhere(size)).view(array_type)
         row = np.frombuffer(reserved, array_type)
     row.flags.writeable = False
     return row
 
 
+class _Nowhere:
+    """Bytes beyond what a process can address: they have a number, and nothing to be read."""
+
+    def __init__(self, size: int) -> None:
+        self.__array_interface__ = {
+            "shape": (size,), "typestr": "|u1", "version": 3,
+            "data": (_NOWHERE.__array_interface__["data"][0], True)}
+
+
+_NOWHERE = np.zeros(1, np.uint8)
 _PAGES = 1 << 16            # bytes; a smaller row is simply made
 
 
@@ -63,7 +77,8 @@ def meta_array(shape: tuple[int, ...], array_type: np.dtype, strides: Any = None
 
 def laid_out_as(array: np.ndarray) -> np.ndarray:
     """A hollow array of the geometry of `array`."""
-    return meta_array(array.shape, array.dtype, None if array.flags.c_contiguous else array.strides)
+    strides = None if views.is_row_major(array) else array.strides
+    return meta_array(array.shape, array.dtype, strides)
 
 
 def to_meta(tensor: Tensor) -> Tensor:

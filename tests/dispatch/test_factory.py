@@ -44,3 +44,16 @@ def test_like_another():
 def test_out_gets_the_values():
     out = torch.empty(0)
     assert torch.ones(2, 3, out=out) is out and out.sum() == 6
+
+
+def test_memory_for_complex32_comes_with_a_warning():
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="ComplexHalf support is experimental"):
+            x = torch.ones(2, dtype=torch.complex32)
+        for make in (lambda: torch.empty_like(x), lambda: torch.zeros(2, dtype=torch.chalf),
+                     lambda: torch.randn_like(x), lambda: x + 1):
+            with pytest.warns(UserWarning, match="ComplexHalf support is experimental"):
+                make()
+    finally:
+        torch.set_warn_always(False)

@@ -138,3 +138,12 @@ def test_modules_of_nodes():
     graph = make_fx(model, record_module_stack=True)(X)
     relu, = graph.graph.find_nodes(op="call_function", target=torch.ops.aten.relu.default)
     assert list(relu.meta["nn_module_stack"]) == ["1"]
+
+
+def test_a_constant_that_the_program_writes_to_stays_as_it_was():
+    def counted(x):
+        count = torch.tensor(3)
+        count.add_(1)
+        return x + count
+    graph = make_fx(counted)(torch.zeros(2))
+    assert [graph(torch.zeros(2)).tolist() for _ in range(2)] == [[4, 4], [4, 4]]

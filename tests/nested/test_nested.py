@@ -160,3 +160,10 @@ def test_plain_facts():
     for layout in (torch.strided, torch.jagged):
         x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)
         assert not x.is_conj() and not x.is_neg() and not x.is_inference()
+
+
+def test_only_jagged_tensors_override_functions():
+    part = [torch.ones(2, 3)]
+    asked = torch.overrides.has_torch_function
+    assert not asked((nested.nested_tensor(part), torch.ones(1)))
+    assert asked((nested.nested_tensor(part, layout=torch.jagged),))

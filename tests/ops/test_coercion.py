@@ -193,3 +193,29 @@ def test_out_on_meta_is_not_written_and_takes_the_layout_of_the_result():
     square = torch.empty(3, 3, device="meta")
     rows = torch.empty(3, 3, device="meta").t()
     assert torch.add(square, square, out=rows).stride() == (1, 3)
+
+
+@pytest.mark.parametrize("name, arguments, said", [
+    ("upsample_nearest2d", [(8, 8)], "Expected out tensor to have dtype float, but got double"),
+    ("upsample_bilinear2d", [(8, 8), False],
+     "Expected out tensor to have dtype float, but got double instead"),
+    ("adaptive_avg_pool2d", [(2, 2)], "expected dtype float for `output` but got dtype double"),
+    ("reflection_pad2d", [(1, 1, 1, 1)], "expected scalar type Float but found Double"),
+    ("replication_pad2d", [(1, 1, 1, 1)], "Expected out tensor to have dtype float"),
+    ("im2col", [(1, 1), (1, 1), (0, 0), (1, 1)], "expected scalar type Float but found Double"),
+    *[(name, [], "Found dtype Double but expected Float")
+      for name in ("elu", "leaky_relu", "hardsigmoid", "hardtanh", "silu", "mish")]])
+def test_layers_refuse_an_out_of_another_type(name, arguments, said):
+    x, function = torch.rand(1, 1, 4, 4), getattr(torch._C._nn, name)
+    with pytest.raises(RuntimeError, match=said):
+        function(x, *arguments, out=torch.empty(0, dtype=torch.float64))
+    assert function(x, *arguments, out=torch.empty(0)).dtype is torch.float32
+
+
+@pytest.mark.parametrize("name, arguments", [("upsample_nearest2d", [(8, 8)]), ("silu", [])])
+def test_on_meta_python_says_what_out_has_to_be(name, arguments):
+    out = torch.empty(0, dtype=torch.float64, device="meta")
+    with pytest.raises(RuntimeError, match=r"have dtype torch\.float32 but got torch\.float64"):
+        getattr(torch._C._nn, name)(torch.rand(1, 1, 4, 4, device="meta"), *arguments, out=out)
+    x = torch.rand(4, device="meta")
+    assert torch._C._nn.elu(x, out=out).dtype is torch.float64      # its kernel would say it

@@ -262,3 +262,20 @@ def test_devices_of_captured_steps_are_those_of_the_optimizer():
         torch.optim.Adadelta([p], capturable=True).step()
     with pytest.raises(AssertionError, match=r"'privateuseone', 'xla'\]"):
         torch.optim.Adam([p], capturable=True).step()
+
+
+@pytest.mark.parametrize("make", [
+    torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop,
+    lambda p: torch.optim.AdamW(p, lr=torch.tensor(0.001), weight_decay=0.2, amsgrad=True)])
+def test_complex_parameters_are_updated_as_their_parts(make):
+    torch.manual_seed(0)
+    whole = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+    parts = [part.detach().clone().requires_grad_() for part in (whole.real, whole.imag)]
+    one, other = make([whole]), make(parts)
+    for _ in range(4):
+        whole.grad = torch.randn_like(whole)
+        for part, grad in zip(parts, (whole.grad.real, whole.grad.imag)):
+            part.grad = grad.clone()
+        one.step()
+        other.step()
+        assert torch.equal(whole.real, parts[0]) and torch.equal(whole.imag, parts[1])

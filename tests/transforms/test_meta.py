@@ -91,3 +91,15 @@ def test_whole_division_by_nothing():
     x = meta(3, dtype=flambeau.int64)
     assert (x // x).dtype is flambeau.int64
     assert flambeau.remainder(x, x).shape == flambeau.fmod(x, x).shape == (3,)
+
+
+def test_a_tensor_may_be_larger_than_what_a_process_can_address():
+    x = flambeau.empty(2 * 10**8, 3, 2 * 10**8, device="meta")
+    twice = F.interpolate(x, scale_factor=2)
+    assert twice.shape == (2 * 10**8, 3, 4 * 10**8)
+    out = flambeau.empty(0, device="meta")
+    assert flambeau._C._nn.upsample_nearest1d(x, (4 * 10**8,), 2, out=out) is out
+    assert out.shape == twice.shape
+    assert (x + 1).transpose(0, 1)[0].shape == (2 * 10**8, 2 * 10**8)
+    with pytest.raises(RuntimeError, match="cannot be called on meta tensors"):
+        out[0][0][0].item()

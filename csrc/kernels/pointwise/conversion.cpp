@@ -2,6 +2,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "arrays.h"
 #include "kernels/pointwise/complex.h"
 #include "kernels/pointwise/kernel.h"
 
@@ -250,6 +251,7 @@ PyObject *to_copy(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     if (from == NONE || to == NONE) return not_here();
     int rank = format == known.channels_last ? 4 : format == known.channels_last_3d ? 5 : 0;
     if (rank ? PyArray_NDIM(x) != rank : !keeps && format != known.contiguous) return not_here();
+    if (keeps && row && !is_row_major(x)) return not_here();
     if (keeps && !row) {
         if (to == from) return not_here();
         for (int d = 0; d < PyArray_NDIM(x); d++)

@@ -172,7 +172,7 @@ def proxy_call(proxy_mode: ProxyTorchDispatchMode, func: Any, pre_dispatch: bool
         "call_function", shown, proxy_args, proxy_kwargs,
         name=tracer.graph._target_to_str(shown._packet.__name__))
     with disable_proxy_modes_tracing() if proxy_mode.enter_stack else contextlib.nullcontext():
-        out = func(*args, **kwargs)
+        out = shown(*args, **kwargs)        # a constant that is written to stays as it was
     if func._packet.__name__.endswith("_") and not func._packet.__name__.startswith("_"):
         _written(tracer, args[0], proxy_out)
     constant = _constant_of(proxy_mode, func, flat, tracked, spec, tensors, all_constant)

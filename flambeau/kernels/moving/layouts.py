@@ -62,7 +62,7 @@ def to_copy(x, dtype, memory_format):
         values = np.asarray(cast(x, dtype))
         if memory_format is not None and memory_format.name != "preserve_format":
             return clone(values, memory_format)
-        if x.flags.c_contiguous:
+        if kernels.is_row_major(x):
             return values
         result = kernels.empty_like(x, dtype)
         kernels.copy_into(result, values)

@@ -217,13 +217,43 @@ def in_order_of(x, values):
     return r
 
 
+def is_row_major(x):
+    """Has x the strides of a new array? Also where it has one element along a dimension, of which
+    strides say nothing that matters but to who asks for them."""
+    return x.flags.c_contiguous and (1 not in x.shape or 0 in x.shape or x.strides == tuple([
+        s * x.itemsize for s in contiguous_strides(x.shape)]))
+
+
+def is_dense(x):
+    """Do the elements fill their memory without overlap or gaps, in some order of dimensions?"""
+    if x.flags.c_contiguous or x.flags.f_contiguous:
+        return True
+    expected = x.itemsize
+    for stride, n in sorted(zip(x.strides, x.shape)):
+        if n == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= n
+    return True
+
+
 def empty_like(x, dtype=None):
-    """An uninitialised array with x's shape, without gaps or overlap, its dimensions in memory in
-    the order of x's."""
-    dtype = x.dtype if dtype is None else dtype
-    if x.flags.c_contiguous:
+    """An uninitialised array with x's shape and strides; where these leave gaps or let elements
+    overlap, with its dimensions in memory in the order of x's."""
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    if is_row_major(x):
         return np.empty(x.shape, dtype)
+    if is_dense(x) and x.size:
+        return laid_out_like(x, np.empty(x.size, dtype))
     return empty_in_order(x.shape, dtype, memory_order(x))
+
+
+def laid_out_like(x, elements):
+    """As many elements as x has, in one dimension, seen with the shape and strides of x."""
+    size = elements.itemsize
+    strides = tuple([s // x.itemsize * size for s in x.strides])
+    return np.ndarray(x.shape, elements.dtype, elements, 0, strides)
 
 
 def full_like(x, value):
@@ -313,7 +343,7 @@ def join(arrays, axis):
 
 def copy(x):
     """A copy of x, its dimensions in memory in the order of x's."""
-    if x.flags.c_contiguous:
+    if is_row_major(x):
         return x.copy()
     result = empty_like(x)
     copy_into(result, x)

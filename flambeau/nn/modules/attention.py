@@ -175,8 +175,7 @@ class MultiheadAttention(Module):
         """Why the op would not do: what has to see the single steps."""
         tensors = [t for t in (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight,
                                self.out_proj.bias) if t is not None]
-        native = query.is_nested and query.layout is flambeau.strided   # PyTorch's own, in C++
-        if flambeau.overrides.has_torch_function(tensors[native:]):
+        if flambeau.overrides.has_torch_function(tensors):
             return "some Tensor argument has_torch_function"
         if flambeau.is_grad_enabled() and any(t.requires_grad for t in tensors):
             return ("grad is enabled and at least one of query or the input/output projection "

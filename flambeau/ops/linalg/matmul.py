@@ -426,10 +426,10 @@ def _expands(bias: np.ndarray, input: np.ndarray, weight: np.ndarray) -> bool:
 
 def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     w, x = weight._array, input._array
+    if not w.ndim or not x.ndim:
+        raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
+                           f"{x.ndim}D and {w.ndim}D")
     if w.ndim != 2:
-        if not w.ndim or not x.ndim:
-            raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
-                               f"{x.ndim}D and {w.ndim}D")
         if w.ndim > 2:
             raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
         w = unsqueeze(weight, 0)._array         # lazy parameters say that they are
@@ -441,10 +441,9 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
                 f"inconsistent tensor size, expected tensor [{a}] and src [{b}] to have the same "
                 f"number of elements, but got {a} and {b} elements respectively" if x.ndim == 1
                 else f"size mismatch, got input ({rows}), mat ({rows}x{a}), vec ({b})")
-    if not x.ndim:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and "
-                           f"{w.ndim}D")
     if bias is not None:
+        if x.ndim > 2 and not x.flags.c_contiguous and x.dtype == w.dtype:
+            bias = bias.to(input.dtype)         # added afterwards, in place
         for name, each in (("self", bias), ("mat1", input)):
             if each._array.dtype != w.dtype:
                 raise RuntimeError(f"{name} and mat2 must have the same dtype, but got "

@@ -22,6 +22,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.inplace import check_stored
 from flambeau.ops.loss.reduction import reduce_loss, refuse_gradient, split_grad
 from flambeau.ops.node_names import plus
+from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import together
 
 _REAL = "bBilUcW8"
@@ -154,7 +155,7 @@ def _stepwise(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
 soft_margin_loss = op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     kernel=kernels.soft_margin_loss, quick=declining(kernels.soft_margin_loss),
-    canonical=_stepwise, parts=_soft_margin, **_LOSS,
+    canonical=_stepwise, parts=_soft_margin, out_type=FOUND_TYPE, **_LOSS,
     d_self=lambda grad, self, target, reduction: soft_margin_loss_backward(
         grad, self, target, reduction),
     doc="log(1 + exp(-target · x)) for targets 1 and -1.")

@@ -24,6 +24,7 @@ from flambeau.kernels.pointwise import gated_units
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import as_element
 from flambeau.ops.node_names import plus
+from flambeau.ops.out_types import FOUND_TYPE, SCALAR_TYPE, python_on_meta
 from flambeau.ops.pointwise.arithmetic import threshold_backward
 from flambeau.ops.pointwise.elementary import sigmoid, tanh
 
@@ -32,7 +33,6 @@ _BACKWARD: dict[str, Any] = {"function": False, "method": False, "inplace": Fals
 _TOP: dict[str, Any] = {"method": False, "out": False}
 REAL = "bBilUcW8"                  # what these kernels are not compiled for: only for real floats
 _LARGEST = float(np.finfo(np.float32).max)
-_SAME_TYPE = "Found dtype {out} but expected {found}"       # said of other types of `out`
 
 
 def within(x: np.ndarray, number: Any) -> Any:
@@ -72,6 +72,7 @@ def _hardtanh(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
 
 hardtanh = pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)", kernel=_hardtanh, **_INNER,
+    out_type=FOUND_TYPE,
     refuses=("clamp_scalar_cpu", "bcUW8"),
     says={"b": "Bool inputs not supported for hardtanh",
           "c": "clamp is not supported for complex types"},
@@ -91,6 +92,7 @@ def relu6(self: Tensor) -> Tensor:
 
 leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)", **_INNER,
+    out_type=FOUND_TYPE,
     kernel=lambda x, slope: kernels.leaky_relu(x, within(x, slope)), usual=kernels.leaky_relu,
     refuses=("leaky_relu_cpu", REAL), inplace_node="LeakyReluBackward1",
     vjp=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope, False))
@@ -111,6 +113,7 @@ threshold = pointwise(
 
 hardsigmoid = pointwise(
     "hardsigmoid(Tensor self)", kernel=kernels.hardsigmoid, **_INNER,
+    out_type=FOUND_TYPE,
     refuses=("hardsigmoid_cpu", REAL),
     vjp=lambda grad, self: hardsigmoid_backward(grad, self))
 
@@ -134,7 +137,7 @@ hardswish_backward = pointwise(
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5)", inplace=False,
     kernel=lambda x, lambd: kernels.hardshrink(x, float(x.dtype.type(within(x, lambd)))),
-    refuses=("hardshrink_cpu", REAL), out_type=_SAME_TYPE,
+    refuses=("hardshrink_cpu", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
     doc="x where \\|x\\| exceeds `lambd`, else 0.")
 
@@ -152,7 +155,7 @@ def _softshrink(x: np.ndarray, limit: Any) -> np.ndarray:
 
 softshrink = pointwise(
     "softshrink(Tensor self, Scalar lambd=0.5)", kernel=_softshrink, **_INNER, inplace=False,
-    refuses=("softshrink_check", REAL), out_type=_SAME_TYPE,
+    refuses=("softshrink_check", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     doc="x moved towards 0 by `lambd`, but not past it.")
 
@@ -180,7 +183,7 @@ def _elu(x: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
 elu = pointwise(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", kernel=_elu,
     usual=lambda x: kernels.elu(x), refuses=("elu_cpu", REAL), inplace_node="EluBackward1",
-    **_INNER, vjp=lambda grad, self, alpha, scale, input_scale: elu_backward(
+    out_type=FOUND_TYPE, **_INNER, vjp=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, alpha, scale, input_scale, False, self))
 
 
@@ -247,6 +250,7 @@ def _silu_slope(grad: Tensor, self: Tensor) -> Tensor:
 
 silu = pointwise(
     "silu(Tensor self)", kernel=kernels.silu, **_INNER, refuses=("silu_cpu", "bBilUW8"),
+    out_type=python_on_meta(FOUND_TYPE),
     vjp=_silu_slope,
     jvp=lambda self, self_t: _silu_slope(self_t.conj(), self).conj()
     if self._array.dtype.kind == "c" else _silu_slope(self_t, self))
@@ -280,7 +284,7 @@ def _mish_slope(grad: Tensor, self: Tensor) -> Tensor:
 
 
 mish = pointwise("mish(Tensor self)", kernel=kernels.mish, **_INNER, refuses=("mish_cpu", REAL),
-                 vjp=_mish_slope)
+                 out_type=FOUND_TYPE, vjp=_mish_slope)
 
 
 def _mish_bend(x: Tensor) -> Tensor:
@@ -297,7 +301,7 @@ mish_backward = pointwise(
 softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", **_INNER, inplace=False,
     kernel=lambda x, beta, threshold: kernels.softplus(x, within(x, beta), within(x, threshold)),
-    usual=kernels.softplus, refuses=("softplus_cpu", REAL), out_type=_SAME_TYPE,
+    usual=kernels.softplus, refuses=("softplus_cpu", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
     doc="log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`.")
 
@@ -324,7 +328,7 @@ log_sigmoid_forward = op(
 
 
 @op("log_sigmoid(Tensor self) -> Tensor", **_INNER,
-    out_type="expected scalar type {found} but found {out}")
+    out_type=SCALAR_TYPE)
 def log_sigmoid(self: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
     return log_sigmoid_forward(self)[0]
@@ -354,7 +358,7 @@ def _gelu_slope(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray
 
 gelu = pointwise(
     'gelu(Tensor self, *, str approximate="none")', kernel=_gelu, usual=kernels.gelu, **_INNER,
-    refuses=("GeluKernelImpl", REAL), out_type=_SAME_TYPE,
+    refuses=("GeluKernelImpl", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, approximate: gelu_backward(grad, self, approximate=approximate),
     doc="""x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
 

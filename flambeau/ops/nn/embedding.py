@@ -128,8 +128,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
     else:
         padding_idx = wrapped_padding(padding_idx, weight, "Padding_idx")
     if max_norm is not None:
-        with no_grad():
-            embedding_renorm_(weight, input, max_norm, norm_type)
+        with no_grad():                 # what flows forward through `weight` is that before
+            embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return embedding_op(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 

@@ -328,6 +328,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
     if max_norm is not None:
         with no_grad():
-            embedding_renorm_(weight, input, max_norm, norm_type)
+            embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     return embedding_bag_op(weight, input, offsets, scale_grad_by_freq, _MODES[mode], sparse,
                             per_sample_weights, include_last_offset, padding_idx)[0]

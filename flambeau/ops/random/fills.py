@@ -98,7 +98,7 @@ def draw_like(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: 
         result = level.wrap(result, 0) if different else result
         return as_leaf(result) if requires_grad else result
     if like is not None:
-        array = np.empty_like(like, array_type)
+        array = memory.empty_like(like, array_type)
     elif interceptors:                  # those that watch see that memory is asked for
         array = empty(shape, dtype=from_numpy_dtype(array_type))._array
     else:

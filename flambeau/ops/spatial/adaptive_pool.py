@@ -11,6 +11,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.spatial.pool import (
     INNER,
     NETWORK,
@@ -72,6 +73,7 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
         return result
 
     return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body,
+              out_type="expected dtype {c_found} for `output` but got dtype {c_out}",
               autocast="full" * (n == 3), **INNER)
 
 
@@ -92,7 +94,7 @@ def _declare_adaptive_max_pool(n: int) -> Any:
                   body=gradient, explicit=True, out=False, **INNER)
     pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
               kernel=flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
-              quick=checked("adaptive_max_pool"), autocast="full" * (n == 3),
+              quick=checked("adaptive_max_pool"), autocast="full" * (n == 3), out_type=OUT_TYPE,
               differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=taking(n),
               batch=batch_leading(lambda: pool.op.call), **INNER,
               d_self=lambda grad, self, result1: backward(grad, self, result1))

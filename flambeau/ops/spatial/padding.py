@@ -12,6 +12,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.ops.out_types import OUT_TYPE, SCALAR_TYPE
 from flambeau.ops.view.shape import batch_first, movedim
 
 NETWORK = "nn.functional"
@@ -193,7 +194,7 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
     forward = op(
         f"{title}(Tensor self, SymInt[{2 * n}] padding) -> Tensor", kernel=kernel, kind="linear",
         canonical=canonical, quick=checked(f"{name}_pad"), refuses=refused, node=f"{node}0",
-        batch=fronted,
+        batch=fronted, out_type=SCALAR_TYPE if mode == "reflect" else OUT_TYPE,
         autocast="" if mode == "circular" else "full",
         d_self=lambda grad, self, padding: backward(grad, self, padding), **inner)
     return forward

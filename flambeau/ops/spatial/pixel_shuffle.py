@@ -16,6 +16,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.network import convolution as columns
 from flambeau.kernels.refused import refuse
+from flambeau.ops.out_types import SCALAR_TYPE
 from flambeau.ops.spatial.resample import folded
 from flambeau.ops.view.shape import batch_leading
 
@@ -219,13 +220,14 @@ def _joined(call: Any, rank: int) -> Any:
 im2col = op(
     f"im2col(Tensor self, {_GEOMETRY}) -> Tensor", kernel=_batched(columns.im2col, 4),
     kind="linear", canonical=_unfolding, quick=checked("im2col"), namespace="_nn", method=False,
-    node="Im2ColBackward0", batch=_joined(lambda: im2col.op.call, 4),
+    node="Im2ColBackward0", out_type=SCALAR_TYPE, batch=_joined(lambda: im2col.op.call, 4),
     d_self=lambda grad, self_shape, kernel_size, dilation, padding, stride: col2im(
         grad, self_shape[-2:], kernel_size, dilation, padding, stride))
 col2im = op(
     f"col2im(Tensor self, SymInt[2] output_size, {_GEOMETRY}) -> Tensor",
     kernel=_batched(columns.col2im, 3), kind="linear", canonical=_folding, quick=checked("col2im"),
-    namespace="_nn", method=False, node="Col2ImBackward0", batch=_joined(lambda: col2im.op.call, 3),
+    namespace="_nn", method=False, out_type=SCALAR_TYPE, node="Col2ImBackward0",
+    batch=_joined(lambda: col2im.op.call, 3),
     d_self=lambda grad, kernel_size, dilation, padding, stride: im2col(
         grad, kernel_size, dilation, padding, stride))
 

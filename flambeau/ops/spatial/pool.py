@@ -110,8 +110,7 @@ def _declare_max_pool(n: int) -> Any:
         f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
         f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
         kernel=_pool_volume if n == 3 else keeping_layout(kernels.max_pool),
-        quick=checked("max_pool"), canonical=canonical,
-        **INNER,
+        quick=checked("max_pool"), canonical=canonical, out_type=OUT_TYPE, **INNER,
         differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=taking(n),
         batch=batch_leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:

@@ -16,6 +16,7 @@ from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving.layouts import keeping_layout
 from flambeau.kernels.network import resampling as kernels
 from flambeau.kernels.refused import refuse
+from flambeau.ops.out_types import OUT_TYPE, python_on_meta
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first
 
@@ -99,6 +100,7 @@ def _declare_upsampling(kind: str, n: int) -> Any:
     forward = op(
         f"{name}(Tensor self, SymInt[{n}] output_size, {given}) -> Tensor",
         kernel=keeping_layout(resized), canonical=canonical, kind="linear", **inner,
+        out_type=OUT_TYPE if aligns else python_on_meta(OUT_TYPE),
         shape=lambda self, size, *rest: (*self._array.shape[:2], *size),
         quick=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,
         batch=folded(lambda: forward.op.call), node=f"{node}Backward0", d_self=_named(

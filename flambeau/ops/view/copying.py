@@ -18,7 +18,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.kernels.moving import views as kernels
 from flambeau.ops.inplace import make_inplace
-from flambeau.ops.overlap import is_dense, share_memory
+from flambeau.ops.overlap import share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in, detach
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import expand_to, movedim, permute
@@ -136,7 +136,7 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
     if type(grad) not in plain:
         return detach(clone(grad))
     source, own = grad._array, leaf._array
-    target = np.empty_like(own, dtype=source.dtype) if is_dense(own) \
+    target = kernels.empty_like(own, source.dtype) if kernels.is_dense(own) \
         else np.empty(own.shape, source.dtype)
     target[...] = source
     return wrap(target)
@@ -148,7 +148,7 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
 def _debug_has_internal_overlap(self: Tensor) -> int:
     """Are several elements one in memory? 0: no; 1: yes; 2: that would be too much to find out."""
     array = self._array
-    if is_dense(array):
+    if kernels.is_dense(array):
         return 0
     return 1 if any(n > 1 and not s for n, s in zip(array.shape, array.strides)) else 2
 

@@ -72,3 +72,13 @@ def test_integers_wrap_and_no_term_is_lost(dtype, by_rows):
         assert flambeau.addmv(y.new_zeros(3), x, y).tolist() \
             == expected.tolist()
         assert flambeau.dot(x[0], y).item() == expected[0]
+
+
+def test_a_bias_of_another_type_is_added_after_the_product_of_what_has_no_rows():
+    x, weight = flambeau.rand(2, 3, 4).transpose(0, 1), flambeau.rand(5, 4)
+    bias = flambeau.rand(5).half()
+    found = flambeau.nn.functional.linear(x, weight, bias)
+    assert found.dtype is flambeau.float32
+    assert found.allclose(x @ weight.T + bias.float())
+    with pytest.raises(RuntimeError, match="must have the same dtype, but got Half and Float"):
+        flambeau.nn.functional.linear(x.contiguous(), weight, bias)

@@ -41,3 +41,17 @@ def test_tables_of_embeddings_under_vmap(padding, scale, no_loops):
     alone = flambeau.stack([slopes(look, t, i) for t, i in zip(
         [t.detach().requires_grad_() for t in tables], indices)])
     assert flambeau.equal(whole, alone) and flambeau.equal(inner, alone)
+
+
+@pytest.mark.parametrize("mode", [None, "sum"])
+def test_rows_that_are_shortened_pass_their_tangents_on(mode):
+    weight = flambeau.arange(1.0, 9.0).reshape(4, 2)
+    rows = flambeau.tensor([[0, 1], [2, 2]])
+
+    def looked_up(weight):
+        functional = flambeau.nn.functional
+        return functional.embedding(rows, weight, max_norm=1.0) if mode is None else \
+            functional.embedding_bag(rows, weight, max_norm=1.0, mode=mode)
+    _, tangent = func.jvp(looked_up, (weight,), (flambeau.ones(4, 2),))
+    assert (tangent == (1 if mode is None else 2)).all()
+    assert weight.norm(2, 1).allclose(flambeau.tensor([1, 1, 1, 113**0.5]))

@@ -130,3 +130,25 @@ for _name, _args in {
 
 class TestSamples(SampleTests):
     family = family
+
+
+@pytest.mark.parametrize("copied", [
+    torch.clone, torch.empty_like, torch.zeros_like, torch.rand_like, lambda x: x.double(),
+    lambda x: x.to(torch.float32, copy=True), lambda x: x.to("meta"),
+    lambda x: torch.full_like(x, 2, dtype=torch.int8)])
+@pytest.mark.parametrize("size, strides", [
+    ((2, 1, 4, 4), (16, 1, 4, 1)), ((4, 3, 1, 1), (3, 1, 3, 3)), ((5, 1), (1, 7)),
+    ((2, 3, 1), (1, 2, 50)), ((2, 3, 1, 4), (12, 4, 9, 1))])
+def test_copies_keep_the_strides_of_dimensions_of_one_element(copied, size, strides):
+    x = torch.arange(64.0).as_strided(size, strides)
+    assert copied(x).stride() == strides
+    assert torch.equal(x.clone(), x)
+    assert torch.empty_like(x, memory_format=torch.contiguous_format).stride() != strides
+
+
+def test_images_of_one_channel_keep_their_channels_last():
+    x = torch.ones(2, 1, 4, 4).to(memory_format=torch.channels_last)
+    assert x.clone().stride() == (16, 1, 4, 1)
+    weight = torch.nn.Conv2d(1, 8, 3).to(memory_format=torch.channels_last).weight
+    assert torch.nn.functional.conv2d(torch.randint_like(x, 3), weight.data).is_contiguous(
+        memory_format=torch.channels_last)
