@@ -738,6 +738,9 @@ class Methods:
     def imag(self) -> Any: ...
     @imag.setter
     def imag(self, value: Any) -> None: ...
+    def index(self, positions: Any, dims: Any) -> Any:
+        """The tensor with first-class dimensions in place of positions: `x.index((0, 2), (i,
+        k))`."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
         """`input` with alpha · slices of `source` added to the slices that `index` names."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:

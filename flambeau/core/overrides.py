@@ -83,7 +83,7 @@ def rules_for(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -
     return None
 
 
-def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
+def wanted(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> bool:
     """Does any argument override functions, or need rules of its own?"""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         cls = type(arg)
@@ -92,9 +92,9 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
         if cls is tuple or cls is list:
             for inner in arg:
                 if type(inner) not in plain and type(inner) not in _PLAIN_TYPES:
-                    return bool(overriding(args, kwargs) or rules_for(args, kwargs))
+                    return bool(overriding(args, kwargs, depth) or rules_for(args, kwargs))
         elif hasattr(cls, "__torch_function__"):
-            return bool(overriding(args, kwargs) or rules_for(args, kwargs))
+            return bool(overriding(args, kwargs, depth) or rules_for(args, kwargs))
     return False
 
 

@@ -29,7 +29,7 @@ from flambeau.ops.indexing.basic import (
     take_first,
 )
 from flambeau.ops.indexing.counted_slices import without_masks
-from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
+from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, overriding, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import check_overlap, share_memory, warn_of_expanded
 from flambeau.ops.view.reshaping import reshape
@@ -38,8 +38,8 @@ from flambeau.ops.view.shape import batch_first, movedim, unsqueeze
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
     """`x[index]`."""
-    if type(self) not in plain and overrides.wanted((self, index)):
-        return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
+    if asked := overriding(index, self):
+        return overrides.handle_torch_function(Tensor.__getitem__, asked, self, index)
     try:
         if type(index) is int and self._array.ndim and (
                 -self._array.shape[0] <= index < self._array.shape[0]):
@@ -404,11 +404,9 @@ def _normal_tensor(item: Any) -> Tensor:
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`."""
-    if type(self) not in plain or type(value) not in plain:
-        if overrides.wanted((self, index, value)):
-            overrides.handle_torch_function(Tensor.__setitem__, (self, index, value), self, index,
-                                            value)
-            return
+    if asked := overriding(index, self, value):
+        overrides.handle_torch_function(Tensor.__setitem__, asked, self, index, value)
+        return
     value = as_value(value, self)
     if type(index) is bool:
         if index:

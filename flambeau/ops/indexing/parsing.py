@@ -7,11 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes
+from flambeau.core import dtypes, overrides
 from flambeau.core.tensor import Tensor, plain
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.view.shape import unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
+
+_PLACES = frozenset({int, slice, type(None), type(Ellipsis), bool})     # which override nothing
+
+
+def overriding(index: Any, *tensors: Any) -> list[Any]:
+    """The arguments of an indexing that override it; an index may hold tuples of tuples."""
+    args = (*tensors, index)
+    if (type(index) in _PLACES and all(type(t) in plain for t in tensors)) \
+            or not overrides.wanted(args, None, -1):
+        return []
+    return overrides.overriding(args, None, -1) or [tensors[0]]
 
 
 def parse(self: Tensor, index: Any) -> tuple[Any, Any]:

@@ -321,6 +321,18 @@ class Copying(Chapter):
         from flambeau.dispatch.aten.subclass import make_wrapper
         return make_wrapper(cls, size, *args, **options)
 
+    def index(self, positions: Any, dims: Any) -> Any:
+        """The tensor with first-class dimensions in place of positions: `x.index((0, 2), (i, k))`.
+
+        >>> import flambeau
+        >>> from flambeau.functorch.dim import dims
+        >>> i = dims(1)
+        >>> flambeau.ones(2, 3).index(1, i).sum(i)
+        tensor([3., 3.])
+        """
+        from flambeau.functorch.dim import index
+        return index(self, positions, dims)
+
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
         if not isinstance(cls, type):
