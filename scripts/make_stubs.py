@@ -381,10 +381,10 @@ def methods_text() -> str:
             text += f"    @property\n    def {name}(self) -> {kind}: ...\n"
             if value.fset is not None and value.fset.__qualname__ != "sealed.<locals>.refuse":
                 text += f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ...\n"
-        elif callable(value) and not inspect.isclass(value):
-            text += function_text(name, value, "    ")
         elif isinstance(value, staticmethod):
             text += f"    {name}: Any\n"
+        elif callable(value) and not inspect.isclass(value):
+            text += function_text(name, value, "    ")
         elif isinstance(value, bool):
             text += f"    {name}: _bool\n"
     # comparisons give tensors, where `object` promises a bool

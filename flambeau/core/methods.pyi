@@ -171,10 +171,8 @@ class Methods:
     def _is_view(self) -> _bool: ...
     def _lazy_clone(self) -> Tensor:
         """A clone whose memory is that of the tensor until one of the two is written to."""
-    def _make_subclass(self, data: Tensor, require_grad: _bool = False, **_: Any) -> Any:
-        """`data`'s values as an instance of `cls`, outside the graph."""
-    def _make_wrapper_subclass(self, size: Any, *args: Any, **options: Any) -> Any:
-        """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
+    _make_subclass: Any
+    _make_wrapper_subclass: Any
     def _neg_view(self) -> Tensor:
         """The negative, as a view of the same memory."""
     _negated: _bool

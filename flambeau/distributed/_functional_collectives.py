@@ -18,7 +18,8 @@ from flambeau.distributed._c10d.reduce_op import RedOpType
 from flambeau.distributed._c10d.world import resolve_name
 from flambeau.distributed.device_mesh import DeviceMesh
 
-REDUCE_OP_TO_STR = {kind: name for name, kind in functional_ops.REDUCTIONS.items()}
+REDUCE_OP_TO_STR: dict[RedOpType, str] = {
+    kind: name for name, kind in functional_ops.REDUCTIONS.items()}
 
 
 class AsyncCollectiveTensor(Tensor):
@@ -55,11 +56,11 @@ class AsyncCollectiveTensor(Tensor):
         """The values, in lists."""
         return self.trigger_wait().tolist()
 
-    def numpy(self) -> Any:                             # type: ignore[override]
+    def numpy(self) -> Any:
         """The values, as an array."""
         return self.trigger_wait().numpy()
 
-    def __repr__(self) -> str:                          # type: ignore[override]
+    def __repr__(self) -> str:
         return f"AsyncCollectiveTensor({self.trigger_wait()})"
 
     def __tensor_flatten__(self) -> tuple[list[str], None]:

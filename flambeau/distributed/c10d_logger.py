@@ -12,7 +12,8 @@ from flambeau.distributed.logging_handlers import _log_handlers
 __all__: list[str] = []
 
 _DEFAULT_DESTINATION = "default"
-_P, _T = ParamSpec("_P"), TypeVar("_T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def _get_or_create_logger(destination: str = _DEFAULT_DESTINATION) -> logging.Logger:

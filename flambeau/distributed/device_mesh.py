@@ -163,11 +163,11 @@ class DeviceMesh:
             raise ValueError("Must pass mesh if passing multiple ProcessGroups")
         if names is None:
             raise ValueError("Must pass mesh_dim_names if passing multiple ProcessGroups")
-        ranks = flambeau.as_tensor(mesh)
-        if ranks.ndim != len(group):
+        places = flambeau.as_tensor(mesh)
+        if places.ndim != len(group):
             raise ValueError("Invalid mesh with ndim and groups with length, got "
-                             f"ndim {ranks.ndim} and {len(group)} groups")
-        made = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
+                             f"ndim {places.ndim} and {len(group)} groups")
+        made = DeviceMesh(device_type, places, mesh_dim_names=names, _init_backend=False)
         made._dim_group_names = [g.group_name for g in group]
         return made
 
@@ -283,13 +283,13 @@ class DeviceMesh:
         return self._flatten_mapping if self is self._get_root_mesh() else {}
 
     def _get_slice_mesh_layout(self, mesh_dim_names: tuple[str, ...]) -> _MeshLayout:
-        known = [*self._mesh_dim_names, *self._flattened()]     # type: ignore[misc]
+        known = [*self._mesh_dim_names, *self._flattened()]
         if not all(name in known for name in mesh_dim_names):
             raise KeyError(f"Invalid mesh_dim_names {mesh_dim_names} specified. Valid "
                            f"mesh_dim_names are {known}.")
         axes: list[_FlatLayout] = []
         for name in mesh_dim_names:
-            own = name in self._mesh_dim_names                  # type: ignore[operator]
+            own = name in self._mesh_dim_names
             axes.append(self._layout[self._get_mesh_dim_by_name(name)] if own
                         else self._flattened()[name]._layout[0])
         found = _MeshLayout(axes)
@@ -308,7 +308,7 @@ class DeviceMesh:
         if self._dim_group_names:
             made._dim_group_names = [
                 self._dim_group_names[self._get_mesh_dim_by_name(name)]
-                if name in self._mesh_dim_names                 # type: ignore[operator]
+                if name in self._mesh_dim_names
                 else self._flattened()[name]._dim_group_names[0] for name in submesh_dim_names]
         return made
 
@@ -342,7 +342,7 @@ class DeviceMesh:
     def _create_flatten_mesh(self, mesh_dim_name: str, backend_override: Override = _NO_OVERRIDE
                              ) -> None:
         root = self._get_root_mesh()
-        if self.ndim == 1 and mesh_dim_name in self._mesh_dim_names:    # type: ignore[operator]
+        if self.ndim == 1 and mesh_dim_name in self._mesh_dim_names:
             return
         if mesh_dim_name in (root._mesh_dim_names or ()):
             raise ValueError(

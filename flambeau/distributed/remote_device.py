@@ -1,6 +1,8 @@
 """A device of some process: `_remote_device`."""
 from __future__ import annotations
 
+from typing import Any
+
 import flambeau
 
 __all__: list[str] = []
@@ -49,7 +51,7 @@ class _remote_device:
         """The rank of the process, if it was given."""
         return self._rank
 
-    def device(self) -> flambeau.device:
+    def device(self) -> Any:
         """The device on that process."""
         return self._device
 
@@ -64,7 +66,7 @@ class _remote_device:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[str | None, flambeau.device, int | None]:
+    def _key(self) -> tuple[Any, ...]:
         return self._worker_name, self._device, self._rank
 
 

@@ -44,7 +44,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is MetaParameter:
             data = data.detach()
         if type(data) is Tensor or type(data) is Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)  # type: ignore[arg-type]
+            return Tensor._make_subclass(cls, data, requires_grad)
         tensor = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(

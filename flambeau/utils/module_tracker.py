@@ -81,14 +81,14 @@ class ModuleTracker:
     def _enter_module(self, module: Any, inputs: Any) -> None:
         name = self._get_mod_name(module)
         self._append(name, False)
-        tensors = _recorded(inputs)
+        tensors = recorded(inputs)
         if tensors and not self.is_bw:
             register_multi_grad_hook(tensors, self._get_pop_fn(name, True))
 
     def _leave_module(self, module: Any, inputs: Any, outputs: Any) -> None:
         name = self._get_mod_name(module)
         self._pop(name, False)
-        tensors = _recorded(outputs)
+        tensors = recorded(outputs)
         if tensors and not self.is_bw:
             register_multi_grad_hook(tensors, self._get_append_fn(name, True), mode="any")
 
@@ -102,7 +102,8 @@ class ModuleTracker:
             handle.remove()
 
 
-def _recorded(values: Any) -> list[Tensor]:
+def recorded(values: Any) -> list[Tensor]:
+    """The tensors among some values through which gradients flow."""
     return [t for t in tree_leaves(values) if isinstance(t, Tensor) and t.requires_grad]
 
 

@@ -21,7 +21,7 @@ class Backend(Calls):
     """Runs collectives. A backend has a method for each that it offers, named as in `Calls` and
     with `run_` before it, which takes lists of tensors and options and gives a `Work`."""
 
-    Options = Options
+    Options: Any = Options
     supports_splitting = supports_coalescing = supports_time_estimate = False
     supports_shrinking = False
     bound_device_id: Any = None

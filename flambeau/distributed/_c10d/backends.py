@@ -11,7 +11,7 @@ import flambeau
 from flambeau.distributed._c10d.process_group import BackendType
 from flambeau.distributed.constants import default_pg_timeout
 
-_Plugin = namedtuple("_BackendPlugin", ["creator_fn", "extended_api"])
+_Plugin = namedtuple("_Plugin", ["creator_fn", "extended_api"])
 
 
 class Backend(str):

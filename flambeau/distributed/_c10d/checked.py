@@ -39,6 +39,18 @@ class CheckedBackend(Backend, Refusing):
         """Run `move(turn)`, after the collectives that were started before."""
         raise NotImplementedError
 
+    # What a class that carries collectives gives for each of them, by its name.
+    move_allreduce: Callable[..., Any]
+    move_broadcast: Callable[..., Any]
+    move_reduce: Callable[..., Any]
+    move_allgather: Callable[..., Any]
+    move_allgather_into_tensor: Callable[..., Any]
+    move_gather: Callable[..., Any]
+    move_scatter: Callable[..., Any]
+    move_reduce_scatter: Callable[..., Any]
+    move_alltoall: Callable[..., Any]
+    move_barrier: Callable[..., Any]
+
     def launch(self, call: Call, tensors: Any, move: Move, opts: Any,
                shown: Sequence[Tensor] = ()) -> Work:
         """`start`, as an event of profiles, with the shapes of the tensors `shown`."""

@@ -35,7 +35,7 @@ def root_of(group: Any, rank: int | None, group_rank: int | None) -> int:
     if rank is not None and group_rank is not None:
         raise ValueError("Can't specify both group_rank and global_rank")
     if group_rank is not None or group is _world.default_pg:
-        return group_rank if group_rank is not None else rank       # type: ignore[return-value]
+        return group_rank if group_rank is not None else rank
     members = ranks_of(group)
     if rank not in members:
         raise ValueError(f"Global rank {rank} is not part of group {group}")

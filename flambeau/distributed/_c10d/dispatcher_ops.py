@@ -121,7 +121,7 @@ def shown(group: Any, name: str, arguments: tuple[Any, ...]) -> Any:
         return None
     tensors, given, result, _ = _COLLECTIVES[name]
     count, options = tensors.count(",") + 1, arguments[-1]
-    values = []
+    values: list[Any] = []
     for part in given.split(","):
         key = part.partition("=")[0].split()[-1]
         if key in ("output_split_sizes", "input_split_sizes"):

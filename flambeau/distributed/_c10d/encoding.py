@@ -6,6 +6,7 @@ i integer, f float, t or n true or None, l a list of values.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 
@@ -33,8 +34,10 @@ def _decode(kind: bytes, body: bytes) -> Any:
             found.append(_decode(body[at:at + 1], body[at + 5:at + 5 + size]))
             at += 5 + size
         return found
-    return {b"n": lambda b: None, b"t": bool, b"s": bytes.decode, b"b": bytes, b"i": int,
-            b"f": lambda b: struct.unpack("!d", b)[0]}[kind](body)
+    kinds: dict[bytes, Callable[[bytes], Any]] = {
+        b"n": lambda b: None, b"t": bool, b"s": bytes.decode, b"b": bytes, b"i": int,
+        b"f": lambda b: struct.unpack("!d", b)[0]}
+    return kinds[kind](body)
 
 
 def receive(stream: Any) -> Any:

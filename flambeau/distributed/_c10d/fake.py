@@ -37,7 +37,7 @@ class FakeOptions(Options):
 class FakeProcessGroup(Backend):
     """Process `rank` of `size`, of which there is no other."""
 
-    Options = FakeOptions
+    Options: Any = FakeOptions
     supports_splitting = True
 
     def __init__(self, rank: int, size: int, options: Any = None):

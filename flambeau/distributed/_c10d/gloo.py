@@ -65,10 +65,14 @@ class Device:
         self.hostname, self.interface = hostname, interface
 
 
+_Interface = Device
+
+
 class ProcessGroupGloo(CheckedBackend):
     """Collectives over TCP, of processes that find each other through a store."""
 
-    Device, _Options, Options = Device, GlooOptions, GlooOptions
+    Device, _Options = Device, GlooOptions
+    Options: Any = GlooOptions
     supports_splitting = True
 
     def __init__(self, store: Store, rank: int, size: int, options: Any = None, *,
@@ -97,12 +101,12 @@ class ProcessGroupGloo(CheckedBackend):
 
     @staticmethod
     def create_device(hostname: str = "", interface: str = "", lazy_init: bool | None = None
-                      ) -> Device:
+                      ) -> _Interface:
         """The network interface of that name or address."""
         return Device(hostname, interface)
 
     @staticmethod
-    def create_default_device(lazy_init: bool | None = None) -> Device:
+    def create_default_device(lazy_init: bool | None = None) -> _Interface:
         """The network interface that reaches the store."""
         return Device()
 
@@ -119,19 +123,19 @@ class ProcessGroupGloo(CheckedBackend):
             with flambeau.no_grad():
                 run(key)
             return Work(tensors)
-        move, seconds = run, self._timeout_of(opts).total_seconds()
+        seconds = self._timeout_of(opts).total_seconds()
 
-        def run(key: bytes) -> None:
+        def agree_and_run(key: bytes) -> None:
             self._running = count
             if call.name not in _ALONE:
                 self._agree(key, call, count, place, seconds)
-            move(key)
+            run(key)
             self.finished = count
         work = Work(tensors, done=False)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
-        self._calls.put((work, run, key))
+        self._calls.put((work, agree_and_run, key))
         return work
 
     def _agree(self, key: bytes, call: Call, number: int, place: Place, seconds: float) -> None:

@@ -75,7 +75,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
         return -1
     work.wait()
     if src is not None or group_src is not None:
-        return src if src is not None else ranks_of(resolve(group))[group_src]  # type: ignore
+        return src if src is not None else ranks_of(resolve(group))[group_src]
     return ranks_of(resolve(group))[work._source_rank()]
 
 
@@ -188,7 +188,7 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
     parts = [flambeau.empty(most, dtype=flambeau.uint8) for _ in sizes] if mine else None
     gather(_padded(data, most), parts, group=found, group_dst=root)
     for i, part in enumerate(parts or ()):
-        object_gather_list[i] = tensor_to_object(part, sizes[i])    # type: ignore[index]
+        object_gather_list[i] = tensor_to_object(part, sizes[i])
 
 
 @announced

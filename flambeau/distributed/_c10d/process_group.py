@@ -26,6 +26,9 @@ class BackendType(enum.Enum):
         return self.value
 
 
+_Kind = BackendType
+
+
 class ProcessGroup(Calls):
     """Processes that take part in collectives together. Each type of device has a backend, which
     runs the collectives of tensors there; classes of users may run them themselves."""
@@ -42,7 +45,7 @@ class ProcessGroup(Calls):
         self._rank, self._size = rank, size
         self._name = self._description = ""
         self._backends: dict[str, Backend] = {}
-        self._types: dict[BackendType, Backend] = {}
+        self._types: dict[_Kind, Backend] = {}
         self._default = BackendType.UNDEFINED
 
     def rank(self) -> int:
@@ -94,7 +97,7 @@ class ProcessGroup(Calls):
 
     # ---- backends -------------------------------------------------------------------------------
 
-    def _register_backend(self, device: Any, backend_type: BackendType,
+    def _register_backend(self, device: Any, backend_type: _Kind,
                           backend: Backend | None = None) -> None:
         found = backend or self._types.get(backend_type)
         if found is None:
@@ -102,7 +105,7 @@ class ProcessGroup(Calls):
         self._backends[flambeau.device(device).type] = found
         self._types[backend_type] = found
 
-    def _set_default_backend(self, backend_type: BackendType) -> None:
+    def _set_default_backend(self, backend_type: _Kind) -> None:
         self._default = backend_type
 
     def _default_backend(self) -> Backend:
@@ -122,7 +125,7 @@ class ProcessGroup(Calls):
     def _device_types(self) -> list[Any]:
         return [flambeau.device(kind) for kind in self._backends]
 
-    def _backend_id(self, backend_type: BackendType) -> int:
+    def _backend_id(self, backend_type: _Kind) -> int:
         return id(self._types.get(backend_type, self))
 
     def _id(self) -> int:

@@ -16,6 +16,9 @@ class RedOpType(enum.IntEnum):
         return f"RedOpType.{self.name}"
 
 
+_Kind = RedOpType
+
+
 class _Meta(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return type(value) is RedOpType or super().__instancecheck__(value)
@@ -29,17 +32,17 @@ class ReduceOp(metaclass=_Meta):
     """
 
     RedOpType = RedOpType
-    SUM: RedOpType
-    AVG: RedOpType
-    PRODUCT: RedOpType
-    MIN: RedOpType
-    MAX: RedOpType
-    BAND: RedOpType
-    BOR: RedOpType
-    BXOR: RedOpType
-    PREMUL_SUM: RedOpType
+    SUM: _Kind
+    AVG: _Kind
+    PRODUCT: _Kind
+    MIN: _Kind
+    MAX: _Kind
+    BAND: _Kind
+    BOR: _Kind
+    BXOR: _Kind
+    PREMUL_SUM: _Kind
 
-    def __init__(self, op: RedOpType):
+    def __init__(self, op: _Kind):
         if not isinstance(op, RedOpType):
             raise TypeError("ReduceOp(): incompatible constructor arguments: expected a "
                             f"ReduceOp.RedOpType, got {op!r}")
@@ -47,7 +50,7 @@ class ReduceOp(metaclass=_Meta):
         self._factor: Any = None
 
     @property
-    def op(self) -> RedOpType:
+    def op(self) -> _Kind:
         """What the reduction does."""
         return self._op
 

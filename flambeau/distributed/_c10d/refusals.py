@@ -22,7 +22,8 @@ from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.world import resolve
 
 PATIENCE = 1.0                          # seconds for a process to go on with another call
-_P, _T = ParamSpec("_P"), TypeVar("_T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def place_in_words(place: Any) -> str:

@@ -281,7 +281,7 @@ class PrefixStore(Store):
         self.underlying_store.set_timeout(timeout)
 
     @property
-    def _timeout(self) -> timedelta:        # type: ignore[override]
+    def _timeout(self) -> timedelta:
         return self.underlying_store.timeout
 
     def _timed_out(self, keys: list[str], timeout: timedelta) -> Exception:

@@ -17,8 +17,17 @@ _METHODS = ("set", "append", "add", "compare_set", "delete", "check", "wait", "g
             "queue_push", "queue_pop", "queue_len")
 
 
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+    block_on_close = False
+    table: Table
+    clients: set[socket.socket]
+
+
 class _Handler(socketserver.StreamRequestHandler):
     """One client of the server: calls of the table, until it hangs up."""
+
+    server: _Server
 
     def handle(self) -> None:
         self.server.clients.add(self.connection)
@@ -29,11 +38,6 @@ class _Handler(socketserver.StreamRequestHandler):
                     break
                 self.wfile.write(encode(getattr(self.server.table, method)(*args)))
         self.server.clients.discard(self.connection)
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = daemon_threads = True
-    block_on_close = False
 
 
 class _Host:

@@ -112,7 +112,7 @@ class LocalTensor(Tensor):
     def _reconciled(self) -> Tensor:
         return self.reconcile().detach()
 
-    def numpy(self, *, force: bool = False) -> Any:     # type: ignore[override]
+    def numpy(self, *, force: bool = False) -> Any:
         with maybe_disable_local_tensor_mode():
             return self._reconciled().numpy(force=force)
 

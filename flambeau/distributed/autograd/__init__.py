@@ -48,7 +48,7 @@ def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     """The gradients that a context has collected for the leaves of this process."""
     return {leaf: holder.grad for leaf, holder in
-            list(contexts.get(context_id).gradients.values())}      # type: ignore[misc]
+            list(contexts.get(context_id).gradients.values())}
 
 
 def _init(worker_id: int) -> None:

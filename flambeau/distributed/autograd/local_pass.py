@@ -83,7 +83,7 @@ class LocalPass(Pass):
         """Gradients have come, of roots or of what had left by a message: run what can run."""
         with self.lock:
             self.inbox += zip(edges, gradients)
-            self.expected.discard(message)          # type: ignore[arg-type]
+            self.expected.discard(message)
             if self.works or self.over:
                 return
             self.works = True

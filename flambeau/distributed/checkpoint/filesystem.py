@@ -24,6 +24,7 @@ from flambeau import Tensor
 from flambeau._serialization.checkpoint_names import find_global
 from flambeau._serialization.pickling import CheckpointPickler, Storages
 from flambeau.distributed._shard._utils import narrow_tensor_by_index
+from flambeau.distributed.checkpoint._extension import ExtensionRegistry, Transforms
 from flambeau.distributed.checkpoint.metadata import Metadata, StorageMeta
 from flambeau.distributed.checkpoint.planner import (
     LoadItemType,
@@ -207,19 +208,24 @@ class _Appended(io.RawIOBase):
         return self._stream.seek(offset, whence) - self._start
 
 
-def _write_item(stream: io.IOBase, data: io.BytesIO | Tensor, write_item: WriteItem,
-                storage_key: str) -> WriteResult:
+def _write_item(transforms: Transforms, stream: io.IOBase, data: io.BytesIO | Tensor,
+                write_item: WriteItem, storage_key: str) -> WriteResult:
     """Append a value to a file."""
-    offset = stream.tell()
+    offset, file = stream.tell(), stream
+    if transforms.extensions:
+        stream = io.BytesIO()
     if write_item.type == WriteItemType.BYTE_IO:
         assert isinstance(data, io.BytesIO)
-        stream.write(data.getbuffer())                          # type: ignore[attr-defined]
+        stream.write(data.getbuffer())
     else:
         assert isinstance(data, Tensor) and data.device == flambeau.device("cpu")
         flambeau.save(data.detach().contiguous().clone() if _is_part(data) else data,
                       _Appended(stream))
-    length = stream.tell() - offset
-    return WriteResult(write_item.index, length, _StorageInfo(storage_key, offset, length))
+    size = stream.tell() - (offset if stream is file else 0)
+    if stream is not file:
+        file.write(transforms.written(stream.getvalue()))
+    return WriteResult(write_item.index, size, _StorageInfo(
+        storage_key, offset, file.tell() - offset, transforms.descriptors()))
 
 
 def _is_part(tensor: Tensor) -> bool:
@@ -237,8 +243,7 @@ class _FileSystemWriter(StorageWriter):
                  serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
                  *args: Any, **kwargs: Any):
         super().__init__()
-        if _extensions:
-            raise NotImplementedError("FileSystemWriter: _extensions")
+        self.transforms = Transforms(_extensions or ())
         self.fs: FileSystemBase = FileSystem()
         self.path: Any = self.fs.init_path(path)
         self.single_file_per_rank, self.sync_files = single_file_per_rank, sync_files
@@ -303,7 +308,7 @@ class _FileSystemWriter(StorageWriter):
                 data = planner.resolve_data(item)
                 if isinstance(data, Tensor):
                     data = data.detach().cpu()
-                results.append(_write_item(stream, data, item, name))
+                results.append(_write_item(self.transforms, stream, data, item, name))
             self._sync(stream)
         return results
 
@@ -410,6 +415,7 @@ class FileSystemReader(StorageReader):
 
     def __init__(self, path: str | os.PathLike, _extension_registry: Any = None):
         super().__init__()
+        self.extension_registry = _extension_registry or ExtensionRegistry()
         self.fs: FileSystemBase = FileSystem()
         self.path: Any = self.fs.init_path(path)
         self.storage_data: dict[Any, Any] = {}
@@ -436,11 +442,17 @@ class FileSystemReader(StorageReader):
         for name, items in by_file.items():
             with self.fs.create_stream(self.fs.concat_path(self.path, name), "rb") as stream:
                 for place, item in items:
-                    data = io.BytesIO(self._slice_file(stream, place).read(place.length))
-                    self._read_item(data, item, planner)
+                    data = self._slice_file(stream, place).read(place.length)
+                    self._read_item(io.BytesIO(self._transformed(data, place)), item, planner)
         future: Future[None] = Future()
         future.set_result(None)
         return future
+
+    def _transformed(self, data: bytes, place: _StorageInfo) -> bytes:
+        """The bytes as they were before the extensions that the checkpoint names."""
+        names = getattr(place, "transform_descriptors", None)
+        return data if not names else Transforms(
+            self.extension_registry.from_descriptor_list(names)).read(data)
 
     @staticmethod
     def _read_item(data: io.BytesIO, item: Any, planner: LoadPlanner) -> None:

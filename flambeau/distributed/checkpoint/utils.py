@@ -261,7 +261,7 @@ class _ReaderView(io.IOBase):
 
     def read(self, size: int = -1) -> bytes:
         rest = self.len - self.tell()
-        return self.base_stream.read(rest if size == -1 or size > rest else size)  # type: ignore
+        return self.base_stream.read(rest if size == -1 or size > rest else size)
 
 
 def _create_file_view(file: io.IOBase, offset: int, length: int) -> io.IOBase:

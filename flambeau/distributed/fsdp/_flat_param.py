@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau.autograd import Function
+from flambeau.autograd.function import Function
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.fsdp._common_utils import HandleTrainingState, _set_fsdp_flattened
 
@@ -73,6 +73,10 @@ class FlatParameter(nn.Parameter):
     _numels: tuple[int, ...]
     _param_infos: tuple[ParamInfo, ...]
     _shared_param_infos: tuple[SharedParamInfo, ...]
+    _params: list[nn.Parameter] | None
+    _local_shard: Tensor
+    _sharded_size: flambeau.Size
+    _unpadded_unsharded_size: flambeau.Size
 
 
 class _Memory:

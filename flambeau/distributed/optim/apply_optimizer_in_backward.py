@@ -22,7 +22,7 @@ def _apply_optimizer_in_backward(optimizer_class: type[Optimizer], params: Itera
     >>> layer.weight.grad is None
     True
     """
-    def apply(param: nn.Parameter) -> None:
+    def apply(param: Any) -> None:
         optimizer = optimizer_class([param], **optimizer_kwargs)
         if not hasattr(param, "_in_backward_optimizers"):
             param._in_backward_optimizers = []
@@ -35,7 +35,7 @@ def _apply_optimizer_in_backward(optimizer_class: type[Optimizer], params: Itera
             param._optimizer_hook_handles.append(
                 param.register_post_accumulate_grad_hook(step))
 
-    def step(param: nn.Parameter) -> None:
+    def step(param: Any) -> None:
         for optimizer in param._in_backward_optimizers:
             optimizer.step()
         param.grad = None

@@ -299,7 +299,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         index = {id(param): at for param, at in self._param_to_index.items()}
         mine = {index[id(param)]: _recursive_copy_to_device(state, True, flambeau.device("cpu"))
                 for param, state in self.optim.state.items()}
-        every = [None] * self.world_size if self.rank == to else None
+        every: Any = [None] * self.world_size if self.rank == to else None
         dist.gather_object(mine, every, group=self.process_group, group_dst=to)
         self._all_state_dicts = every or []
 

@@ -107,7 +107,9 @@ class TensorPipeAgent(RpcAgent):
         self.store, self._options, self.is_static_group = store, opts, world_size is not None
         self._table = PrefixStore("workers", store)
         self._me = WorkerInfo(name, rank)
-        self._world_size, self._by_name, self._by_id = world_size, {}, {}
+        self._world_size = world_size
+        self._by_name: dict[str, WorkerInfo] = {}
+        self._by_id: dict[int, WorkerInfo] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._links: dict[int, _Link] = {}                          # by worker: where to write
         self._connections: list[socket.socket] = []
@@ -321,6 +323,7 @@ class TensorPipeAgent(RpcAgent):
     def _run(self, rank: int, number: int, data: bytes, context: Any, tensors: list[Any]) -> None:
         """Run a call when the references in it are known to their owners, and answer it."""
         self.started.wait()
+        call: Any
         try:
             with recording.within(context):
                 call, unknown = deserialize_call(data, recording.receive(tensors, context, rank))

@@ -22,8 +22,8 @@ _values: dict[str, BackendValue] = {}
 
 
 def _make_enum() -> Any:
-    found = enum.Enum("BackendType", _values)           # type: ignore[misc]
-    found.__repr__ = lambda self: f"BackendType.{self.name}"    # type: ignore[assignment]
+    found: Any = enum.Enum("BackendType", _values)      # type: ignore[misc]
+    found.__repr__ = lambda self: f"BackendType.{self.name}"
     found.__doc__ = "The transports that are there."
     return found
 

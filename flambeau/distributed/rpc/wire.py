@@ -75,7 +75,8 @@ class _Deadlines:
     """Calls `expire(number, seconds)` when the time of a call is over."""
 
     def __init__(self, expire: Callable[[int, float], None]):
-        self._expire, self._heap, self._stopped = expire, [], False
+        self._expire, self._stopped = expire, False
+        self._heap: list[tuple[float, int, float]] = []
         self._changed = threading.Condition()
         threading.Thread(target=self._watch, daemon=True, name="rpc_deadlines").start()
 

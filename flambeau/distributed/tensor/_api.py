@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau
-from flambeau.autograd import Function
+from flambeau.autograd.function import Function
 from flambeau.core.tensor import Tensor
 from flambeau.distributed.device_mesh import DeviceMesh, _mesh_resources
 from flambeau.distributed.tensor._collective_utils import check_tensor_meta, mesh_broadcast
@@ -104,6 +104,8 @@ class DTensor(Tensor):
     say. Its shape is that of the whole."""
 
     _op_dispatcher: OpDispatcher = OpDispatcher()
+    _local_tensor: Tensor
+    _spec: DTensorSpec
     __torch_function__ = flambeau._C._disabled_torch_function_impl
 
     @staticmethod
@@ -265,7 +267,7 @@ class DTensor(Tensor):
                                       getattr(self, "_is_param", False))
         return memo[id(self)]
 
-    def __repr__(self) -> str:                          # type: ignore[override]
+    def __repr__(self) -> str:
         return (f"DTensor(local_tensor={self._local_tensor}, device_mesh={self.device_mesh}, "
                 f"placements={self.placements})")
 

@@ -38,7 +38,7 @@ class DTensorSpec:
     mesh: Any
     placements: tuple[Placement, ...]
     tensor_meta: TensorMeta | None = None
-    shard_order: ShardOrder = None              # type: ignore[assignment]
+    shard_order: ShardOrder = None
     use_strided_shard_as_shard_order: bool | None = None
 
     def __post_init__(self) -> None:

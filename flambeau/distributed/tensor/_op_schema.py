@@ -62,7 +62,7 @@ class OpSchema:
 
     def key(self) -> Any:
         """What the way of carrying it out depends on; None if it cannot be looked up."""
-        leaves = tuple(self.leaves)                             # type: ignore[arg-type]
+        leaves = tuple(self.leaves)
         found = (self.op, leaves, tuple(map(type, leaves)), self.structure)
         try:
             hash(found)

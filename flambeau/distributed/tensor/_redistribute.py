@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from flambeau.autograd import Function
+from flambeau.autograd.function import Function
 from flambeau.core.tensor import Tensor
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from flambeau.distributed.tensor.placement_types import (

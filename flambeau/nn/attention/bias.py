@@ -30,7 +30,7 @@ class CausalBias(Tensor):
             raise TypeError(f"variant must be CausalVariant, got {type(variant)}")
         offset = seq_len_kv - seq_len_q if variant is CausalVariant.LOWER_RIGHT else 0
         mask = flambeau.ones(seq_len_q, seq_len_kv, dtype=flambeau.bool).tril(diagonal=offset)
-        bias: Any = Tensor._make_subclass(cls, mask)            # type: ignore[arg-type]
+        bias: Any = Tensor._make_subclass(cls, mask)
         bias.variant = variant
         bias.seq_len_q = seq_len_q
         bias.seq_len_kv = seq_len_kv

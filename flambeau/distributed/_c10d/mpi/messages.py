@@ -88,6 +88,8 @@ class Messages:
     def receive(self, tensors: list[Tensor], source: int | None, tag: int) -> Task:
         """Receive tensors from a member, or from anyone."""
         from mpi4py import MPI
+        if self._comm is None:
+            raise RuntimeError("recv: there is nobody else in a group of one process")
         head_tag = self._tag(tag)
         wanted = MPI.ANY_SOURCE if source is None else source
 

@@ -46,7 +46,7 @@ class ProcessGroupMPI(CheckedBackend, Owner):
     """Collectives over MPI. `ranks` are the members' numbers in the default group, `places` those
     in the MPI world."""
 
-    Options = MPIOptions
+    Options: Any = MPIOptions
     supports_splitting = True
 
     def __init__(self, rank: int, size: int, options: MPIOptions, peers: Peers, *, name: str,
@@ -205,12 +205,12 @@ class ProcessGroupMPI(CheckedBackend, Owner):
     def move_gather(self, task: Task, outputs: list[Tensor], tensor: Tensor, root: int, opts: Any
                     ) -> Steps:
         """All processes' tensors, for one."""
-        return moves.gather(self.channel, outputs, tensor, root)
+        yield from moves.gather(self.channel, outputs, tensor, root)
 
     def move_scatter(self, task: Task, output: Tensor, parts: list[Tensor], root: int, opts: Any
                      ) -> Steps:
         """A tensor of one process for each."""
-        return moves.scatter(self.channel, output, parts, root)
+        yield from moves.scatter(self.channel, output, parts, root)
 
     def move_reduce_scatter(self, task: Task, outputs: list[Tensor], inputs: list[list[Tensor]],
                             names: list[str], opts: Any) -> Steps:

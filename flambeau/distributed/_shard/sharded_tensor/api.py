@@ -348,7 +348,7 @@ class ShardedTensor(ShardedTensorBase):
     def __hash__(self) -> int:
         return id(self)
 
-    def __repr__(self) -> str:                          # type: ignore[override]
+    def __repr__(self) -> str:
         return f"ShardedTensor({self._metadata})"
 
     # ---- pickling -----------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from flambeau.distributed._shard.sharding_spec._internals import (
     get_chunked_dim_size,
     get_split_size,
 )
-from flambeau.distributed._shard.sharding_spec.api import ShardingSpec
 
 
 def get_idx_from_placements(placements: Any, current_rank: int) -> int:
@@ -23,7 +22,7 @@ def get_idx_from_placements(placements: Any, current_rank: int) -> int:
     raise RuntimeError("current_rank not in the placement.")
 
 
-def build_reshard_metadata(st_size: flambeau.Size, sharding_spec: ShardingSpec,
+def build_reshard_metadata(st_size: flambeau.Size, sharding_spec: Any,
                            world_size: int) -> tuple[list[ShardMetadata], list[int]]:
     """The pieces in the order of their processes, and the processes in that of the pieces."""
     dim = int(sharding_spec.dim)
@@ -48,7 +47,7 @@ def _exchange(parts: list[Tensor], shapes: list[list[int]], pg: Any) -> list[Ten
 
 
 def reshuffle_local_shard(local_shard: Tensor, st_size: flambeau.Size,
-                          sharding_spec: ShardingSpec, resharding_spec: ShardingSpec,
+                          sharding_spec: Any, resharding_spec: Any,
                           pg: Any) -> tuple[list[Shard], list[ShardMetadata]]:
     """The piece that this process has when the same pieces have other owners."""
     world_size, rank = dist.get_world_size(pg), dist.get_rank(pg)
@@ -68,8 +67,8 @@ def reshuffle_local_shard(local_shard: Tensor, st_size: flambeau.Size,
     return [Shard(found, after[rank])], after
 
 
-def reshard_local_shard(local_tensor: Tensor, st_size: flambeau.Size, sharding_spec: ShardingSpec,
-                        resharding_spec: ShardingSpec, pg: Any
+def reshard_local_shard(local_tensor: Tensor, st_size: flambeau.Size, sharding_spec: Any,
+                        resharding_spec: Any, pg: Any
                         ) -> tuple[list[Shard], list[ShardMetadata]]:
     """The piece that this process has when another dimension is cut."""
     world_size, rank = dist.get_world_size(pg), dist.get_rank(pg)

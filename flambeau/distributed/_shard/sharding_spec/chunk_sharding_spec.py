@@ -43,6 +43,7 @@ class ChunkShardingSpec(ShardingSpec):
     def build_metadata(self, tensor_sizes: Any, tensor_properties: Any) -> Any:
         from flambeau.distributed._shard.sharded_tensor.metadata import ShardedTensorMetadata
         self._verify_dim(self.dim)
+        assert isinstance(self.dim, int)
         if not -len(tensor_sizes) <= self.dim < len(tensor_sizes):
             raise ValueError(f"Invalid sharding dim: {self.dim}")
         dim = self.dim % len(tensor_sizes)

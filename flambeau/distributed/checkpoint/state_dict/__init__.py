@@ -210,9 +210,9 @@ def _patch_optimizer_state_dict(model: nn.Module, *, optimizers: tuple[Optimizer
                                 options: StateDictOptions | None = None) -> None:
     """Let the optimizers' own `state_dict` and `load_state_dict` be these functions."""
     for optim in _several(optimizers):
-        optim.state_dict = lambda: get_optimizer_state_dict(    # type: ignore[method-assign]
+        optim.state_dict = lambda: get_optimizer_state_dict(
             model, optimizers, options=options)
-        optim.load_state_dict = (                               # type: ignore[method-assign]
+        optim.load_state_dict = (
             lambda state_dict: set_optimizer_state_dict(
                 model, optimizers, optim_state_dict=state_dict, options=options))
 

@@ -174,7 +174,7 @@ def _split_optim_state_dict(model: nn.Module, optim: Optimizer,
     for i, loaded in enumerate(given[_PG]):
         if i in group_of:
             groups[group_of[i]].update({k: v for k, v in loaded.items() if k != _PARAMS})
-    return {_STATE: states, _PG: groups}                            # type: ignore[dict-item]
+    return {_STATE: states, _PG: groups}
 
 
 def _load_optim_state_dict(model: nn.Module, optimizers: tuple[Optimizer, ...],

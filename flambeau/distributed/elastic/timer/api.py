@@ -32,7 +32,7 @@ class TimerRequest:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TimerRequest) and self._key() == other._key()
 
-    __hash__ = None                 # type: ignore[assignment]
+    __hash__ = None
 
 
 class TimerClient(abc.ABC):

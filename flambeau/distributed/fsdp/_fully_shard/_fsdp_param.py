@@ -52,7 +52,7 @@ class ParamModuleInfo:
 
 def unsafe_setattr_param(module: nn.Module, param_name: str, param: Tensor) -> None:
     """Let a module have another tensor in the place of a parameter, whatever it is."""
-    module._parameters[param_name] = param              # type: ignore[assignment]
+    module._parameters[param_name] = param
 
 
 class Memory:
@@ -198,9 +198,9 @@ class FSDPParam:
         """The piece that is sent, and among how many processes."""
         if self.sharded_state is ShardedState.SHARDED_POST_FORWARD:
             return self._post_forward._local_tensor, \
-                self.post_forward_mesh_info.shard_mesh_size     # type: ignore[union-attr]
+                self.post_forward_mesh_info.shard_mesh_size
         return self.sharded_param._local_tensor, \
-            getattr(self.mesh_info, "shard_mesh_size", 1)       # type: ignore[attr-defined]
+            getattr(self.mesh_info, "shard_mesh_size", 1)
 
     def all_gather_input(self) -> Tensor:
         """This process's piece, flat, as long as everybody's."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau.autograd import Function
+from flambeau.autograd.function import Function
 from flambeau.core.engine import current_pass
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.fsdp._fully_shard._fsdp_api import (
@@ -151,7 +151,7 @@ class FSDPParamGroup:
     def _shard_group(self) -> Any:
         """Those among which the parameters are cut now; None if they are not."""
         if self._sharded_state is ShardedState.SHARDED_POST_FORWARD:
-            return self.post_forward_mesh_info.shard_process_group  # type: ignore[union-attr]
+            return self.post_forward_mesh_info.shard_process_group
         return getattr(self.mesh_info, "shard_process_group", None)
 
     @property

@@ -165,7 +165,7 @@ def add_bubbles(orders: dict[int, Order], n_stages: int) -> dict[int, Order]:
             action = actions.popleft()
             result[rank].append(action)
             if action is not None:
-                done.append(tuple(action[:3]))
+                done.append((action[0], action[1], action[2]))
         if not done and not any(actions and actions[0] is None for actions in waiting.values()):
             break
         seen.update(done)

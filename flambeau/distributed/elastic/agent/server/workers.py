@@ -171,7 +171,7 @@ class _RoleInstanceInfo:
     def __lt__(self, other: _RoleInstanceInfo) -> bool:
         return (self.role, self.rank) < (other.role, other.rank)
 
-    __hash__ = None                 # type: ignore[assignment]
+    __hash__ = None
 
 
 def assign_worker_ranks(infos: list[_RoleInstanceInfo], group_rank: int) -> list[Worker]:

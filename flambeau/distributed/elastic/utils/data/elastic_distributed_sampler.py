@@ -37,7 +37,7 @@ class ElasticDistributedSampler(DistributedSampler[T]):
     def __iter__(self) -> Iterator[T]:
         generator = flambeau.Generator()
         generator.manual_seed(self.epoch)
-        rest = len(self.dataset) - self.start_index     # type: ignore[arg-type]
+        rest = len(self.dataset) - self.start_index
         indices = [self.start_index + i
                    for i in flambeau.randperm(rest, generator=generator).tolist()]
         order = range(self.rank, self.total_size, self.num_replicas)
