@@ -64,8 +64,8 @@ class _PseudoZipFile:
 
     def get_storage_from_record(self, key: str, _length: int, _type: int) -> flambeau.Tensor:
         """The memory of a tensor, as bytes."""
-        return flambeau.frombuffer(bytearray(self.records[key][0]),
-                                   dtype=flambeau.uint8)
+        data: Any = self.records[key][0]
+        return flambeau.frombuffer(bytearray(data), dtype=flambeau.uint8)
 
     def serialization_id(self) -> str:
         """Streams have none."""

@@ -94,6 +94,6 @@ def _gather_wholes(outputs: list[Tensor], inputs: list[Tensor]) -> None:
         _gather_whole(output, tensor)
 
 
-_COPIES = {"allgather": _gather, "allgather_base": _gather_whole,
+_COPIES: dict[str, Any] = {"allgather": _gather, "allgather_base": _gather_whole,
            "allgather_into_tensor_coalesced": _gather_wholes}
 FakeProcessGroup.__module__ = FakeWork.__module__ = "torch._C._distributed_c10d"

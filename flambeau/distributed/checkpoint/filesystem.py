@@ -10,10 +10,8 @@ import io
 import os
 import pickle
 import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -25,6 +23,7 @@ from flambeau._serialization.checkpoint_names import find_global
 from flambeau._serialization.pickling import CheckpointPickler, Storages
 from flambeau.distributed._shard._utils import narrow_tensor_by_index
 from flambeau.distributed.checkpoint._extension import ExtensionRegistry, Transforms
+from flambeau.distributed.checkpoint._file_systems import FileSystem, FileSystemBase
 from flambeau.distributed.checkpoint.metadata import Metadata, StorageMeta
 from flambeau.distributed.checkpoint.planner import (
     LoadItemType,
@@ -74,86 +73,6 @@ class SerializationFormat(Enum):
 
 def _generate_uuid() -> str:
     return str(uuid.uuid4())
-
-
-# ---- file systems -------------------------------------------------------------------------------
-
-class FileSystemBase(ABC):
-    """What is asked of a file system."""
-
-    @contextmanager
-    @abstractmethod
-    def create_stream(self, path: str | os.PathLike, mode: str) -> Iterator[io.IOBase]:
-        """An open file."""
-
-    @abstractmethod
-    def concat_path(self, path: str | os.PathLike, suffix: str) -> str | os.PathLike:
-        """The path of a file in a folder."""
-
-    @abstractmethod
-    def rename(self, path: str | os.PathLike, new_path: str | os.PathLike) -> None:
-        """Give a file another name."""
-
-    @abstractmethod
-    def init_path(self, path: str | os.PathLike) -> str | os.PathLike:
-        """A path, as the file system has it."""
-
-    @abstractmethod
-    def mkdir(self, path: str | os.PathLike) -> None:
-        """Make a folder, and those on the way to it."""
-
-    @classmethod
-    @abstractmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
-        """Can checkpoints of that name be here?"""
-
-    @abstractmethod
-    def exists(self, path: str | os.PathLike) -> bool:
-        """Is there a file?"""
-
-    @abstractmethod
-    def rm_file(self, path: str | os.PathLike) -> None:
-        """Remove a file."""
-
-
-class FileSystem(FileSystemBase):
-    """The file system of this machine."""
-
-    @contextmanager
-    def create_stream(self, path: str | os.PathLike, mode: str) -> Iterator[io.IOBase]:
-        with open(path, mode) as stream:
-            yield stream                                        # type: ignore[misc]
-
-    def concat_path(self, path: str | os.PathLike, suffix: str) -> Path:
-        return Path(path) / suffix
-
-    def init_path(self, path: str | os.PathLike) -> Path:
-        return Path(path)
-
-    def rename(self, path: str | os.PathLike, new_path: str | os.PathLike) -> None:
-        Path(path).rename(new_path)
-
-    def mkdir(self, path: str | os.PathLike) -> None:
-        Path(path).mkdir(parents=True, exist_ok=True)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
-        if isinstance(checkpoint_id, Path):
-            return True
-        if "://" in str(checkpoint_id):
-            return False
-        return any(parent.exists() and os.access(str(parent), os.W_OK)
-                   for parent in Path(checkpoint_id).parents)
-
-    def exists(self, path: str | os.PathLike) -> bool:
-        return Path(path).exists()
-
-    def rm_file(self, path: str | os.PathLike) -> None:
-        Path(path).unlink()
-
-    def ls(self, path: str | os.PathLike) -> list[str]:
-        """What is in a folder."""
-        return [str(entry) for entry in Path(path).iterdir()]
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -212,8 +131,9 @@ def _write_item(transforms: Transforms, stream: io.IOBase, data: io.BytesIO | Te
                 write_item: WriteItem, storage_key: str) -> WriteResult:
     """Append a value to a file."""
     offset, file = stream.tell(), stream
+    changed = io.BytesIO()
     if transforms.extensions:
-        stream = io.BytesIO()
+        stream = changed
     if write_item.type == WriteItemType.BYTE_IO:
         assert isinstance(data, io.BytesIO)
         stream.write(data.getbuffer())
@@ -223,7 +143,7 @@ def _write_item(transforms: Transforms, stream: io.IOBase, data: io.BytesIO | Te
                       _Appended(stream))
     size = stream.tell() - (offset if stream is file else 0)
     if stream is not file:
-        file.write(transforms.written(stream.getvalue()))
+        file.write(transforms.written(changed.getvalue()))
     return WriteResult(write_item.index, size, _StorageInfo(
         storage_key, offset, file.tell() - offset, transforms.descriptors()))
 

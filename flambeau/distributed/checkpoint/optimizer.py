@@ -79,7 +79,7 @@ class _ReaderWithOffset(DefaultLoadPlanner):
     def create_local_plan(self) -> LoadPlan:
         """What is to be read for each value."""
         requests = []
-        self.translation = {}
+        self.translation: dict[str, Any] = {}
         assert self.metadata is not None
         for fqn, value in self.state_dict.items():
             about = self.metadata.state_dict_metadata[fqn]

@@ -172,7 +172,7 @@ class FlatParamHandle:
         self._full_size = flat.numel()
         self._shapes, self._numels = tuple(p.shape for p in found), tuple(p.numel() for p in found)
         self._requires = tuple(p.requires_grad for p in found)
-        whole = flambeau.nn.functional.pad(flat, (0, -flat.numel() % self._parts()))
+        whole = flambeau.nn.functional.pad(flat, [0, -flat.numel() % self._parts()])
         self._part = whole.numel() // self._parts()
         begin = self._part * (self.rank if self.uses_sharded_strategy else 0)
         self._begin = begin
@@ -347,7 +347,7 @@ class FlatParamHandle:
             elif self.world_size > 1:
                 dist.all_reduce(reduced.div_(self.world_size), group=self.process_group)
             return reduced.to(self._orig_param_dtype)
-        padded = flambeau.nn.functional.pad(flat, (0, self._part * self._parts() - flat.numel()))
+        padded = flambeau.nn.functional.pad(flat, [0, self._part * self._parts() - flat.numel()])
         reduced = padded.new_empty(self._part)
         replicas = state._inter_node_pg
         total = self.world_size * (replicas.size() if replicas is not None else 1)
@@ -382,7 +382,7 @@ class FlatParamHandle:
 
     def part_of(self, flat: Tensor) -> Tensor:
         """This process's part of a whole flat tensor."""
-        padded = flambeau.nn.functional.pad(flat, (0, self._part * self._parts() - flat.numel()))
+        padded = flambeau.nn.functional.pad(flat, [0, self._part * self._parts() - flat.numel()])
         return padded[self._begin:self._begin + self._part]
 
 

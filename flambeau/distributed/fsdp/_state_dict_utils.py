@@ -141,7 +141,7 @@ def _load_local(module: Any, state_dict: dict[str, Any], prefix: str) -> None:
     if isinstance(value, ShardedTensor):
         pieces = [shard.tensor for shard in value.local_shards()]
         own = flambeau.cat(pieces) if pieces else handle.flat_param.new_empty(0)
-        value = flambeau.nn.functional.pad(own, (0, handle._part - own.numel()))
+        value = flambeau.nn.functional.pad(own, [0, handle._part - own.numel()])
     state_dict[key] = value
     if module._use_orig_params:
         state_dict.pop(key)

@@ -91,7 +91,8 @@ def _unshard_params(module: nn.Module, recurse: bool, writeback: bool, rank0_onl
     if recurse:
         states, modules = _get_fsdp_states_with_modules(module)
     else:
-        states, modules = ([module], [module]) if hasattr(module, "_handle") else ([], [])
+        own: list[Any] = [module] if hasattr(module, "_handle") else []
+        states, modules = own, own
     with contextlib.ExitStack() as stack:
         for state, inner in zip(states, modules):
             stack.enter_context(_unshard_fsdp_state_params(

@@ -335,7 +335,7 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP "
                                "instance")
         max_norm, norm_type = float(max_norm), float(norm_type)
-        sharded, others = [], []
+        sharded, others = list[Any](), list[Any]()
         seen = set()
         for m in self.fsdp_modules(self):
             handle = m._handle

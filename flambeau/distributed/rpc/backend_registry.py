@@ -23,7 +23,7 @@ _values: dict[str, BackendValue] = {}
 
 def _make_enum() -> Any:
     found: Any = enum.Enum("BackendType", _values)      # type: ignore[misc]
-    found.__repr__ = lambda self: f"BackendType.{self.name}"
+    found.__repr__ = lambda self: f"BackendType.{self.name}"    # type: ignore[attr-defined]
     found.__doc__ = "The transports that are there."
     return found
 

@@ -61,7 +61,7 @@ class _Pickler(pickle.Pickler):
         elif type(obj).__name__ == "function":              # Python's, or one of an op
             return _name_of_function(obj)
         elif isinstance(obj, ScriptFunction):
-            return _find_by_name, (obj.__module__, obj.__qualname__)
+            return _find_by_name, (obj.__module__, obj.__qualname__)    # type: ignore[attr-defined]
         return NotImplemented
 
 

@@ -181,7 +181,7 @@ class ShardedTensor(ShardedTensorBase):
         kind = dtype if enforce_dtype and dtype else None
         mine = [(shard.metadata, shard.tensor.detach() if kind is None
                  else shard.tensor.detach().to(kind)) for shard in self._local_shards]
-        every = [None] * dist.get_world_size(group) if rank == dst else None
+        every: Any = [None] * dist.get_world_size(group) if rank == dst else None
         dist.gather_object(mine, every, group=group, group_dst=dst)
         if out is not None:
             for about, tensor in (pair for pairs in every or () for pair in pairs):
@@ -299,10 +299,10 @@ class ShardedTensor(ShardedTensorBase):
         group = cls._normalize_pg(process_group)
         rank = dist.get_rank(group)
         mine = []
-        for shard in sharded_tensor_metadata.shards_metadata:
-            owner, _ = _parse_and_validate_remote_device(group, shard.placement)
+        for piece in sharded_tensor_metadata.shards_metadata:
+            owner, _ = _parse_and_validate_remote_device(group, piece.placement)
             if owner == rank:
-                mine.append(shard)
+                mine.append(piece)
         if len(local_shards) != len(mine):
             raise RuntimeError(f"Number of local shards ({len(local_shards)}) does not match "
                                f"number of local shards metadata in sharded_tensor_metadata "

@@ -221,7 +221,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
 
 def _sorted(state: PowerSGDState, tensors: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """The matrices that are compressed, and the other tensors."""
-    matrices, others = [], []
+    matrices: list[Any] = []
+    others: list[Any] = []
     for tensor in tensors:
         matrix = tensor.view(tensor.shape[0], -1) if tensor.ndim else tensor.view(1, 1)
         rank = min(*matrix.shape, state.matrix_approximation_rank)
@@ -258,7 +259,7 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
     state.total_numel_before_compression += flat.numel()
     state.total_numel_after_compression += 2 * side * rank
     _report_compression_stats(bucket, state)
-    padded = flambeau.nn.functional.pad(flat, (0, side * side - flat.numel()))
+    padded = flambeau.nn.functional.pad(flat, [0, side * side - flat.numel()])
     corrected = state._corrected(bucket.index(), padded)
     at_random = state._memory(bucket.index(), (side * rank, side * rank), flat)
     matrix = padded.view(1, side, side)

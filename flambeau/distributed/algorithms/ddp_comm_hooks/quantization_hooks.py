@@ -60,5 +60,5 @@ def quantization_perchannel_hook(process_group: Any, bucket: Any,
                                  bucket_size: int = 512) -> Future[Tensor]:
     """The mean of the gradients, which travel as bytes, with a scale for every `bucket_size`."""
     tensor = bucket.buffer()
-    padded = flambeau.nn.functional.pad(tensor, (0, -tensor.numel() % bucket_size))
+    padded = flambeau.nn.functional.pad(tensor, [0, -tensor.numel() % bucket_size])
     return _quantized_mean(process_group, tensor, padded.view(-1, bucket_size))

@@ -1,4 +1,4 @@
-"""The names of python-etcd, which flambeau does not use: rendezvous is through its own store."""
+"""The names of python-etcd where that is not installed: who uses them learns that it is missing."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,8 +8,7 @@ class EtcdStubError(ImportError):
     """etcd is asked for."""
 
     def __init__(self) -> None:
-        super().__init__("The 'etcd' module is required but not installed. flambeau keeps no "
-                         "rendezvous in etcd: use the backend 'c10d'.")
+        super().__init__("The 'etcd' module is required but not installed.")
 
 
 class _Missing(Exception):
@@ -38,6 +37,10 @@ class EtcdEventIndexCleared(_Missing):
 
 
 class EtcdException(_Missing):
+    """An error of etcd."""
+
+
+class EtcdConnectionFailed(_Missing):
     """An error of etcd."""
 
 

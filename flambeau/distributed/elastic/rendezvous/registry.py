@@ -23,11 +23,15 @@ def _create_static_handler(params: RendezvousParameters) -> RendezvousHandler:
 
 
 def _create_etcd_handler(params: RendezvousParameters) -> RendezvousHandler:
-    from flambeau.distributed.elastic.rendezvous._etcd_stub import EtcdStubError
-    raise EtcdStubError
+    from flambeau.distributed.elastic.rendezvous import etcd_rendezvous
+    return etcd_rendezvous.create_rdzv_handler(params)
 
 
-_create_etcd_v2_handler = _create_etcd_handler
+def _create_etcd_v2_handler(params: RendezvousParameters) -> RendezvousHandler:
+    from flambeau.distributed.elastic.rendezvous.dynamic_rendezvous import create_handler
+    from flambeau.distributed.elastic.rendezvous.etcd_rendezvous_backend import create_backend
+    backend, store = create_backend(params)
+    return create_handler(store, backend, params)
 
 
 def _create_c10d_handler(params: RendezvousParameters) -> RendezvousHandler:

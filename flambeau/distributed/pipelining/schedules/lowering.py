@@ -5,6 +5,7 @@ Each step takes the actions of the one before: `_merge_bw` and `_add_unshard_res
 """
 from __future__ import annotations
 
+import functools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
@@ -174,7 +175,7 @@ def _validate_schedule(actions: Orders, pp_group_size: int, num_stages: int,
                 if part.computation_type not in done[part.stage_index]:
                     continue
                 _check_order(part, done[part.stage_index], f"Rank {rank}, step {step}: ",
-                             lambda step=step: _format_pipeline_order(actions, step))
+                             functools.partial(_format_pipeline_order, actions, step))
                 owner = rank_of.setdefault(part.stage_index, rank)
                 if owner != rank:
                     raise AssertionError(f"Rank {rank}, step {step}: Stage {part.stage_index} is "
