@@ -94,7 +94,7 @@ class OpOverload(OperatorBase):
     def _shown_run(self) -> Callable[..., Any] | None:
         """What the op of that name says computes this overload, if it is shown as that."""
         declaration = getattr(self._packet._op, "declaration", None)
-        for form in declaration.shown if declaration is not None else ():
+        for form in declaration.aten if declaration is not None else ():
             if form.schema.partition("(")[0] == self.__name__.removesuffix(".default"):
                 return form.run
         return None

@@ -17,7 +17,7 @@ from flambeau.core import engine
 from flambeau.core.backward_errors import described
 from flambeau.core.graph import Node
 from flambeau.core.recording import node_watchers
-from flambeau.core.tensor import plain
+from flambeau.core.tensor import plain_types
 from flambeau.schema.errors import type_name
 
 
@@ -68,7 +68,7 @@ def run_watched(node: Node, grad: Any) -> Any:
         raise
     if engine.anomaly.check_nan:
         for i, g in enumerate(produced):
-            if type(g) in plain and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
+            if type(g) in plain_types and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
                 warn_where_made(node)
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
                                    "output.")

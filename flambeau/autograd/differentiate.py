@@ -20,7 +20,7 @@ from flambeau.core.graph import (
     takes_no_gradient,
 )
 from flambeau.core.modes import interceptors
-from flambeau.core.tensor import Tensor, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import Tensor, gradient_edge, plain_types, tensor_types, wrap
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.view.conversion import cast
 
@@ -154,7 +154,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if create_graph:
         _warn_of_cycle()
     if inputs is None and grad_tensors is None and grad_variables is None \
-            and type(tensors) in plain and not interceptors \
+            and type(tensors) in plain_types and not interceptors \
             and tensors._array.size == 1 and tensors._array.dtype.kind == "f" \
             and type(create_graph) is bool and type(retain_graph) in _PLAIN_FLAGS:
         edge = None if tensors._edge is None else gradient_edge(tensors)

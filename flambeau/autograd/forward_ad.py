@@ -16,7 +16,7 @@ from flambeau._support.scopes import within
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.core.devices import cpu
 from flambeau.core.modes import levels
-from flambeau.core.tensor import Tensor, array_root, plain
+from flambeau.core.tensor import Tensor, array_root, plain_types
 from flambeau.ops.overlap import slot
 from flambeau.ops.view.copying import alias
 from flambeau.transforms.forward import ForwardLevel, check_tangent
@@ -115,7 +115,7 @@ def _laid_out_as(tensor: Tensor, tangent: Tensor) -> Tensor:
     offset, count = _window(tensor)
     same = (tangent.stride(), tangent.is_conj(), tangent.is_neg()) == (
         strides, conjugated, negated)
-    if same and (not tensor.numel() or type(tangent) not in plain
+    if same and (not tensor.numel() or type(tangent) not in plain_types
                  or _window(tangent) == (offset, count)):
         return tangent
     memory = tangent.new_zeros(count).as_strided(tensor.shape, strides, offset)

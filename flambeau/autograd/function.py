@@ -19,12 +19,19 @@ from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import pack_node
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, Output, next_order, output_edges, packers, save_input
+from flambeau.core.graph import (
+    Node,
+    Output,
+    next_order,
+    output_edges,
+    save_input,
+    saved_tensor_hooks,
+)
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.recording import node_watchers, watch
 from flambeau.core.tensor import (
+    LAZY,
     LEAF,
-    LOOKUP,
     Tensor,
     gradient_edge,
     tensor_types,
@@ -215,7 +222,7 @@ def _finish_new(node: Any, output: Tensor) -> Tensor:
     _save(node, (output,), [output])
     if node_watchers:
         watch(node, ())
-    if packers:
+    if saved_tensor_hooks:
         pack_node(node)
     return output
 
@@ -269,7 +276,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
         _save(node, outputs, finished)
         if node_watchers:
             watch(node, ())
-        if packers:
+        if saved_tensor_hooks:
             pack_node(node)
     return finished
 
@@ -301,19 +308,19 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
         source = output
         output = within(grad_mode, recorded, alias, source) if type(source) is Tensor \
             else within(grad_mode, recorded, source.view_as, source)
-        if output._edge is LOOKUP:
+        if output._edge is LAZY:
             output._view.made = "custom" if recorded else ""
     if edge is None:
         if without or not recorded:
-            if recorded and output._edge is not None and output._edge is not LOOKUP:
+            if recorded and output._edge is not None and output._edge is not LAZY:
                 output._edge = None
-            elif output._edge is LOOKUP and output._base is not None and grad_enabled() \
+            elif output._edge is LAZY and output._base is not None and grad_enabled() \
                     and any(output._base is i or output._base is i._base
                             for i in inputs.values()):
                 output._view.made = "custom"
             return output
         return output
-    if output._base is not None and output._edge is LOOKUP:
+    if output._base is not None and output._edge is LAZY:
         if recorded:
             view = output._view
             view.node, view.version = edge, counter_of(output)[0]

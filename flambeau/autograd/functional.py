@@ -14,7 +14,7 @@ from flambeau import Tensor
 from flambeau.autograd.differentiate import grad
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.core.modes import grad_enabled
-from flambeau.core.tensor import plain
+from flambeau.core.tensor import plain_types
 
 FORWARD, REVERSE = "forward-mode", "reverse-mode"
 _HELD = "This is not allowed in strict mode"
@@ -331,7 +331,7 @@ def _unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
     total = sum(t.numel() for t in tensors)
     parts = flambeau.eye(total).split([t.numel() for t in tensors], 1)
     stacks = [p.to(t.dtype).reshape(total, *t.shape) for p, t in zip(parts, tensors)]
-    return [p if type(t) in plain else p * t.new_ones(())           # of the class of the tensor
+    return [p if type(t) in plain_types else p * t.new_ones(())   # of the class of the tensor
             for p, t in zip(stacks, tensors)]
 
 

@@ -22,7 +22,7 @@ from flambeau.core.modes import (
     levels,
 )
 from flambeau.core.recording import replay_of
-from flambeau.core.tensor import LOOKUP
+from flambeau.core.tensor import LAZY
 from flambeau.schema.errors import type_name
 
 
@@ -183,7 +183,7 @@ class _InferenceLevel(Level):
                     continue
                 if op.name == "detach":         # as the tensor that it was
                     tensor._counter = counter_of(args[0])
-                elif tensor._edge is LOOKUP:
+                elif tensor._edge is LAZY:
                     tensor._view.made = "inference"
                 elif not tensor._inference:
                     tensor._inference = True
@@ -224,7 +224,7 @@ class _ViewTracking(Level):
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         result = op.call(*args)
-        if op.view and op.returns is None and result._edge is LOOKUP:
+        if op.view and op.returns is None and result._edge is LAZY:
             result._view.replay = replay_of(op, args[0], args, always=True)
         return result
 

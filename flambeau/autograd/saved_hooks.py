@@ -9,7 +9,7 @@ from flambeau._support.c_functions import matched
 from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
 from flambeau.core.backward_errors import freed
-from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
+from flambeau.core.graph import Node, Packed, output_edges, saved_tensor_hooks, unpack
 from flambeau.core.tensor import Tensor, alias, gradient_edge
 
 active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())
@@ -45,8 +45,8 @@ class saved_tensors_hooks(Scope):
         message = disabled.get()
         if message is not None:
             raise RuntimeError(message)
-        return (active, (*active.get(), _checked(self.pack_hook, self.unpack_hook))), (packers,
-                                                                                      True)
+        return ((active, (*active.get(), _checked(self.pack_hook, self.unpack_hook))),
+                (saved_tensor_hooks, True))
 
 
 @matched("(error_message: str, fail_if_non_empty: bool = True) -> None",

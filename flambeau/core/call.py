@@ -19,7 +19,7 @@ from flambeau.core.op import Op, passive
 from flambeau.core.overrides import intercept_canonical
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.recording import edges_of, make_view, node_watchers, record, replay_of
-from flambeau.core.tensor import LOOKUP, gradient_edge, new_tensor, tensor_types, wrap
+from flambeau.core.tensor import LAZY, gradient_edge, new_tensor, tensor_types, wrap
 from flambeau.kernels.refused import kernel_of, no_kernel
 
 
@@ -33,7 +33,7 @@ class AnyTensor:
 ANY = AnyTensor()
 
 
-def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]:
     """The callable of an op with a kernel: with `interceptors` and `plain` types `op.call`, without
     them `op.direct`."""
     kernel, n, variadic, returns = kernel_of(op), len(op.tensors), op.variadic, op.returns
@@ -48,13 +48,13 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             return intercept_canonical(op, canonical)
         if one:
             first = canonical[0]
-            if type(first) not in plain:
+            if type(first) not in plain_types:
                 return late_bound.coerce_general(op, canonical)
             r = kernel(first._array, *canonical[1:])
             if type(r) is not ndarray:
                 r = asarray(r)
             if view and (r.base is not None or r is first._array):
-                replay = replay_of(op, first, canonical) if first._edge is LOOKUP \
+                replay = replay_of(op, first, canonical) if first._edge is LAZY \
                     or view == "replay" else None
                 result = make_view(first, r, replay, "" if grad_enabled() else "no_grad")
             else:
@@ -71,7 +71,7 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
         inputs = canonical[0] if variadic else canonical[:n]
         arrays = []
         for tensor in inputs:
-            if type(tensor) in plain:
+            if type(tensor) in plain_types:
                 arrays.append(tensor._array)
             elif tensor is None:
                 arrays.append(None)

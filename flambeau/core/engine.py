@@ -36,7 +36,7 @@ from flambeau.core.hooks import check_replacement, run_posthooks, run_prehooks, 
 from flambeau.core.modes import grad_layouts, grad_mode, interceptors, takes_ops
 from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain_types, tensor_types, wrap
 
 accumulate_lock = threading.Lock()
 
@@ -383,12 +383,12 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
         elif type(grad) in own_rules:
             unshared = getrefcount(grad) <= stolen
             leaf._grad = late_bound.first_gradient(grad, unshared, create_graph)
-        elif create_graph or (type(grad) in plain and takes_ops()):    # those see ops only
+        elif create_graph or (type(grad) in plain_types and takes_ops()):    # those see ops only
             leaf._grad = late_bound.copy(late_bound.empty_like(leaf, dtype=grad.dtype), grad)
         else:
             leaf._grad = late_bound.copy_like(grad, leaf)
         return
-    if create_graph or type(old) not in plain or type(grad) not in plain:
+    if create_graph or type(old) not in plain_types or type(grad) not in plain_types:
         leaf._grad = late_bound.later_gradient(old, grad, create_graph) if sparse_types \
             else late_bound.add(old, grad)
         return

@@ -15,16 +15,16 @@ from typing import Any
 from flambeau._support.source_locations import PACKAGE, native
 from flambeau.core import devices, late_bound
 from flambeau.core.dtypes import FLOATING, _Defaults
-from flambeau.core.graph import Node, Output, next_order, packers, unpack_result
+from flambeau.core.graph import Node, Output, next_order, saved_tensor_hooks, unpack_result
 from flambeau.core.modes import deriving, grad_mode, inference, interceptors
 from flambeau.core.tensor import (
+    LAZY,
     LEAF,
-    LOOKUP,
     Tensor,
     Untracked,
     View,
     gradient_edge,
-    plain,
+    plain_types,
 )
 from flambeau.core.views import CopySlices
 from flambeau.kernels.refused import native_dtypes
@@ -36,9 +36,9 @@ def bind(**objects: Any) -> None:
     """Tell C what it is to know of `core/`."""
     if native is not None:
         native.fast_bind({
-            "Tensor": Tensor, "View": View, "Node": Node, "Untracked": Untracked, "plain": plain,
-            "floating": FLOATING, "CopySlices": CopySlices,
-            "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
+            "Tensor": Tensor, "View": View, "Node": Node, "Untracked": Untracked,
+            "plain": plain_types, "floating": FLOATING, "CopySlices": CopySlices, "LEAF": LEAF,
+            "interceptors": interceptors, "packers": saved_tensor_hooks, "LOOKUP": LAZY,
             "grad_mode": grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
             "defaults": _Defaults, "device": devices._default, "late_bound": late_bound,

@@ -33,7 +33,7 @@ from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.hooks import NodeHooks, hooks_of, register
 from flambeau.core.modes import deriving, grad_enabled, interceptors
-from flambeau.core.tensor import LOOKUP, Tensor, alias, new_tensor, plain, tensor_types
+from flambeau.core.tensor import LAZY, Tensor, alias, new_tensor, plain_types, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
@@ -242,7 +242,7 @@ def node_class(name: str, **members: Any) -> type[Node]:
 
 # ---- what a node saves --------------------------------------------------------------------------
 
-packers: list[Any] = []                 # pairs (pack, unpack) of the active saved-tensor hooks
+saved_tensor_hooks: list[Any] = []      # pairs (pack, unpack) of those that are active
 
 
 class Packed:
@@ -330,7 +330,7 @@ def unpack_packed(node: Node, packed: Packed) -> Tensor:
     if packed.edge is None:
         return value
     result = alias(value._array, type(value))
-    if type(value) not in plain:
+    if type(value) not in plain_types:
         result.__dict__.update(value.__dict__)
     result._counter = value._counter
     result._edge = packed.edge(node)
@@ -449,13 +449,13 @@ def takes_no_gradient(leaf: Tensor) -> bool:
     require grad after it was used, and a view made without recording: that counts as requiring
     grad where its base does, but has no node, and is no leaf of its own either."""
     edge = leaf._edge
-    return edge is None or (edge is LOOKUP and leaf._view.node is None)
+    return edge is None or (edge is LAZY and leaf._view.node is None)
 
 
 def accumulator_of(leaf: Tensor) -> AccumulateGrad | None:
     """The node that stands for `leaf`: one object for as long as anybody holds it; None for a view
     that is no leaf of its own."""
-    if leaf._edge is LOOKUP and takes_no_gradient(leaf):
+    if leaf._edge is LAZY and takes_no_gradient(leaf):
         return None
     known = leaf._accumulator
     if known is not None and not isinstance(known, AccumulateGrad):

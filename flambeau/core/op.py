@@ -112,7 +112,7 @@ class Op:
     inplace_node = ""                   # what the nodes of its in-place form are called, if not so
     body: Any                           # of a composite
     parts: Any = None                   # the same as the kernel, made of other ops
-    unfolds = False                     # … which users see in its place?
+    implicit = False                     # … which users see in its place?
     published: Any = None               # what users call
     schema: Any = None                  # PyTorch's, of an op that is declared by it
     key: str = ""                       # then: the overload's name in the table

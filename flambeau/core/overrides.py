@@ -17,7 +17,7 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau.core import late_bound, tensor
 from flambeau.core.modes import autocast, function_modes, levels, replaced
-from flambeau.core.tensor import plain
+from flambeau.core.tensor import plain_types
 
 subclasses_enabled: ContextVar[bool] = ContextVar("torch_function_subclasses", default=True)
 _PLAIN_TYPES = frozenset({int, float, bool, complex, str, type(None), slice, type(Ellipsis)})
@@ -30,7 +30,7 @@ def overriding(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) 
     found: list[Any] = []
     for arg in (*args, *(kwargs.values() if kwargs else ())):
         cls = type(arg)
-        if cls in plain or cls in _PLAIN_TYPES:
+        if cls in plain_types or cls in _PLAIN_TYPES:
             continue
         if cls in (list, tuple):
             if depth < 1:
@@ -43,7 +43,7 @@ def overriding(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) 
 
 def overrides(cls: type) -> bool:
     """Does this type have a `__torch_function__` that wants to be asked?"""
-    if cls in plain or cls in internal_types:
+    if cls in plain_types or cls in internal_types:
         return False
     function = getattr(cls, "__torch_function__", None)
     return getattr(function, "__func__", function) not in (None, tensor._disabled_torch_function)
@@ -87,11 +87,11 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> b
     """Does any argument override functions, or need rules of its own?"""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         cls = type(arg)
-        if cls in plain or cls in _PLAIN_TYPES:
+        if cls in plain_types or cls in _PLAIN_TYPES:
             continue
         if cls is tuple or cls is list:
             for inner in arg:
-                if type(inner) not in plain and type(inner) not in _PLAIN_TYPES:
+                if type(inner) not in plain_types and type(inner) not in _PLAIN_TYPES:
                     return bool(overriding(args, kwargs, depth) or rules_for(args, kwargs))
         elif hasattr(cls, "__torch_function__"):
             return bool(overriding(args, kwargs, depth) or rules_for(args, kwargs))
@@ -183,6 +183,6 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
         return op.plain(canonical)
     top = stack[-1]
     if op.parts is not None and ((top.derives and not top.has_rule(op)) or (
-            op.unfolds and not (top.observes or top.makes))):
+            op.implicit and not (top.observes or top.makes))):
         return op.parts(*canonical)
     return within(levels, stack[:-1], top, op, canonical)

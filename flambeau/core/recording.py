@@ -11,17 +11,24 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
 from flambeau.core import late_bound
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, Output, next_order, packers, save_input, save_result
+from flambeau.core.graph import (
+    Node,
+    Output,
+    next_order,
+    save_input,
+    save_result,
+    saved_tensor_hooks,
+)
 from flambeau.core.modes import grad_mode
 from flambeau.core.op import Op
 from flambeau.core.tensor import (
-    LOOKUP,
+    LAZY,
     Tensor,
     array_strides,
     gradient_edge,
     new_tensor,
     new_view,
-    plain,
+    plain_types,
     tensor_types,
 )
 
@@ -48,7 +55,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
     node.edges, node.order = edges, next_order()
     if op.returns is None:
         results = (results,)
-    elif not op.unfolds:                # else the first alone is a result that users see
+    elif not op.implicit:                # else the first alone is a result that users see
         node.outputs = len(results)
         node.simple = node.outputs == 1
         node.results = [(r._array.shape, r._array.dtype) for r in results]
@@ -92,7 +99,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
     node.saved = tuple(saved)
     if node_watchers:
         watch(node, canonical)
-    if packers:
+    if saved_tensor_hooks:
         late_bound.pack_node(node)
 
 
@@ -114,17 +121,17 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
         return result
     base = parent._base
     result._base = parent if base is None else base
-    result._edge = LOOKUP
+    result._edge = LAZY
     result._view = view = new_view()
     view.node, view.replay = None, replay
     view.version = ~counter[0] if made == "no_grad" else counter[0]
-    view.made = made or (parent._view.made if parent._edge is LOOKUP else "")
+    view.made = made or (parent._view.made if parent._edge is LAZY else "")
     return result
 
 
 def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool = False) -> Any:
     """How to make a view again from its base, where strides on the base cannot say it."""
-    before = parent._view.replay if parent._edge is LOOKUP else None
+    before = parent._view.replay if parent._edge is LAZY else None
     if before is None and op.view != "replay" and not always:
         return None
     rest = canonical[1:]
@@ -145,7 +152,7 @@ def _itself(base: Tensor) -> Tensor:
 
 def _by_strides(op: Op, parent: Tensor, rest: tuple[Any, ...], reinterpret: Any) -> Tensor:
     """A view made again by its strides on the parent, or on what `reinterpret` makes of that."""
-    if type(parent) not in plain:
+    if type(parent) not in plain_types:
         return op.call(parent, *rest)
     part = within(grad_mode, False, op.call, parent, *rest)
     source = reinterpret(parent) if callable(reinterpret) else parent

@@ -5,12 +5,12 @@ on the class and lives in `__dict__` once set.
 
     _array    the numpy.ndarray that holds the values
     _edge     where a gradient goes: None (nowhere), a Node or one Output of a Node, LEAF (it
-              arrives at this tensor), LOOKUP (this is a view: `gradient_edge` knows), or another
+              arrives at this tensor), LAZY (this is a view: `gradient_edge` knows), or another
               tensor (this stands in for that leaf while it is written to: `ops/inplace`)
     _base     of a view, the tensor that it looks at; else None
     _counter  [writes, place of the last]: one list for all tensors on the same memory, None until
               somebody cares
-    _view     of a view, a `View` (below); read only when `_edge` is LOOKUP
+    _view     of a view, a `View` (below); read only when `_edge` is LAZY
 """
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Marker:
         self.name = name
 
 
-LEAF, LOOKUP = Marker("LEAF"), Marker("LOOKUP")
-plain: set[type] = set()             # the types whose tensors an op may take without asking anybody
+LEAF, LAZY = Marker("LEAF"), Marker("LAZY")
+plain_types: set[type] = set()       # those whose tensors an op may take without asking anybody
 tensor_types: set[type] = set()      # all subclasses of Tensor
 
 
@@ -61,7 +61,7 @@ class TensorMeta(type):
             tensor_types.add(cls)
             function = cast(Any, cls).__torch_function__
             if getattr(function, "__func__", function) is _disabled_torch_function:
-                plain.add(cls)
+                plain_types.add(cls)
 
 
 class Tensor(Methods, metaclass=TensorMeta):
@@ -132,7 +132,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     @property
     def requires_grad(self) -> bool:
         """Will ops on this tensor be recorded, and gradients for it computed?"""
-        if self._edge is not LOOKUP:
+        if self._edge is not LAZY:
             return self._edge is not None
         view = self._view
         if view.version == self._counter[0]:
@@ -171,7 +171,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     def is_leaf(self) -> bool:
         """Was this made by the user (or does it need no gradient), not by a recorded op?"""
         edge = self._edge
-        if edge is LOOKUP:
+        if edge is LAZY:
             edge = gradient_edge(self)
         return edge is None or edge is LEAF or edge is self
 
@@ -239,7 +239,7 @@ class Tensor(Methods, metaclass=TensorMeta):
         saved values for another pass; `create_graph` records the pass itself, for higher
         derivatives; `inputs` restricts where gradients are accumulated.
         """
-        if type(self) not in plain:
+        if type(self) not in plain_types:
             from flambeau.core.overrides import handle_torch_function, has_torch_function
             if has_torch_function((self,)):
                 return handle_torch_function(
@@ -253,9 +253,9 @@ class Tensor(Methods, metaclass=TensorMeta):
         """The same values on the same memory, unknown to autograd: writes are not counted."""
         result = late_bound.detach(self)
         result._counter = Untracked([0, None]) if self._inference else None
-        if result._edge is LOOKUP:
+        if result._edge is LAZY:
             result._base = result._edge = None
-        if type(self) is not Tensor and type(result) is Tensor and type(self) in plain:
+        if type(self) is not Tensor and type(result) is Tensor and type(self) in plain_types:
             result = alias(self._array, Tensor)
         return result
 
@@ -286,7 +286,7 @@ class Tensor(Methods, metaclass=TensorMeta):
 
 Tensor.__module__ = "torch"
 tensor_types.add(Tensor)
-plain.add(Tensor)
+plain_types.add(Tensor)
 def as_leaf(tensor: Tensor) -> Tensor:
     """A tensor that has just been made, as one whose gradients are wanted."""
     if tensor._array.dtype not in dtypes.FLOATING:
@@ -365,7 +365,7 @@ def gradient_edge(tensor: Tensor) -> Any:
     changed the history of the base.
     """
     edge = tensor._edge
-    if edge is LOOKUP:
+    if edge is LAZY:
         view = tensor._view
         if view.version == tensor._counter[0]:
             return view.node
@@ -388,7 +388,7 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     array, offset = tensor._array, tensor.storage_offset()
     if view.replay is not None:
         view.node = within(grad_mode, True, view.replay, base)._view.node
-    elif type(base) in plain:               # the node alone: nothing is computed
+    elif type(base) in plain_types:               # the node alone: nothing is computed
         from flambeau.core.recording import record
         record(late_bound.as_strided.op, (base, array.shape, array_strides(array), offset),
                (base_edge,), tensor)

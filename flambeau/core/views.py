@@ -28,7 +28,7 @@ from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
 from flambeau.core.hooks import move_retained
 from flambeau.core.modes import deriving, grad_enabled, is_inference_mode_enabled
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, gradient_edge
+from flambeau.core.tensor import LAZY, LEAF, Tensor, array_strides, gradient_edge
 from flambeau.kernels.moving.views import has_one_place
 
 # ---- may this tensor be written to? -------------------------------------------------------------
@@ -42,7 +42,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
     if edge is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
                            "operation.")
-    if edge is LOOKUP:
+    if edge is LAZY:
         required = tensor.requires_grad or tensor._base.requires_grad
         if tensor._view.made and (needs_grad or required):
             raise forbidden(tensor, "is being")
@@ -95,7 +95,7 @@ CopySlices.name = lambda self: "torch::autograd::CopySlices"
 
 def rebase(tensor: Tensor, node: Any) -> None:
     """Make `node` (or an Output, or None) the history of `tensor`, which was just written to."""
-    if tensor._edge is not LOOKUP:
+    if tensor._edge is not LAZY:
         old = tensor._edge
         if tensor._retains_grad:
             move_retained(tensor, old, node)
@@ -145,7 +145,7 @@ def gradient_edge_before_write(base: Tensor) -> Any:
 
 def rebase_to_constant(tensor: Tensor) -> None:
     edge = tensor._edge
-    if edge is LOOKUP:
+    if edge is LAZY:
         if gradient_edge_before_write(tensor._base) is not None:
             rebase(tensor, None)
     elif edge is not None:

@@ -27,9 +27,9 @@ from flambeau.core.call import ANY, make_call
 from flambeau.core.formulas import plan_saving
 from flambeau.core.modes import interceptors
 from flambeau.core.op import Op, class_name, module_of, public, table
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.canonical import role_of
-from flambeau.dispatch.facts import Shown, check_words
+from flambeau.dispatch.facts import AtenForm, check_words
 from flambeau.dispatch.function import (
     Argument,
     Function,
@@ -59,20 +59,20 @@ class Declaration(Record):
     body        instead: the op is made of others, by this function of the values of its parameters
     in_c        of a body: gives what does its common case in C, and else NotImplemented
     explicit    is that one op below autograd?
-    shown       what modes that look below autograd see, where that is not the schema: each a
-                `Shown`, of which the first that fits is taken
-    as_calls    what makes the calls that they see instead, from the same arguments; it gives
+    aten        what modes that look below autograd see, where that is not the schema: each a
+                `AtenForm`, of which the first that fits is taken
+    aten_calls  what makes the calls that they see instead, from the same arguments; it gives
                 NotImplemented where they see the op
-    joins       a function that these are further overloads of, with a kernel or a body of their own
+    overload_of a function that these are further overloads of, with a kernel or body of their own
     same_as     schemas of further ways to call the first op
-    spelled     what these call its parameters: "unbiased=correction"
+    parameter_names     what these call its parameters: "unbiased=correction"
     parts       the same as the kernel, made of other ops: what every transform runs, and what is
                 differentiated where no rule is given
     backward    … a kernel of the gradients, where no graph of them is wanted: of arrays for `grad`,
                 `needs`, arguments and results
-    unfolds     … do users see the parts, in the graph and in modes?
-    quick       a compiled kernel that checks its arguments: C tries it first, and it raises Misfit
-                for all that is not the common case
+    implicit    … do users see the parts, in the graph and in modes?
+    checked_kernel  a compiled kernel that checks its arguments: C tries it first, and it raises
+                Misfit for all that is not the common case
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
@@ -88,7 +88,7 @@ class Declaration(Record):
     sizes       parameters that are extents of the result
     canonical   where that is not enough: users' values to canonical arguments, with the checks
     kernel_checks   does the kernel check them too (it raises Misfit), so that C need not ask?
-    drops       parameters that are no canonical arguments
+    unused      parameters that are no canonical arguments
     order       of those that are no tensors, where it is not that of the schema
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
@@ -106,8 +106,8 @@ class Declaration(Record):
                 is it asked for before dimensions and extents?
     out_cast    what is said of one that the result can't be cast to
     out_device  what is said of an `out` on another device
-    out_speaker the op that says that `out=` is not differentiable, where it is another; None: none;
-                False: it does not ask whether anything requires grad
+    out_reported_as     the op that says that `out=` is not differentiable, where it is another;
+                None: none; False: it does not ask whether anything requires grad
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to; "fill": what is read
                 may be one element of it. Several words may be said
@@ -137,15 +137,15 @@ class Declaration(Record):
     body: Callable[..., Any] | None = None
     in_c: Any = None
     explicit: bool = False
-    shown: tuple[Shown, ...] = ()
-    as_calls: Any = None
-    joins: Any = None
+    aten: tuple[AtenForm, ...] = ()
+    aten_calls: Any = None
+    overload_of: Any = None
     same_as: tuple[str, ...] = ()
-    spelled: str = ""
+    parameter_names: str = ""
     parts: Callable[..., Any] | None = None
     backward: Callable[..., Any] | None = None
-    unfolds: bool = False
-    quick: Any = None
+    implicit: bool = False
+    checked_kernel: Any = None
     rules: dict[str, Any] = {}
     vjp: Any = None
     jvp: Any = None
@@ -161,7 +161,7 @@ class Declaration(Record):
     sizes: str = ""
     canonical: Any = None
     kernel_checks: bool = False
-    drops: str = ""
+    unused: str = ""
     order: str = ""
     shape: Any = None
     unsized: Any = False
@@ -175,7 +175,7 @@ class Declaration(Record):
     out_first: Any = False
     out_cast: str = ""
     out_device: str = ""
-    out_speaker: Any = ""
+    out_reported_as: Any = ""
     overlap: str = ""
     autocast: str = ""
     out_any: bool = False
@@ -224,7 +224,7 @@ class Declaration(Record):
     def needs_preparing(self) -> bool:
         """Are its canonical arguments made in Python?"""
         return self.canonical is not None and self.body is None and self.kind != "pointwise" \
-            and not (self.kernel_checks or self.quick or self.all_dims or self.sizes)
+            and not (self.kernel_checks or self.checked_kernel or self.all_dims or self.sizes)
 
     def op_for(self, other: Schema) -> Op:
         """The op that an alias with that schema leads to: the one with the most like it."""
@@ -265,14 +265,14 @@ class Declaration(Record):
             if any(s.is_factory for s in self.schemas):
                 own["requires_grad"] = OPTIONS[-1]
             return [*own.values()]
-        kept = [p for p in longest if p.name not in self.drops.split()]
+        kept = [p for p in longest if p.name not in self.unused.split()]
         order = self.order.split()
         return sorted(kept, key=lambda p: not p.is_tensor and (
             1 + (order.index(p.name) if order else 0)))
 
     def is_further(self, index: int) -> bool:
         """Is this schema another than the first of its function?"""
-        return bool(index or self.joins)
+        return bool(index or self.overload_of)
 
     def make_op(self, index: int, schema: Schema) -> Op:
         own = self.canonical_parameters(schema)
@@ -307,12 +307,12 @@ class Declaration(Record):
                 saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
-        op.call = make_call(op, interceptors, plain)
-        if self.unfolds:
-            op.unfolds = True
+        op.call = make_call(op, interceptors, plain_types)
+        if self.implicit:
+            op.implicit = True
             show_parts(op)
         else:
-            op.call = fast.callable_of("canonical", op, op.call, self.quick or op.kernel)
+            op.call = fast.callable_of("canonical", op, op.call, self.checked_kernel or op.kernel)
         op.direct = make_call(op, (), ANY)
         op.function = op.published = self.published
         return op
@@ -346,7 +346,7 @@ class Declaration(Record):
         shown = any(p.name == "self" for p in schema.parameters)    # as `input`
         names = ["self" if shown and p.name == "input" else p.name for p in own]
         if schema.name == op.schema.name:
-            spelled = dict([pair.split("=") for pair in self.spelled.split()])
+            spelled = dict([pair.split("=") for pair in self.parameter_names.split()])
             names = [spelled.get(name, name) for name in names]
         else:
             names = [p.name for p in op.schema.parameters] + names[len(schema.parameters):]
@@ -436,8 +436,8 @@ def declare(declaration: Declaration) -> Any:
         key = declaration.key(full_name) if declaration.is_further(i) else declaration.name
         if not declaration.is_hidden(full_name):
             table.declared[key] = partial(_op_of, declaration, full_name)
-    if declaration.joins is not None:
-        first = declaration.joins.twin
+    if declaration.overload_of is not None:
+        first = declaration.overload_of.twin
         first.declaration.joined.append(declaration)
         declaration.published = first.published
         return declaration.published
@@ -492,4 +492,4 @@ def publish(named: Any, declaration: Any, kind: type[Function] = Function) -> An
     return twin.published
 
 
-__all__ = ["Declaration", "Shown", "op"]
+__all__ = ["AtenForm", "Declaration", "op"]

@@ -78,12 +78,12 @@ class Factory(Record):
     published: Any = None
     typed_by_out = False
     out_device: str = "device type {found} does not match device type of out parameter ({out})"
-    out_speaker: Any = ""
+    out_reported_as: Any = ""
     overlap: str = ""
     out_type = out_cast = autocast = ""                         # nothing is said of these
     explicit = True                     # modes that look below autograd see the call
-    shown: tuple[Any, ...] = ()         # … as it is
-    as_calls: Any = None
+    aten: tuple[Any, ...] = ()         # … as it is
+    aten_calls: Any = None
 
     def __init__(self, **facts: Any) -> None:
         super().__init__(**facts)
@@ -92,7 +92,7 @@ class Factory(Record):
         self.function = not self.method
         self.namespace = namespace_of(self.name)
         self.module = module_of(self.namespace)
-        self.out_speaker = self.out_speaker or f"aten::{self.name}"
+        self.out_reported_as = self.out_reported_as or f"aten::{self.name}"
         if self.fill is not None:
             self.kernel = self._filled
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from flambeau.kernels.refused import CHARACTERS
 
 
-class Shown(NamedTuple):
+class AtenForm(NamedTuple):
     """How modes and subclasses that look below autograd see an op, where that is not its own
     schema: as another overload of PyTorch's.
 
@@ -112,10 +112,10 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "out_first": one_of("bool"),
     "overlap": some_of("index", "element", "anywhere", "fill"),
     "autocast": one_of("", "lower", "full", "widest", "untouched", "opened"),
-    "out": _overloads, "hidden": _overloads, "refuses": _refused, "spelled": _spellings,
+    "out": _overloads, "hidden": _overloads, "refuses": _refused, "parameter_names": _spellings,
     "rules": _rules,
     "type": one_of("default", "floating", "value", "whole"),    # of a factory
-    **dict.fromkeys(("dims", "new_dims", "all_dims", "some_dims", "sizes", "drops", "order",
+    **dict.fromkeys(("dims", "new_dims", "all_dims", "some_dims", "sizes", "unused", "order",
                      "nondiff", "apart"), _parameters)}
 _CHECKED = _CHECKS.keys()
 

@@ -304,9 +304,10 @@ class Function:
             said.append(values)
             if "failed to unpack" in values:
                 break
-        raise self.misfit(said, args, kwargs)
+        raise self.argument_error(said, args, kwargs)
 
-    def misfit(self, said: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    def argument_error(self, said: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+                       ) -> TypeError:
         """The error of a call that fits no signature, each of which has `said` why."""
         if said and "failed to unpack" in said[-1]:
             return TypeError(said[-1])

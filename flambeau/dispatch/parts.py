@@ -16,7 +16,7 @@ from flambeau.core.formulas import parameters
 from flambeau.core.graph import unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.op import Op
-from flambeau.core.tensor import alias, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import alias, gradient_edge, plain_types, tensor_types, wrap
 
 
 class ThroughParts:
@@ -62,7 +62,7 @@ class ThroughParts:
         """The gradients that no graph is wanted of."""
         arrays = [None if g is None else g._array for g in grads]
         values = [arrays if self.several else arrays[0], needs,
-                  *[v._array if type(v) in plain else v for v in given]]
+                  *[v._array if type(v) in plain_types else v for v in given]]
         found = self.backward(*[values[i] for i in self.order])
         return [None if g is None else wrap(g)
                 for g in (found if type(found) is tuple else (found,))]
@@ -70,7 +70,7 @@ class ThroughParts:
 
 def _unseen(values: tuple[Any, ...]) -> bool:
     """Are these plain tensors, of which no level asks how their gradients come about?"""
-    return all(type(v) in plain or type(v) not in tensor_types for v in values) and (
+    return all(type(v) in plain_types or type(v) not in tensor_types for v in values) and (
         not interceptors or all(level.observes for level in levels.get()))
 
 

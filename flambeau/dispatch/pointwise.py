@@ -37,7 +37,7 @@ from flambeau.core.promotion import (
 )
 from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import plain, tensor_types, wrap
+from flambeau.core.tensor import plain_types, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare
 from flambeau.kernels.dtypes import rounding_once
 from flambeau.kernels.refused import characters
@@ -53,7 +53,7 @@ class Pointwise(Declaration):
     inplace_check   raises for a tensor that the in-place form does not take
     check       raises for types of operands that PyTorch refuses: where they are not all the same
     check_bools     … where one of them is boolean
-    truth       the result is True or False
+    boolean    the result is True or False
     raw         the kernel takes numbers as they are given
     wraps       in the graph numbers stand for tensors without a history
     wide        numbers meet half types in float32: only the result is rounded
@@ -69,7 +69,7 @@ class Pointwise(Declaration):
     fixed: bool = False
     check: Any = None
     check_bools: Any = None
-    truth: bool = False
+    boolean: bool = False
     raw: bool = False
     wraps: bool = False
     wide: bool = False
@@ -112,7 +112,7 @@ class Pointwise(Declaration):
         plan_saving(op)
         if self.node == "NotImplemented":
             op.Backward.name = lambda self: "torch::autograd::NotImplemented"
-        op.call = fast.callable_of("elementwise", op, make_call(op, interceptors, plain),
+        op.call = fast.callable_of("elementwise", op, make_call(op, interceptors, plain_types),
                                    self.kernel)
         op.direct = make_call(op, (), ANY)
         op.function = op.published = self.published
@@ -121,7 +121,7 @@ class Pointwise(Declaration):
 
 # ---- a call with canonical arguments -------------------------------------------------------------
 
-def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]:
     """The twin of `run_pointwise`: operands in one type, the kernel, the node."""
     n, differentiable, rejected = len(op.tensors), op.is_differentiable, op.reject
     kernel, usual, defaults = op.kernel, op.usual, op.defaults
@@ -135,7 +135,7 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             canonical = (*canonical, *defaults[len(canonical) - n:])
         inputs, params = canonical[:n], canonical[n:]
         for value in inputs:
-            if type(value) not in plain and value is not None and type(value) not in SCALARS:
+            if type(value) not in plain_types and value is not None and type(value) not in SCALARS:
                 return coerce(op, canonical)
         for check in (op.check_apart, op.check, op.check_bools):
             if check is not None:

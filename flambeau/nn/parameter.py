@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.core import overrides
-from flambeau.core.tensor import TensorMeta, disabled_torch_function, plain
+from flambeau.core.tensor import TensorMeta, disabled_torch_function, plain_types
 from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
@@ -91,7 +91,7 @@ class MetaParameter(MetaTensor, metaclass=_ParameterMeta):
     __torch_function__ = disabled_torch_function
 
 
-plain.discard(MetaParameter)
+plain_types.discard(MetaParameter)
 overrides.internal_types.add(MetaParameter)
 MetaParameter.__name__ = MetaParameter.__qualname__ = "Parameter"
 Parameter.__module__ = "torch.nn.parameter"     # as it prints; pickles name the function below

@@ -15,7 +15,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import c_name, convert
-from flambeau.core.tensor import Tensor, plain, tensor_types
+from flambeau.core.tensor import Tensor, plain_types, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
 from flambeau.kernels.moving import views
@@ -181,7 +181,7 @@ def refuse_out(out: Any, op: Any, read: tuple[Any, ...], error: Exception) -> No
         found = dtypes.bool_ if declared.out_first is bool else read[0].dtype
         if outs[0].dtype is not found:
             check_out_type(op, outs[0], found, read)
-    if op.kind != "pointwise" or type(out) not in plain:
+    if op.kind != "pointwise" or type(out) not in plain_types:
         return
     no_kernel = isinstance(error, NotImplementedError) and str(error)[0] == '"'
     if no_kernel or str(error).startswith("The size of tensor"):
@@ -194,7 +194,7 @@ def refuse_out(out: Any, op: Any, read: tuple[Any, ...], error: Exception) -> No
 def _speaks_first(op: Any) -> bool:
     """Is the refusal of gradients the first thing that is said? It is, but where an op is made of
     others, of which one says it."""
-    speaker = op.declaration.out_speaker
+    speaker = op.declaration.out_reported_as
     return not op.composite or (bool(speaker) and (op.name in speaker or speaker in op.name))
 
 
@@ -209,7 +209,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         return out.copy_(result)
     if out._device != result._device:
         raise other_device(op, out.device, result.device)
-    said = op.declaration.out_type if op.kind == "pointwise" and type(out) in plain else None
+    said = op.declaration.out_type if op.kind == "pointwise" and type(out) in plain_types else None
     if said in ("", FOUND_TYPE) or callable(said):
         check_places(out)
     if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
@@ -226,7 +226,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
             out._array = views.empty_like(result._array, out._array.dtype) \
                 if views.is_dense(result._array) else np.empty(
                     result._array.shape, out._array.dtype)
-    elif type(out) in plain:
+    elif type(out) in plain_types:
         if not written_anywhere(op):
             check_places(out)
         check_overlap(op, out, read)

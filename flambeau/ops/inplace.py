@@ -21,7 +21,7 @@ from flambeau.core.tensor import (
     Tensor,
     gradient_edge,
     new_tensor,
-    plain,
+    plain_types,
     tensor_types,
 )
 from flambeau.core.views import Overwritten, check_inplace, rebase, rebase_to_constant
@@ -72,7 +72,7 @@ def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> Non
 
 def type_of_result(op: Op, operands: tuple[Any, ...]) -> dtypes.dtype:
     """The type of what a pointwise op gives for these, whether or not it has a kernel for it."""
-    if op.declaration.truth:
+    if op.declaration.boolean:
         return dtypes.bool_
     values = [a._array if type(a) in tensor_types else a for a in operands[:len(op.tensors)]]
     found = result_type([v for v in values if isinstance(v, np.ndarray)],
@@ -88,20 +88,21 @@ def make_inplace(functional: Op) -> Op:
             tensors=functional.tensors, namespace=functional.namespace,
             composite=functional.composite, doc=f"Write the result of `{functional.name}` into "
             "this tensor; returns the tensor.")
-    op.function = op.call = fast.inplace_callable(op, _general_inplace(op, interceptors, plain))
+    op.function = op.call = fast.inplace_callable(op, _general_inplace(op, interceptors,
+                                                                       plain_types))
     op.direct = _general_inplace(op, (), ANY)
     functional.inplace_op = op
     return op
 
 
-def _general_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+def _general_inplace(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]:
     def call(input: Tensor, *args: Any) -> Tensor:
         if interceptors:
             return intercept(op, (input, *args)) if op.composite \
                 else intercept_canonical(op, (input, *args))
         if op.composite and levels.get():       # its parts go through the levels, then a copy does
             return input.copy_(op.functional.call(input.clone(), *args))
-        if type(input) not in plain:
+        if type(input) not in plain_types:
             return coerce_inplace(op, (input, *args))
         return write_result(op, input, args, {})
     return call
@@ -266,7 +267,7 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
     def method(self: Tensor, *args: Any) -> Tensor:
         args = tuple([arg for arg in args if arg is not None])
         check_inplace(self, False, apart=False)
-        if type(self) not in plain and hasattr(self, "_bdim"):
+        if type(self) not in plain_types and hasattr(self, "_bdim"):
             from flambeau.transforms.batching import reshape_slices
             reshape_slices(self, lambda before: view(before, *args))
             return self

@@ -45,7 +45,7 @@ def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
 def refuse_gradients(op: Op) -> None:
     """Raise where a tensor of a call with `out=` requires grad, if the op minds."""
     declared = (op.functional or op).declaration
-    given = declared.out_speaker if declared is not None else ""
+    given = declared.out_reported_as if declared is not None else ""
     if given is False or (not given and given is not None and not op.composite
                           and not op.is_differentiable):
         return

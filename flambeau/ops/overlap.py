@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.op import Op
-from flambeau.core.tensor import Tensor, array_strides, plain
+from flambeau.core.tensor import Tensor, array_strides, plain_types
 from flambeau.kernels.moving.views import is_dense
 
 slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the tensor shows of it
@@ -52,7 +52,7 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
     for operand in operands:
         if type(operand) in (tuple, list):
             check_overlap(op, written, operand)
-        if type(operand) not in plain or (operand is written and not by_index):
+        if type(operand) not in plain_types or (operand is written and not by_index):
             continue
         source = operand._array
         if not source.ndim and "fill" in said:              # read as a number

@@ -21,7 +21,7 @@ from flambeau._support.own_methods import each_its_own
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
 from flambeau.core.modes import grad_mode, takes_ops
-from flambeau.core.tensor import arrays_of, plain
+from flambeau.core.tensor import arrays_of, plain_types
 from flambeau.kernels.network import optimizers as kernels
 from flambeau.optim._support import (
     ParamsT,
@@ -208,7 +208,8 @@ class RuleOptimizer(Optimizer):
             pairs = [(p, g) for p, g in zip(params, grads, strict=True) if p.dtype is dtype]
             if (self._real_type(dtype) not in self.kernel_dtypes
                     or any(g.dtype is not dtype for _, g in pairs)
-                    or any(type(p) not in plain or type(g) not in plain for p, g in pairs)
+                    or any(type(p) not in plain_types or type(g) not in plain_types for p,
+                           g in pairs)
                     or not self._kernel_call([p for p, _ in pairs], [g for _, g in pairs], group)):
                 left += [p for p, _ in pairs]
         return left
@@ -236,7 +237,7 @@ class RuleOptimizer(Optimizer):
         parameters that are left."""
         left, found = [], []
         for p in params:
-            parts = None if type(p) in plain else _Pieces.of(p, self._state_of(p, group))
+            parts = None if type(p) in plain_types else _Pieces.of(p, self._state_of(p, group))
             if parts is None:
                 left.append(p)
             else:

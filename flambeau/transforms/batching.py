@@ -36,7 +36,7 @@ from flambeau.core.tensor import (
     Tensor,
     alias,
     gradient_edge,
-    plain,
+    plain_types,
     tensor_types,
 )
 from flambeau.core.type_info import CHANNELS_LAST, contiguous_format
@@ -90,7 +90,7 @@ class BatchedTensor(WithoutMemory, Tensor):
         return f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n    {value}\n)"
 
 
-plain.discard(BatchedTensor)
+plain_types.discard(BatchedTensor)
 overrides.internal_types.add(BatchedTensor)
 
 

@@ -18,7 +18,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import Size, broadcast_shapes
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, plain, tensor_types, wrap
+from flambeau.core.tensor import LAZY, LEAF, Tensor, alias, plain_types, tensor_types, wrap
 from flambeau.kernels.moving import views
 
 
@@ -28,7 +28,7 @@ class MetaTensor(Tensor):
     _device = devices.meta
 
 
-plain.discard(MetaTensor)
+plain_types.discard(MetaTensor)
 overrides.internal_types.add(MetaTensor)
 MetaTensor.__module__ = "torch"
 MetaTensor.__name__ = MetaTensor.__qualname__ = "Tensor"
@@ -86,7 +86,7 @@ def to_meta(tensor: Tensor) -> Tensor:
     result = alias(laid_out_as(tensor._array), MetaTensor)
     if tensor._edge is LEAF:
         result._edge = LEAF
-    elif tensor._edge is LOOKUP:
+    elif tensor._edge is LAZY:
         result._edge = None if tensor._view.node is None else tensor._view.node
     else:
         result._edge = tensor._edge
@@ -102,7 +102,7 @@ def emptied(tensor: Tensor) -> Tensor:
     if array.flags.writeable:
         tensor._array = laid_out_as(array)
         edge = tensor._edge
-        if edge is not None and edge is not LEAF and edge is not LOOKUP:
+        if edge is not None and edge is not LEAF and edge is not LAZY:
             from flambeau.ops.inplace import save_anew
             save_anew(edge.node, array, tensor)
             saves_on_meta(edge.node)
@@ -138,7 +138,7 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
         check_together(op.inputs(canonical))
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
         raise _no_shape(op.name)
-    if op.unfolds:
+    if op.implicit:
         return op.parts(*canonical)
     result = from_miniature(op, canonical)
     if result is None and op.parts is not None:

@@ -5,7 +5,7 @@ import pytest
 import flambeau as torch
 from flambeau.core import call
 from flambeau.core.op import table
-from flambeau.core.tensor import plain
+from flambeau.core.tensor import plain_types
 
 
 @pytest.mark.parametrize("name, canonical", [
@@ -14,7 +14,7 @@ from flambeau.core.tensor import plain
     ("permute", (torch.arange(6.0).view(2, 3), (1, 0)))])
 def test_the_readable_call_gives_what_the_op_gives(name, canonical):
     op = table[name]
-    readable = call.make_call(op, (), plain)
+    readable = call.make_call(op, (), plain_types)
     found, expected = readable(*canonical), op.call(*canonical)
     if not isinstance(found, torch.Tensor):
         found, expected = found[0], expected[0]

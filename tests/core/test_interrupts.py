@@ -51,7 +51,8 @@ def state(*owners):
                  attention._enabled, checkpoints._early_stop, checkpoints._debug,
                  checkpoints._group, proxy_tensor.CURRENT_DECOMPOSITION_TABLE,
                  proxy_tensor.ORIGINAL_ATEN)
-    lists = (modes.interceptors, graph.packers, recording.node_watchers, forward_ad._entered,
+    lists = (modes.interceptors, graph.saved_tensor_hooks, recording.node_watchers,
+             forward_ad._entered,
              watched_members.watchers, parametrize._caching, profiler.recorders,
              _hooks._global_forward_hooks, _hooks._global_forward_pre_hooks)
     members = [{name: tuple(value.items()) if isinstance(value, dict) else value

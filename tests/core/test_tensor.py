@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau.core.tensor import LEAF, LOOKUP, gradient_edge, wrap
+from flambeau.core.tensor import LAZY, LEAF, gradient_edge, wrap
 
 
 def test_edges_say_where_gradients_go():
@@ -22,7 +22,7 @@ def test_a_view_asks_when_its_memory_was_written_to():
     x = torch.ones(3, requires_grad=True)
     base = x * 1
     view = base[:2]
-    assert view._edge is LOOKUP and view.grad_fn.name() == "SliceBackward0"
+    assert view._edge is LAZY and view.grad_fn.name() == "SliceBackward0"
     base.mul_(2)
     assert view.grad_fn.name() == "AsStridedBackward0"      # made anew, from the base's new history
     view.sum().backward()

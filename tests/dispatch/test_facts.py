@@ -23,10 +23,10 @@ def declare(**facts):
     ({"some_dims": "dm"}, "some_dims='dm' names no parameter"),
     ({"all_dims": "dm"}, "all_dims='dm' names no parameter"),
     ({"sizes": "dm"}, "sizes='dm' names no parameter"),
-    ({"drops": "dm"}, "drops='dm' names no parameter"),
+    ({"unused": "dm"}, "unused='dm' names no parameter"),
     ({"order": "dm"}, "order='dm' names no parameter"),
     ({"nondiff": "wight"}, "nondiff='wight' names no parameter"),
-    ({"spelled": "a=dm"}, "spelled='a=dm' names no parameter"),
+    ({"parameter_names": "a=dm"}, "parameter_names='a=dm' names no parameter"),
     ({"d_slef": lambda grad: grad}, "d_slef='…' names no parameter"),
     ({"shape": "sefl"}, "shape='sefl' is none of 'self'"),
     ({"overlap": "index anywere"}, "overlap='index anywere' has words that are none of 'index', "

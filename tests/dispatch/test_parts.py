@@ -56,7 +56,7 @@ def shifted_square():
         return grad * doubled
     function = op("shifted_square(Tensor self, float shift) -> (Tensor result, Tensor doubled)",
                   kernel=lambda self, shift: (self * self + shift, 2 * self), backward=backward,
-                  parts=lambda self, shift: (self * self + shift, None), unfolds=True, out=False,
+                  parts=lambda self, shift: (self * self + shift, None), implicit=True, out=False,
                   returns=tuple, differentiable=(True, False), function=False, method=False)
     function.ran = ran
     yield function

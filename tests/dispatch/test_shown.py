@@ -22,7 +22,7 @@ def test_schemas_are_overloads_of_pytorch():
     load()
     for op in table.values():
         if op.declaration is not None:
-            for shown in op.declaration.shown:
+            for shown in op.declaration.aten:
                 schema = parse(shown.schema)
                 packet = getattr(torch.ops.aten, schema.name)
                 assert schema.overload in ("", *packet.overloads()), shown.schema

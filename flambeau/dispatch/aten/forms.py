@@ -1,8 +1,8 @@
 """Which op of PyTorch's dispatcher a call is shown as, by modes and subclasses that look below
 autograd.
 
-That is the overload with the op's schema, unless the declaration says more: `shown`, how a call
-becomes one of another overload, or `as_calls`, what makes several calls, which then show
+That is the overload with the op's schema, unless the declaration says more: `aten`, how a call
+becomes one of another overload, or `aten_calls`, what makes several calls, which then show
 themselves.
 """
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flambeau.schema.parser import parse
 class Form:
     """One way to show an op: an overload, and its arguments as a formula of the op's own.
 
-    What these say is in `flambeau.dispatch.declaration.Shown`.
+    What these say is in `flambeau.dispatch.facts.AtenForm`.
     """
 
     def __init__(self, schema: str, args: Any = None, run: Any = None, grads: Any = None):
@@ -69,10 +69,10 @@ def _other_name(name: str) -> str:
     return {"self": "input", "input": "self", "x1": "input"}.get(name, name)
 
 
-inside: ContextVar[bool] = ContextVar("inside", default=False)      # calls of `as_calls`
+inside: ContextVar[bool] = ContextVar("inside", default=False)      # calls of `aten_calls`
 
 
-class Shown(NamedTuple):
+class AtenCall(NamedTuple):
     """A call as it is shown."""
     overload: OpOverload
     args: list[Any]
@@ -84,14 +84,14 @@ class Shown(NamedTuple):
 def has_form(op: Op) -> bool:
     """Is this composite shown as one, or as calls other than those of its body?"""
     declared = _declared(op).declaration
-    return declared is not None and bool(declared.explicit or declared.shown or declared.as_calls)
+    return declared is not None and bool(declared.explicit or declared.aten or declared.aten_calls)
 
 
 def other_calls(op: Op) -> Any:
     """What makes the calls that are shown in place of the op; None if it is shown itself."""
     if op.inplace or op.declaration is None:
         return None
-    return op.declaration.as_calls or (op.parts if op.unfolds else None)
+    return op.declaration.aten_calls or (op.parts if op.implicit else None)
 
 
 def _declared(op: Op) -> Op:
@@ -114,11 +114,11 @@ def named(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[
 _signature = cache(inspect.signature)
 
 
-def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Shown:
+def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> AtenCall:
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
     base = _declared(op)
     if base.kind == "creation" and base.declaration is not None:
-        return _shown_whole(op, args, kwargs or {})
+        return _whole_call(op, args, kwargs or {})
     if base.schema is not None:
         found = _other_forms(base)
         if base.declaration.function or not found:
@@ -129,15 +129,15 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
             if values is not None:
                 form = form.written if op.inplace else form
                 values = [_public(v) for v in values]
-                return Shown(form.overload, *form.schema.arranged(values), form, values)
-        return Shown(_own_overload(op), list(args), dict(kwargs or {}), None, None)
+                return AtenCall(form.overload, *form.schema.arranged(values), form, values)
+        return AtenCall(_own_overload(op), list(args), dict(kwargs or {}), None, None)
     if kwargs is None and not _takes_canonical(base):
-        return Shown(_own_overload(op), list(args), {}, None, None)
+        return AtenCall(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
-    return Shown(packet.overload("default"), list(args), dict(kwargs or {}), None, None)
+    return AtenCall(packet.overload("default"), list(args), dict(kwargs or {}), None, None)
 
 
-def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown:
+def _whole_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AtenCall:
     """A composite that is declared by its schemas: the overload that the call is bound to."""
     overload, values = op.published.twin.choose(args, kwargs)
     given = dict(zip(["self" if p.name == "input" else p.name for p in overload.parameters],
@@ -154,16 +154,16 @@ def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown
         if given["dtype"] is None:
             del given["dtype"]                      # the schema's default
     values = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
-    return Shown(form.overload, *form.schema.arranged(values), form, values)
+    return AtenCall(form.overload, *form.schema.arranged(values), form, values)
 
 
-def shown_member(overload: Any, values: list[Any]) -> Shown:
+def member_call(overload: Any, values: list[Any]) -> AtenCall:
     """How a call of a member appears, which was bound to that overload."""
     text = next(text for text in overload.op.declaration.texts
                 if text.partition("(")[0] == overload.signature.schema.full_name)
     form, given = _form_of(text, False), dict(zip([p.name for p in overload.parameters], values))
     own = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
-    return Shown(form.overload, *form.schema.arranged(own), form, own)
+    return AtenCall(form.overload, *form.schema.arranged(own), form, own)
 
 
 @cache
@@ -194,7 +194,7 @@ def _listed(value: Any) -> Any:
 @cache
 def _other_forms(op: Op) -> list[Form]:
     """Those that the declaration names."""
-    return [Form(*shown) for shown in op.declaration.shown]
+    return [Form(*form) for form in op.declaration.aten]
 
 
 @cache

@@ -23,15 +23,15 @@ from flambeau.core.graph import (
     Packed,
     next_order,
     node_class,
-    packers,
     save_input,
     save_result,
+    saved_tensor_hooks,
     unpack,
 )
 from flambeau.core.modes import Level, grad_enabled, grad_mode
 from flambeau.core.op import Op, class_name
 from flambeau.core.recording import edges_of, make_view, record, replay_of, watch
-from flambeau.core.tensor import LOOKUP, Tensor, alias, gradient_edge, plain, tensor_types
+from flambeau.core.tensor import LAZY, Tensor, alias, gradient_edge, plain_types, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.aten import forms
 from flambeau.ops.inplace import _stand_in, save_anew
@@ -55,7 +55,7 @@ class DispatchLevel(Level):
         return self.answer(overload, dispatching_types(args, kwargs), tuple(args), kwargs)
 
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
-        if op.name == "graph_alias" and type(canonical[0]) in plain:
+        if op.name == "graph_alias" and type(canonical[0]) in plain_types:
             return op.call(*canonical)          # of derivatives: the tensor, with another history
         return self._shown(op, canonical, None, op.call)
 
@@ -66,7 +66,7 @@ class DispatchLevel(Level):
 
     def member(self, overload: Any, values: list[Any]) -> Any:
         """A member that changes what its tensor looks at, and enters the graph by itself."""
-        call = forms.shown_member(overload, values)
+        call = forms.member_call(overload, values)
         return self.ask(call.overload, call.args, call.kwargs)
 
     def _shown(self, op: Op, args: Any, kwargs: Any, run: Any) -> Any:
@@ -76,14 +76,14 @@ class DispatchLevel(Level):
                            other, *args, **(kwargs or {}))
             if found is not NotImplemented:
                 return found
-        call = forms.shown(op, args, kwargs)
+        call = forms.aten_call(op, args, kwargs)
         recorder = Recorder(op, args, kwargs, call, run)
         found = within(grad_mode, grad_enabled() and not recorder.active, self.ask, call.overload,
                        call.args, call.kwargs)
         if found is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "
                             "__torch_dispatch__ handlers returned NotImplemented")
-        if op.inplace and type(args[0]) not in plain:
+        if op.inplace and type(args[0]) not in plain_types:
             bump(args[0])                   # plain tensors count their writes themselves
         if recorder.active:
             aside = (*modes.levels.get(), self)                     # pack hooks are shown again
@@ -96,7 +96,7 @@ class DispatchLevel(Level):
 def dispatching_types(args: Any, kwargs: dict[str, Any]) -> tuple[type, ...]:
     """The types of tensors in a call that are not plain, each once."""
     return tuple({type(t): None for t in forms.tensors_in((*args, *kwargs.values()))
-                  if type(t) not in plain})
+                  if type(t) not in plain_types})
 
 
 def _own_result(op: Op, form: Any, found: Any) -> Any:
@@ -110,7 +110,7 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
 
 def _before(target: Tensor, functional: Op) -> Tensor:
     """A tensor as it is before a write."""
-    if type(target) in plain:
+    if type(target) in plain_types:
         return _stand_in(target, functional.composite or "self" in functional.saved)
     source = alias(target._array, type(target))
     source.__dict__.update(target.__dict__)
@@ -121,7 +121,7 @@ def _before(target: Tensor, functional: Op) -> Tensor:
 class Recorder:
     """The part of a call that is above the level: what enters the graph, views, writes."""
 
-    def __init__(self, op: Op, args: Any, kwargs: Any, call: forms.Shown, run: Any):
+    def __init__(self, op: Op, args: Any, kwargs: Any, call: forms.AtenCall, run: Any):
         self.op, self.args, self.kwargs, self.call, self.run = op, args, kwargs, call, run
         writes = not op.inplace and call.form is not None and call.form.schema.is_mutable
         self.active = grad_enabled() and op.kind != "creation" and not writes
@@ -159,17 +159,17 @@ class Recorder:
         first = self.args[0] if self.args else None
         if not op.view and found._base is not None:
             return _no_view(found)
-        if not op.view or (found._base is None and type(found) in plain):
+        if not op.view or (found._base is None and type(found) in plain_types):
             return found
         made = "multi_output" if several else ""
-        if type(found) not in plain:
+        if type(found) not in plain_types:
             replay = None if several else replay_of(op, first, self.args, always=True)
             view = make_view(first, found._array, replay, made)
             found._base, found._counter = view._base, view._counter
-            found._view, found._edge = view._view, LOOKUP
+            found._view, found._edge = view._view, LAZY
             return found
         replay = replay_of(op, first, self.args) if not several and (
-            first._edge is LOOKUP or op.view == "replay") else None
+            first._edge is LAZY or op.view == "replay") else None
         return make_view(first, found._array, replay, made)
 
     def _record(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
@@ -177,13 +177,13 @@ class Recorder:
         them after that."""
         within(saved_hooks, (), self._make_node, op, parts, whole)
         tensors = [p for p in parts if type(p) in tensor_types]
-        edges = [p._view.node if p._edge is LOOKUP else p._edge for p in tensors]
+        edges = [p._view.node if p._edge is LAZY else p._edge for p in tensors]
         edge = next((e for e in edges if e is not None), None)
         if edge is None:
             return
-        if any(type(p) not in plain for p in tensors):
+        if any(type(p) not in plain_types for p in tensors):
             _keep_results(edge, parts)
-        if packers:
+        if saved_tensor_hooks:
             pack_node(edge.node)
 
     def _make_node(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
@@ -238,7 +238,7 @@ def _kept(result: Any, node: Any) -> Packed:
 
 def _no_view(found: Any) -> Any:
     """A result that was made as a view below autograd, as the tensor that it is above."""
-    result = found if type(found) not in plain else alias(found._array, type(found))
+    result = found if type(found) not in plain_types else alias(found._array, type(found))
     result._base, result._counter, result._edge = None, found._counter, None
     return result
 
@@ -399,7 +399,7 @@ def _node_of(name: str) -> Any:
 
 
 def _set_edge(result: Any, edge: Any) -> None:
-    if result._edge is LOOKUP:
+    if result._edge is LAZY:
         result._view.node = edge
     else:
         result._edge = edge

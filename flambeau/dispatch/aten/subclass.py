@@ -36,7 +36,7 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, alias, plain
+from flambeau.core.tensor import Tensor, alias, plain_types
 from flambeau.dispatch.aten import forms
 from flambeau.dispatch.aten.level import DispatchLevel, dispatching_types
 
@@ -48,7 +48,7 @@ def take_over(cls: type, bare: Callable[[Any], Tensor] | None = None) -> None:
     """
     if bare is not None:
         _bare_forms[cls] = bare
-    plain.discard(cls)
+    plain_types.discard(cls)
     overrides.own_rules[cls] = run
     for name, member in _OWN.items():
         if getattr(cls, name) is getattr(Tensor, name):

@@ -98,7 +98,7 @@ def of_public(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> C
 
 def of_canonical(op: Op, args: tuple[Any, ...]) -> Call:
     """The overload that a call with canonical arguments is shown as."""
-    shown = forms.shown(op, args)
+    shown = forms.aten_call(op, args)
     name = shown.overload.overloadpacket.__name__
     return Call(name, shown.overload._overloadname, tuple(shown.args),
                 shown.kwargs)

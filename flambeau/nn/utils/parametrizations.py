@@ -10,7 +10,7 @@ from flambeau.nn import functional as F
 from flambeau.nn.modules.module import Module
 
 from . import parametrize
-from .weight_norm import composed, norm_except
+from .weight_norm import norm_except, scaled_direction
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -169,7 +169,7 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return composed(weight_g, weight_v, self.dim)
+        return scaled_direction(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight):
         return norm_except(weight, self.dim), weight

@@ -19,7 +19,7 @@ def norm_except(weight, dim):
     return weight.transpose(0, dim).reshape(weight.size(dim), -1).norm(dim=1).view(shape)
 
 
-def composed(g, v, dim):
+def scaled_direction(g, v, dim):
     """g · v/‖v‖."""
     return v * (g / norm_except(v, dim))
 
@@ -34,7 +34,7 @@ class WeightNorm:
     def compute_weight(self, module):
         g = getattr(module, self.name + "_g")
         v = getattr(module, self.name + "_v")
-        return composed(g, v, self.dim)
+        return scaled_direction(g, v, self.dim)
 
     @staticmethod
     def apply(module, name: str, dim: int) -> WeightNorm:

@@ -43,7 +43,7 @@ ones = factory(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.ones, n
                out=True, overlap="anywhere",
                doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
 empty = factory(f"empty.memory_format(SymInt[] size, *, {OPTIONS}, {FORMAT}) -> Tensor",
-                kernel=_empty, native="empty", out=True, out_speaker="empty",
+                kernel=_empty, native="empty", out=True, out_reported_as="empty",
                 doc="A tensor with whatever values its memory had.")
 full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", kernel=_full,
                native="full", type="value", out=True, overlap="anywhere",

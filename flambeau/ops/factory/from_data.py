@@ -39,7 +39,7 @@ def creation(schema: str) -> Any:
     """Declare a function that makes tensors of data."""
     name = schema.partition("(")[0]
     return op(f"{schema} -> Tensor", kind="creation", method=False, out=False,
-              as_calls=lambda *args, **kwargs: _made(public["torch"][name], args, kwargs))
+              aten_calls=lambda *args, **kwargs: _made(public["torch"][name], args, kwargs))
 
 
 @creation("tensor(object data, *, ScalarType dtype=None, Device? device=None, "

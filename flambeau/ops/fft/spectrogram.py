@@ -124,7 +124,7 @@ def _centered(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
 
 
 @op(f"stft.center({_FIRST}, bool center=True, str pad_mode='reflect', {_LAST}) -> Tensor",
-    joins=_stft, **_INNER)
+    overload_of=_stft, **_INNER)
 def _stft_centered(x: Tensor, n_fft: int, hop_length: Any, win_length: Any, window: Any,
                    center: bool, pad_mode: str, *rest: Any) -> Tensor:
     return _stft(_centered(x, n_fft, pad_mode) if center else x, n_fft, hop_length, win_length,

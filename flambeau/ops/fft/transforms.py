@@ -241,7 +241,7 @@ def _declared(name: str, out: str, kernel: str, title: str = "") -> Any:
 
     def declare(body: Any, doc: str = "") -> Any:
         return op(f"fft_{name}(Tensor self, {given}, str? norm=None) -> Tensor", body=body,
-                  autocast="full", out_speaker=kernel, out_cast=out.format(title or name),
+                  autocast="full", out_reported_as=kernel, out_cast=out.format(title or name),
                   doc=doc or body.__doc__)
     return declare
 

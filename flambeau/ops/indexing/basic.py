@@ -9,7 +9,7 @@ import numpy as np
 from flambeau._support.scopes import within
 from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import Tensor, alias, gradient_edge
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import views
 from flambeau.ops.indexing.parsing import is_whole
@@ -91,10 +91,10 @@ slice_backward = op(
     d_self=lambda grad, index: basic_view(grad, index),
     batch=lambda size, dims, self, shape, index: (
         slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0),
-    shown=(Shown("slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, "
-                 "SymInt end, SymInt step) -> Tensor",
-                 lambda self, shape, index: (found := slice_at(index, len(shape))) and (
-                     self, tuple(shape), *found), run=put_back),),
+    aten=(AtenForm("slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
+                   "SymInt start, SymInt end, SymInt step) -> Tensor",
+                   lambda self, shape, index: (found := slice_at(index, len(shape))) and (
+                       self, tuple(shape), *found), run=put_back),),
     doc="Zeros of a shape with `self` at an index.")
 
 
@@ -151,14 +151,14 @@ def _back(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> 
     return squeeze_dims(grad, tuple(dims))
 
 
-def _declare_view(kind: str, *shown: Shown) -> Any:
+def _declare_view(kind: str, *shown: AtenForm) -> Any:
     """The view op of basic indices, under the name that torch's node for the last of them has."""
     take = op(f"basic_{kind.lower()}(Tensor(a) self, object index) -> Tensor(a)", kernel=_basic,
               kind="linear", function=False, method=False, node=f"{kind}Backward0",
               d_self=_cut if kind in ("Slice", "Select") else _back,
               batch=lambda size, dims, self, index: (
                   basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0),
-              shown=shown, as_calls=None if kind == "Alias" else as_single_views)
+              aten=shown, aten_calls=None if kind == "Alias" else as_single_views)
     take.op.Backward.unfold = lambda node: _one_by_one(node)
     return take.op.call
 
@@ -170,13 +170,14 @@ take_first = op(
     d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, (index, ...)),
     batch=lambda size, dims, self, index: (
         basic_view(movedim(self, dims[0], 0), (slice(None), index, ...)), 0),
-    as_calls=as_single_views, doc="The slice at `index` of the first dimension.").op.call
+    aten_calls=as_single_views, doc="The slice at `index` of the first dimension.").op.call
 _select, _unsqueeze = _declare_view("Select"), _declare_view("Unsqueeze")
-take_slice = _slice = _declare_view("Slice", Shown(
+take_slice = _slice = _declare_view("Slice", AtenForm(
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
     "-> Tensor(a)", lambda self, index: (found := slice_at(index, self.ndim)) and (self, *found),
     run=cut))
-_alias = _declare_view("Alias", Shown("alias(Tensor(a) self) -> Tensor(a)", lambda self: (self,)))
+_alias = _declare_view("Alias", AtenForm("alias(Tensor(a) self) -> Tensor(a)",
+                                         lambda self: (self,)))
 
 
 def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Tensor:

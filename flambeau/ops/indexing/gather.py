@@ -185,7 +185,7 @@ scatter = op(
 
     `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
     """)
-op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", joins=scatter,
+op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", overload_of=scatter,
    kernel=lambda self, index, dim, value: _scatter(self, index, value, dim, None, True),
    dims="dim", canonical=_placed_number, kernel_checks=True,
    refuses=("scatter_gather_scalar_cpu", "UW8"), **_WRITES, node="ScatterBackward1",
@@ -193,7 +193,7 @@ op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", 
    jvp=lambda self_t, index, dim: scatter(self_t, dim, index, 0))
 op("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
-   "Tensor", joins=scatter, body=_combined, **_WRITES)
+   "Tensor", overload_of=scatter, body=_combined, **_WRITES)
 
 
 def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:

@@ -13,9 +13,9 @@ from flambeau._support.source_locations import bump, native
 from flambeau.core import overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, add_members, array_strides, plain, tensor_types
+from flambeau.core.tensor import Tensor, add_members, array_strides, plain_types, tensor_types
 from flambeau.core.views import check_inplace
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import indexing, views
 from flambeau.kernels.refused import refuse
@@ -245,10 +245,10 @@ take_many = op(
         put_at(new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
         *[None] * len(tensors_from1)],
     jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where),
-    shown=(Shown("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-                 lambda tensors, where: (tensors[0], _spread(tensors[1:], where)),
-                 run=lambda self, indices: self[tuple([slice(None) if i is None else i
-                                                       for i in indices])]),),
+    aten=(AtenForm("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+                   lambda tensors, where: (tensors[0], _spread(tensors[1:], where)),
+                   run=lambda self, indices: self[tuple([slice(None) if i is None else i
+                                                         for i in indices])]),),
     saved_as={"indices": lambda tensors_from1, where: tuple([
                   tensors_from1[where.index(i)] if i in where else None
                   for i in range(where[-1] + 1)]),
@@ -348,9 +348,9 @@ put_many = op(
     vjp=_put_gradients, nondiff="tensors_from2", overlap="index",
     jvp=lambda tensors, tensors_t, where, accumulate: put_many(
         (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate),
-    shown=(Shown("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
-                 "-> Tensor", lambda tensors, where, accumulate: (
-                     tensors[0], _spread(tensors[2:], where), tensors[1], accumulate)),),
+    aten=(AtenForm("index_put(Tensor self, Tensor?[] indices, Tensor values, "
+                   "bool accumulate=False) -> Tensor", lambda tensors, where, accumulate: (
+                       tensors[0], _spread(tensors[2:], where), tensors[1], accumulate)),),
     doc="The first tensor with the second where the others index; `accumulate` adds there.")
 
 
@@ -431,7 +431,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         if any(t._array is memory or share_memory(memory, t._array) for t in (value, *indices)):
             check_overlap(_index_put, view, (value, *indices))
         _check_values(view, value, indices, where)
-    if not recorded and not interceptors and all(type(t) in plain
+    if not recorded and not interceptors and all(type(t) in plain_types
                                                  for t in (view, value, *indices)):
         if views.has_one_place(view._array):
             warn_of_expanded("index_put")
@@ -490,7 +490,7 @@ add_members(__getitem__=getitem, __setitem__=setitem, __delitem__=delitem)
 
 def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     from flambeau.ops.factory.create import zeros
-    if interceptors or type(like) not in plain:
+    if interceptors or type(like) not in plain_types:
         return like.new_zeros(shape)
     return zeros(shape, dtype=like.dtype, device=like._device)
 

@@ -146,7 +146,7 @@ def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
 
 take_along_dim = op(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", body=_along_dim,
-    overlap="index", out_type=OUT_TYPE, out_speaker="gather",
+    overlap="index", out_type=OUT_TYPE, out_reported_as="gather",
     doc="`gather` with broadcasting of the other dimensions; of the flattened tensor without "
         "`dim`.")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import dtypes, overrides
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.view.shape import unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
@@ -19,7 +19,7 @@ _PLACES = frozenset({int, slice, type(None), type(Ellipsis), bool})     # which 
 def overriding(index: Any, *tensors: Any) -> list[Any]:
     """The arguments of an indexing that override it; an index may hold tuples of tuples."""
     args = (*tensors, index)
-    if (type(index) in _PLACES and all(type(t) in plain for t in tensors)) \
+    if (type(index) in _PLACES and all(type(t) in plain_types for t in tensors)) \
             or not overrides.wanted(args, None, -1):
         return []
     return overrides.overriding(args, None, -1) or [tensors[0]]
@@ -116,7 +116,7 @@ def _too_many(index: Any, ndim: int) -> IndexError:
 
 def _place_of(item: Tensor) -> Tensor:
     """A boolean as the list of places that it names in a dimension of 1."""
-    if type(item) not in plain or item.is_meta:
+    if type(item) not in plain_types or item.is_meta:
         return unsqueeze(item, 0)
     return Tensor_of(np.zeros(int(bool(item._array)), np.int64))
 
@@ -163,7 +163,7 @@ def _normal(item: Any) -> Any:
             warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype "
                           "torch.bool instead.", UserWarning, stacklevel=4)
             return item.to(dtypes.bool_)
-        if not item._array.ndim and d.kind != "b" and type(item) in plain:
+        if not item._array.ndim and d.kind != "b" and type(item) in plain_types:
             return int(item._array)
         return item
     if isinstance(item, (list, tuple, range, np.ndarray)):

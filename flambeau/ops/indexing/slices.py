@@ -324,7 +324,8 @@ index_fill = op(
     jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
     doc="`input` with the slices that `index` names filled with `value`.")
 op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-   joins=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim, value),
+   overload_of=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim,
+                                                                               value),
    kind="linear", dims="dim", canonical=_filling_with_tensor, kernel_checks=True, inplace=True,
    out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
    batch=_fill_with_each,

@@ -16,7 +16,7 @@ from flambeau.core.formulas import conjugate
 from flambeau.core.promotion import c_name, convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import compiled
 from flambeau.ops.coercion import as_element
 from flambeau.ops.linalg.matmul import (
@@ -206,8 +206,8 @@ def _addmm_grads(grad: Tensor, needs: Any, self: Any, mat1: Tensor, mat2: Tensor
 
 addmm = _added("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
                inplace_first=partial(_check_addmm, check=_check_written),
-               shown=(Shown("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
-                            "Scalar alpha=1) -> Tensor", grads=_addmm_grads),),
+               aten=(AtenForm("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
+                              "Scalar alpha=1) -> Tensor", grads=_addmm_grads),),
                refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
                d_mat1=lambda grad, mat2, alpha, mat1_by_columns: _scaled(
                    to_left(grad, mat2, mat1_by_columns), alpha),

@@ -87,7 +87,7 @@ cholesky_ex = op(
 
 
 @op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", out_type=OUT_TYPE,
-    out_device=OUT_DEVICE, out_speaker="linalg_cholesky_ex", autocast="full")
+    out_device=OUT_DEVICE, out_reported_as="linalg_cholesky_ex", autocast="full")
 def linalg_cholesky(self: Tensor, upper: bool) -> Tensor:
     """The lower triangular L with A = L Lᴴ (or upper U with A = Uᴴ U) of a positive-definite A.
 
@@ -189,7 +189,7 @@ linalg_qr = op(
 
 
 @op("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", out_type=OUT_TYPE,
-    out_speaker="linalg_qr", autocast="full")
+    out_reported_as="linalg_qr", autocast="full")
 def qr(self: Tensor, some: bool) -> Any:
     """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
     warn_once("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
@@ -260,7 +260,7 @@ linalg_svd = op(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> "
     "(Tensor U, Tensor S, Tensor Vh)", kernel=_svd_kernel, kernel_checks=True, canonical=_check_svd,
     core="(m,n)->(m,k),(k),(k,n)", vjp=_svd_back, out_type=OUT_TYPE, out_device=OUT_DEVICE,
-    out_speaker="_linalg_svd", autocast="full",
+    out_reported_as="_linalg_svd", autocast="full",
     doc="""A = U diag(S) Vh with orthonormal columns of U and rows of Vh, and S falling.
 
     >>> import flambeau
@@ -280,7 +280,7 @@ def singular_values(A: Tensor) -> Tensor:
 
 
 @op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", out_type=OUT_TYPE,
-    out_device=OUT_DEVICE, out_speaker="_linalg_svd", autocast="full")
+    out_device=OUT_DEVICE, out_reported_as="_linalg_svd", autocast="full")
 def svdvals(A: Tensor, driver: str | None) -> Tensor:
     """The singular values, falling."""
     if driver is not None:

@@ -70,7 +70,7 @@ def _check_symmetric(name: str) -> Any:
 eigh = op(
     "linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     kernel=orthogonal.eigh, kernel_checks=True, canonical=_check_symmetric("linalg.eigh"),
-    core="(n,n)->(n),(n,n)", vjp=_eigh_back, out_type=OUT_TYPE, out_speaker="_linalg_eigh",
+    core="(n,n)->(n),(n,n)", vjp=_eigh_back, out_type=OUT_TYPE, out_reported_as="_linalg_eigh",
     autocast="full",
     doc="""The eigenvalues, rising, and eigenvectors (columns) of a symmetric or Hermitian matrix,
     of which one triangle is read.
@@ -87,7 +87,7 @@ _symmetric_values = op("_eigvalsh(Tensor self, str UPLO) -> Tensor", kernel=orth
 
 
 @op("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", out_type=OUT_TYPE,
-    out_speaker="_linalg_eigh", autocast="full")
+    out_reported_as="_linalg_eigh", autocast="full")
 def eigvalsh(self: Tensor, UPLO: str) -> Tensor:
     """The eigenvalues, rising, of a symmetric or Hermitian matrix."""
     return eigh(self, UPLO)[0] if differentiating(self) else _symmetric_values(self, UPLO)
@@ -138,7 +138,8 @@ _general_values = op("_eigvals(Tensor self) -> Tensor", kernel=orthogonal.eigval
                      canonical=_check_general("linalg.eigvals"), **_INNER)
 
 
-@op("linalg_eigvals(Tensor self) -> Tensor", out_speaker="aten::linalg_eigvals", autocast="full",
+@op("linalg_eigvals(Tensor self) -> Tensor", out_reported_as="aten::linalg_eigvals",
+    autocast="full",
     out_cast="torch.linalg.eigvals: Expected eigenvalues to be safely castable from {found} dtype, "
     "but got eigenvalues with dtype {out}")
 def eigvals(self: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import characters
@@ -72,7 +72,7 @@ inv_ex = op(
 
 
 @op("linalg_inv(Tensor A) -> Tensor", out_type=OUT_TYPE, out_device=OUT_DEVICE,
-    out_speaker="linalg_inv_ex", autocast="full",
+    out_reported_as="linalg_inv_ex", autocast="full",
     aliases=("inverse(Tensor self) -> Tensor",))
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices.
@@ -88,7 +88,7 @@ def inv(A: Tensor) -> Tensor:
 
 
 @op("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
-    out_cast=CASTABLE_RESULT.replace("{name}", "tensorinv"), out_speaker=None, autocast="full")
+    out_cast=CASTABLE_RESULT.replace("{name}", "tensorinv"), out_reported_as=None, autocast="full")
 def tensorinv(self: Tensor, ind: int) -> Tensor:
     """The inverse for `tensordot(·, ind)`: the first `ind` dimensions against the rest."""
     if ind <= 0:
@@ -149,7 +149,7 @@ _pinv = op("_pinv(Tensor self, object atol, object rtol, bool hermitian) -> Tens
 def numbers(limit: Any) -> Any:
     """A tolerance, a number or a tensor of them, as NumPy takes it."""
     if isinstance(limit, Tensor):
-        return limit.detach()._array if type(limit) in plain or limit.ndim else limit.item()
+        return limit.detach()._array if type(limit) in plain_types or limit.ndim else limit.item()
     return limit
 
 
@@ -170,7 +170,7 @@ def pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
 
 @op("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
     "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
-    joins=pinv, out_cast=CASTABLE_RESULT)
+    overload_of=pinv, out_cast=CASTABLE_RESULT)
 def _pinv_rcond(self: Tensor, rcond: Any, hermitian: bool) -> Tensor:
     return _pinv(self, None, numbers(rcond), hermitian)
 
@@ -288,7 +288,7 @@ def _det_back(grad: Tensor, A: Tensor) -> Tensor:
 det = op(
     "linalg_det(Tensor A) -> Tensor", kernel=lapack.det, kernel_checks=True,
     canonical=_check_square_floats("linalg.det", "lu_cpu"), core="(n,n)->()", d_A=_det_back,
-    out_type=OUT_TYPE, out_device=OUT_DEVICE, out_speaker="_linalg_det",
+    out_type=OUT_TYPE, out_device=OUT_DEVICE, out_reported_as="_linalg_det",
     doc="""The determinant of square matrices.
 
     >>> import flambeau
@@ -321,7 +321,7 @@ def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:
 linalg_slogdet = op(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kernel=lapack.slogdet,
     kernel_checks=True, canonical=_check_square_floats("linalg.slogdet"), core="(n,n)->(),()",
-    vjp=_slogdet_back, out_type=OUT_TYPE, out_speaker="_linalg_slogdet",
+    vjp=_slogdet_back, out_type=OUT_TYPE, out_reported_as="_linalg_slogdet",
     doc="""The sign (or phase) of the determinant, and the logarithm of its absolute value.
 
     >>> import flambeau
@@ -331,7 +331,7 @@ linalg_slogdet = op(
 
 
 @op("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", out_type=OUT_TYPE,
-    out_speaker="_linalg_slogdet")
+    out_reported_as="_linalg_slogdet")
 def slogdet(self: Tensor) -> Any:
     """`linalg.slogdet`."""
     return return_types.slogdet(linalg_slogdet(self))

@@ -91,7 +91,7 @@ ldl_factor_ex = op(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
     "(Tensor LD, Tensor pivots, Tensor info)", kernel=lapack.ldl_factor_ex, kernel_checks=True,
     canonical=_check_factor, core="(n,n)->(n,n),(n),()", vjp=_factor_back, out_type=OUT_TYPE,
-    differentiable=(True, False, False), out_speaker="aten::linalg_ldl_factor_ex",
+    differentiable=(True, False, False), out_reported_as="aten::linalg_ldl_factor_ex",
     doc="Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`.")
 
 
@@ -143,7 +143,7 @@ def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) ->
 
 
 @op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
-    out_type=OUT_TYPE, out_speaker="aten::linalg_ldl_solve")
+    out_type=OUT_TYPE, out_reported_as="aten::linalg_ldl_solve")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     """The solution of A X = B from what `ldl_factor` gave for A."""
     if not differentiating(LD):

@@ -111,7 +111,7 @@ lu_factor_ex = op(
 
 
 @op("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
-    out_type=OUT_TYPE, out_speaker="linalg_lu_factor_ex")
+    out_type=OUT_TYPE, out_reported_as="linalg_lu_factor_ex")
 def lu_factor(A: Tensor, pivot: bool) -> Any:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
     LU, pivots, info = lu_factor_ex(A, pivot=pivot)
@@ -181,7 +181,7 @@ lu_unpack = op(
     " -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu_unpack, kernel_checks=True,
     canonical=_check_unpack, vjp=_unpack_back, nondiff="LU_pivots", batch=_unpack_batched,
     jvp=lambda LU_data, LU_data_t, unpack_data: (None, *_tangents(LU_data_t, unpack_data)),
-    differentiable=(False, True, True), method=False, out_type=OUT_TYPE, out_speaker=None,
+    differentiable=(False, True, True), method=False, out_type=OUT_TYPE, out_reported_as=None,
     doc="P, L and U out of what `lu_factor` gives.")
 
 
@@ -249,7 +249,7 @@ linalg_lu_solve = op(
 
 
 @op("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out_type=OUT_TYPE,
-    out_speaker="linalg_lu_solve")
+    out_reported_as="linalg_lu_solve")
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve`, by its older name."""
     return linalg_lu_solve(LU_data, LU_pivots, self)

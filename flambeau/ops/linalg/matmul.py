@@ -10,7 +10,7 @@ from flambeau import kernels
 from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor, add_members
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
@@ -89,7 +89,7 @@ def _only_elsewhere(name: str) -> Any:
 
 def with_out_dtype(schema: str, of: Any) -> None:
     """Declare the overload of a product whose result is of another type than its factors."""
-    op(schema, joins=of, body=_only_elsewhere(schema.partition("(")[0]), method=False)
+    op(schema, overload_of=of, body=_only_elsewhere(schema.partition("(")[0]), method=False)
 
 
 def _leading(dims: Any, *tensors: Tensor) -> list[Tensor]:
@@ -152,7 +152,7 @@ mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm, kernel_checks=True
         d_self=lambda grad, mat2, self_by_columns: to_left(grad, mat2, self_by_columns),
         d_mat2=lambda grad, self, mat2_by_columns: to_right(grad, self, mat2_by_columns),
         batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
-        shown=(Shown("mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads),),
+        aten=(AtenForm("mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads),),
         doc="""The product of two matrices.
 
     >>> import flambeau
@@ -283,7 +283,7 @@ vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
 
 
 @op("matmul(Tensor self, Tensor other) -> Tensor", autocast="lower", out_type=OUT_TYPE,
-    out_speaker="matmul", operators="__matmul__",
+    out_reported_as="matmul", operators="__matmul__",
     aliases=("linalg_matmul(Tensor self, Tensor other) -> Tensor",))
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; leading dimensions broadcast, a vector is a row or a column as needed.
@@ -486,7 +486,7 @@ linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
             d_input=lambda grad, weight: _to_input(grad, weight),
             d_weight=lambda grad, input: _to_weight(grad, input),
-            d_bias=lambda grad: grad, batch=_linear_batched, as_calls=_as_addmm,
+            d_bias=lambda grad: grad, batch=_linear_batched, aten_calls=_as_addmm,
             jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(
                 linear(input_t, weight, bias_t), linear(input, weight_t)),
             doc="""y = x Wᵀ + b: `input` (…, k), `weight` (m, k), `bias` (m) give (…, m).

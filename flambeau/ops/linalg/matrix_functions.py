@@ -62,7 +62,7 @@ def _power(A: Tensor, n: int) -> Tensor:
     return result
 
 
-@op("linalg_matrix_power(Tensor self, int n) -> Tensor", out_speaker=None,
+@op("linalg_matrix_power(Tensor self, int n) -> Tensor", out_reported_as=None,
     out_cast=CASTABLE_RESULT.replace("{name}", "matrix_power"),
     aliases=("matrix_power(Tensor self, int n) -> Tensor",))
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
@@ -138,7 +138,7 @@ def _pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
 @op("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
     "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, "
-    "*, ScalarType? dtype=None) -> Tensor", out_type=NORM_TYPE, out_speaker=None)
+    "*, ScalarType? dtype=None) -> Tensor", out_type=NORM_TYPE, out_reported_as=None)
 def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """A norm of matrices: "fro", "nuc", ±2 (extreme singular value), ±1 (columns), ±inf (rows).
 
@@ -181,7 +181,7 @@ def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
 @op("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
     "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
-    "ScalarType? dtype=None) -> Tensor", out_type=NORM_TYPE, out_speaker=None)
+    "ScalarType? dtype=None) -> Tensor", out_type=NORM_TYPE, out_reported_as=None)
 def linalg_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """A vector norm (one dimension, or all) or a matrix norm (two dimensions, with `ord`).
 
@@ -208,7 +208,7 @@ def linalg_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
 
 @op("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
     "linalg_cond.p_str(Tensor self, str p) -> Tensor", out_cast=CASTABLE_RESULT,
-    out_speaker=None, autocast="full")
+    out_reported_as=None, autocast="full")
 def cond(A: Tensor, p: Any) -> Tensor:
     """The condition number |A| |A⁻¹| in a matrix norm; by default that of the singular values.
 
@@ -274,7 +274,7 @@ def matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool, self: Tens
 
 @op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
     "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
-    joins=matrix_rank, **_OF_RANK)
+    overload_of=matrix_rank, **_OF_RANK)
 def _rank_above(self: Tensor, tol: Any, hermitian: bool, input: Tensor) -> Tensor:
     return _rank(self if input is None else input, numbers(tol), 0.0, hermitian)
 

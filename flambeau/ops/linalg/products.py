@@ -28,7 +28,7 @@ from flambeau.ops.view.shape import permute, transpose, unsqueeze
 # ---- of vectors ---------------------------------------------------------------------------------
 
 
-@op("outer(Tensor self, Tensor vec2) -> Tensor", overlap="element", out_speaker="mul",
+@op("outer(Tensor self, Tensor vec2) -> Tensor", overlap="element", out_reported_as="mul",
     autocast="untouched", aliases=("ger(Tensor self, Tensor vec2) -> Tensor",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """All products of an element of one vector and one of another, (n) and (m) to (n, m).
@@ -49,7 +49,7 @@ _OF_SUMS = "tensordot: Expected the output tensor to have dtype {found}, but got
     "tensor with dtype {out}"
 
 
-@op("inner(Tensor self, Tensor other) -> Tensor", out_type=_OF_SUMS, out_speaker="mul")
+@op("inner(Tensor self, Tensor other) -> Tensor", out_type=_OF_SUMS, out_reported_as="mul")
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimensions; a number multiplies.
 
@@ -72,7 +72,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @op("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", autocast="lower",
-    out_type="{name}: Expected out of dtype{found} but found {out}", out_speaker="sum")
+    out_type="{name}: Expected out of dtype{found} but found {out}", out_reported_as="sum")
 def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast.
 
@@ -91,7 +91,7 @@ def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
 # ---- of matrices and tensors --------------------------------------------------------------------
 
 
-@op("kron(Tensor self, Tensor other) -> Tensor", overlap="element", out_speaker="mul",
+@op("kron(Tensor self, Tensor other) -> Tensor", overlap="element", out_reported_as="mul",
     autocast="untouched")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, as a block.
@@ -140,7 +140,7 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
 
 
 @op("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-    method=False, function=False, out_type=_OF_SUMS, out_speaker=None)
+    method=False, function=False, out_type=_OF_SUMS, out_reported_as=None)
 def _tensordot(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     if a._array.dtype != b._array.dtype:
         raise RuntimeError("both inputs should have same dtype")
@@ -194,7 +194,7 @@ def _as_matrix(x: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:
     return x if x._edge is None and x._array.shape == shape else reshape(x, shape)
 
 
-@op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower", out_speaker="mm",
+@op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower", out_reported_as="mm",
     out_type="multi_dot(): expected out tensor to have dtype {c_found} but got {c_out}")
 def multi_dot(tensors: Any) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications; the
@@ -331,7 +331,7 @@ linalg_cross = op(
 
 
 @op("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", overlap="index",
-    autocast="untouched", out_type=OUT_TYPE, out_speaker="linalg_cross")
+    autocast="untouched", out_type=OUT_TYPE, out_reported_as="linalg_cross")
 def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along `dim`, or along the first dimension of extent 3."""
     if dim is None:

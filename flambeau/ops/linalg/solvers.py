@@ -116,7 +116,7 @@ solve_ex = op(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
     "(Tensor result, Tensor info)", kernel=lapack.solve_ex, kernel_checks=True,
     canonical=_check_solve, vjp=_solve_back, jvp=_solve_ahead, batch=_solve_batched,
-    differentiable=(True, False), out_type=OUT_TYPE, out_speaker="_linalg_solve_ex",
+    differentiable=(True, False), out_type=OUT_TYPE, out_reported_as="_linalg_solve_ex",
     doc="`solve`, and for each matrix 0 or the number of its first zero pivot.")
 
 
@@ -126,7 +126,7 @@ def solve_matrices(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
 
 
 @op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", out_type=OUT_TYPE,
-    out_speaker="_linalg_solve_ex", autocast="full")
+    out_reported_as="_linalg_solve_ex", autocast="full")
 def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
     """X with A X = B (or X A = B): A (…, n, n), B (…, n, k) or vectors (…, n).
 
@@ -140,7 +140,7 @@ def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
 
 
 @op("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
-    out_cast=CASTABLE_RESULT.replace("{name}", "tensorsolve"), out_speaker=None,
+    out_cast=CASTABLE_RESULT.replace("{name}", "tensorsolve"), out_reported_as=None,
     autocast="full")
 def tensorsolve(self: Tensor, other: Tensor, dims: Any) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""

@@ -8,7 +8,7 @@ import numpy as np
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.kernels.linalg import lapack
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.linalg.matmul import adjoint, conj, matmul
@@ -114,7 +114,7 @@ def raise_failure(info: Tensor, name: str, message: str, error: Any = None) -> N
 def differentiating(*tensors: Tensor) -> bool:
     """Might derivatives of what follows be wanted, or does a transform look on?"""
     return bool(interceptors) or any(
-        type(t) not in plain or (t.requires_grad and grad_enabled()) for t in tensors)
+        type(t) not in plain_types or (t.requires_grad and grad_enabled()) for t in tensors)
 
 
 def by_columns(X: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import flambeau
 from flambeau import kernels as arrays
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import declining
 from flambeau.kernels.network import ctc, losses
@@ -84,12 +84,12 @@ def _declare_nll_loss(name: str, node: str) -> Any:
     inside: dict[str, Any] = {"function": False, "method": False, "out": False}
     backward = op(
         f"{name}_backward(Tensor grad_output, {parameters}, Tensor total_weight) -> Tensor",
-        kernel=losses.nll_loss_backward, quick=declining(losses.nll_loss_backward), parts=_spread,
-        nondiff="target weight total_weight", **inside)
+        kernel=losses.nll_loss_backward, checked_kernel=declining(losses.nll_loss_backward),
+        parts=_spread, nondiff="target weight total_weight", **inside)
     return op(
         f"{name}_forward({parameters}) -> (Tensor output, Tensor total_weight)",
-        kernel=losses.nll_loss_forward, quick=declining(losses.nll_loss_forward), parts=_picked,
-        canonical=canonical, returns=tuple, differentiable=(True, False), node=node,
+        kernel=losses.nll_loss_forward, checked_kernel=declining(losses.nll_loss_forward),
+        parts=_picked, canonical=canonical, returns=tuple, differentiable=(True, False), node=node,
         autocast="full", **inside,
         d_self=lambda grad, self, target, weight, reduction, ignore_index, total_weight: backward(
             grad, self, target, weight, reduction, ignore_index,
@@ -183,7 +183,7 @@ def _cross_entropy_parts(input: Tensor, target: Tensor, weight: Any, reduction: 
 _cross_entropy = op(
     "_cross_entropy(Tensor input, Tensor target, Tensor? weight, int reduction, "
     "SymInt ignore_index, float smoothing) -> (Tensor loss, Tensor divisor, Tensor stats)",
-    kernel=_cross_entropy_kernel, parts=_cross_entropy_parts, unfolds=True,
+    kernel=_cross_entropy_kernel, parts=_cross_entropy_parts, implicit=True,
     backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
         kernels.cross_entropy_backward(arrays.divide(grad, divisor), input, target, stats, weight,
                                        ignore_index, smoothing), None, None),
@@ -344,7 +344,7 @@ def _lengths(given: Any, n: int, name: str) -> Any:
         raise RuntimeError(f"{name} must be integral")
     values = tuple([int(v) for v in (values_below(given).reshape(-1).tolist()
                                      if isinstance(given, Tensor) else given)])
-    several = isinstance(given, Tensor) and type(given) not in plain
+    several = isinstance(given, Tensor) and type(given) not in plain_types
     if (given.numel() if several else len(values)) != n:
         raise RuntimeError(f"{name} must be of size batch_size")
     if min(values, default=0) < 0:

@@ -94,7 +94,7 @@ def _by_rows(grad: Tensor, needs: Any, x1: Tensor, x2: Tensor, p: float, result:
 _INSIDE: dict[str, Any] = {"function": False, "method": False, "out": False}
 _cdist_forward = op(
     "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-    kernel=kernels.cdist, drops="compute_mode", parts=_apart, vjp=_by_rows, node="CdistBackward0",
+    kernel=kernels.cdist, unused="compute_mode", parts=_apart, vjp=_by_rows, node="CdistBackward0",
     **_INSIDE)
 _cdist_backward = op(
     "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",

@@ -14,7 +14,7 @@ import flambeau
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import declining
 from flambeau.kernels.network import losses as kernels
@@ -42,8 +42,8 @@ def _gradient_of(name: str, kernel: Any, parts: Any, number: str = "", nondiff: 
     """The op of a loss's gradient in its first argument."""
     more = f", float {number}" * bool(number)
     return op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{more}"
-              ") -> Tensor", kernel=kernel, quick=declining(kernel), parts=parts, nondiff=nondiff,
-              **_BACKWARD)
+              ") -> Tensor", kernel=kernel, checked_kernel=declining(kernel), parts=parts,
+              nondiff=nondiff, **_BACKWARD)
 
 
 # ---- distances of elements -----------------------------------------------------------------------
@@ -56,7 +56,7 @@ def _squared(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 
 mse_loss = op(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", kernel=kernels.mse_loss,
-    quick=declining(kernels.mse_loss), canonical=_paired, parts=_squared,
+    checked_kernel=declining(kernels.mse_loss), canonical=_paired, parts=_squared,
     refuses=("mse_cpu", _REAL), **_LOSS,
     d_self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
     d_target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
@@ -87,7 +87,7 @@ def _paired_smoothly(self: Tensor, target: Tensor, reduction: int, beta: float) 
 
 smooth_l1_loss = op(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
-    kernel=kernels.smooth_l1_loss, quick=declining(kernels.smooth_l1_loss), parts=_smooth,
+    kernel=kernels.smooth_l1_loss, checked_kernel=declining(kernels.smooth_l1_loss), parts=_smooth,
     canonical=_paired_smoothly, refuses=("smooth_l1_cpu", _REAL), **_LOSS,
     d_self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
         grad, self, target, reduction, beta),
@@ -124,7 +124,7 @@ def _paired_in_type(self: Tensor, target: Tensor, reduction: int, delta: float) 
 
 huber_loss = op(
     "huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
-    kernel=kernels.huber_loss, quick=declining(kernels.huber_loss), parts=_huber,
+    kernel=kernels.huber_loss, checked_kernel=declining(kernels.huber_loss), parts=_huber,
     canonical=_paired_in_type, refuses=("huber_cpu", _REAL), **_LOSS,
     d_self=lambda grad, self, target, reduction, delta: huber_loss_backward(
         grad, self, target, reduction, delta),
@@ -154,7 +154,7 @@ def _stepwise(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
 
 soft_margin_loss = op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
-    kernel=kernels.soft_margin_loss, quick=declining(kernels.soft_margin_loss),
+    kernel=kernels.soft_margin_loss, checked_kernel=declining(kernels.soft_margin_loss),
     canonical=_stepwise, parts=_soft_margin, out_type=FOUND_TYPE, **_LOSS,
     d_self=lambda grad, self, target, reduction: soft_margin_loss_backward(
         grad, self, target, reduction),
@@ -196,7 +196,8 @@ def _weighed(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
 
 binary_cross_entropy = op(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> "
-    "Tensor", kernel=kernels.binary_cross_entropy, quick=declining(kernels.binary_cross_entropy),
+    "Tensor", kernel=kernels.binary_cross_entropy,
+    checked_kernel=declining(kernels.binary_cross_entropy),
     canonical=_weighed, parts=_cross_entropy, **_LOSS,
     d_self=lambda grad, self, target, weight, reduction: binary_cross_entropy_backward(
         grad, self, target, weight, reduction),
@@ -220,7 +221,7 @@ binary_cross_entropy_backward = op(
     "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
     "Tensor? weight=None, int reduction=Mean) -> Tensor", parts=_slope_of_cross_entropy,
     kernel=kernels.binary_cross_entropy_backward, nondiff="weight",
-    quick=declining(kernels.binary_cross_entropy_backward), **_BACKWARD)
+    checked_kernel=declining(kernels.binary_cross_entropy_backward), **_BACKWARD)
 
 
 def _with_logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
@@ -254,7 +255,7 @@ binary_cross_entropy_with_logits = op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
     "Tensor? pos_weight=None, int reduction=Mean) -> Tensor", canonical=_logits, parts=_with_logits,
     kernel=kernels.binary_cross_entropy_with_logits, method=False, autocast="full", out=False,
-    quick=declining(kernels.binary_cross_entropy_with_logits),
+    checked_kernel=declining(kernels.binary_cross_entropy_with_logits),
     d_self=lambda grad, self, target, weight, pos_weight, reduction: _slope_of_logits(
         grad, self, target, weight, pos_weight, reduction),
     d_target=lambda grad, self, weight, pos_weight, reduction: _target_of_logits(
@@ -267,7 +268,7 @@ def _slope_of_logits(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor 
                      pos_weight: Tensor | None, reduction: int) -> Tensor:
     tensors = grad, self, target, weight, pos_weight
     if not (grad_enabled() or interceptors or any(
-            type(t) not in plain for t in tensors if t is not None)):
+            type(t) not in plain_types for t in tensors if t is not None)):
         return wrap(kernels.binary_cross_entropy_with_logits_backward(
             *[None if t is None else t._array for t in tensors], reduction))
     each = split_grad(grad, self._array.size, reduction)

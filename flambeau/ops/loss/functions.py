@@ -10,7 +10,7 @@ from typing import Any
 
 import flambeau
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.loss import cross_entropy as classes
 from flambeau.ops.loss import elementwise, margins
@@ -195,7 +195,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * flambeau.ones_like(input)
-    elif (type(var) in plain or not isinstance(var, Tensor)) and (var < 0).any():
+    elif (type(var) in plain_types or not isinstance(var, Tensor)) and (var < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():

@@ -105,7 +105,8 @@ def _check_classes(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, 
 multi_margin_loss = op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
     "Tensor? weight=None, int reduction=Mean) -> Tensor", kernel=kernels.multi_margin_loss,
-    quick=declining(kernels.multi_margin_loss), canonical=_check_classes, parts=_hinges, **_LOSS,
+    checked_kernel=declining(kernels.multi_margin_loss), canonical=_check_classes, parts=_hinges,
+    **_LOSS,
     d_self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
         grad, self, target, p, margin, weight, reduction),
     doc="Σ_{i ≠ t} max(0, weight[t] · (margin - x[t] + x[i]))^p / c, with p = 1 or 2.")
@@ -130,7 +131,8 @@ multi_margin_loss_backward = op(
     "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, "
     "Scalar margin, Tensor? weight=None, int reduction=Mean) -> Tensor", parts=_slope_of_hinges,
     kernel=kernels.multi_margin_loss_backward,
-    quick=declining(kernels.multi_margin_loss_backward), nondiff="target weight", **_BACKWARD)
+    checked_kernel=declining(kernels.multi_margin_loss_backward), nondiff="target weight",
+    **_BACKWARD)
 
 
 def _label_hinges(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
@@ -154,7 +156,7 @@ def _check_labels(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ..
 multilabel_margin_loss_forward = op(
     "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
     "(Tensor output, Tensor is_target)", kernel=kernels.multilabel_margin_loss_forward,
-    quick=declining(kernels.multilabel_margin_loss_forward), canonical=_check_labels,
+    checked_kernel=declining(kernels.multilabel_margin_loss_forward), canonical=_check_labels,
     parts=_label_hinges, returns=tuple, differentiable=(True, False),
     node="MultilabelMarginLossBackward0", **_BACKWARD,
     d_self=lambda grad, self, target, reduction, is_target: multilabel_margin_loss_backward(
@@ -185,5 +187,5 @@ def _slope_of_label_hinges(grad_output: Tensor, self: Tensor, target: Tensor, is
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
     " Tensor is_target) -> Tensor", kernel=kernels.multilabel_margin_loss_backward,
-    quick=declining(kernels.multilabel_margin_loss_backward), parts=_slope_of_label_hinges,
+    checked_kernel=declining(kernels.multilabel_margin_loss_backward), parts=_slope_of_label_hinges,
     nondiff="target is_target", **_BACKWARD)

@@ -53,7 +53,7 @@ def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: 
 _attend = op(
     "_attend(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float? scale) "
     "-> (Tensor result, Tensor total)", kernel=_attend_kernel,
-    parts=lambda *canonical: _attend_parts(*canonical), unfolds=True,
+    parts=lambda *canonical: _attend_parts(*canonical), implicit=True,
     backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
         *kernels.scaled_dot_product_attention_backward(
             grad, query, key, value, result, total, mask, is_causal, scale), None),

@@ -163,7 +163,7 @@ _BATCH = ("Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Ten
 
 native_batch_norm = op(
     f"native_batch_norm({_BATCH}) {THREE}",
-    kernel=image_kernel(_batch_norm_kernel), quick=checked("batch_norm"),
+    kernel=image_kernel(_batch_norm_kernel), checked_kernel=checked("batch_norm"),
     canonical=_batch_norm_checked, parts=_batch_norm_parts, vjp=_batch_norm_vjp,
     nondiff="running_mean running_var", differentiable=(True, False, False), method=False,
     out_type="expected scalar type {found} but found {out}",

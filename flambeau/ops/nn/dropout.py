@@ -110,10 +110,10 @@ def _declare(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Any, Any]
         return _dropped(self, p, train, feature, alpha, Tensor.mul_)
 
     how: dict[str, Any] = {"out": False, "method": False}
-    return (op(f"{name}(Tensor input, float p, bool train) -> Tensor", body=body, as_calls=body,
+    return (op(f"{name}(Tensor input, float p, bool train) -> Tensor", body=body, aten_calls=body,
                doc=doc, **how),
             op(f"{name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", body=body_in_place,
-               as_calls=body_in_place, doc=f"`{name}` in place.", **how))
+               aten_calls=body_in_place, doc=f"`{name}` in place.", **how))
 
 
 dropout, dropout_ = _declare("dropout", False, False, """In training, zero each element with

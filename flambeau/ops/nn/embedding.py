@@ -9,7 +9,7 @@ import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.devices import cpu
 from flambeau.core.op import public
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
@@ -101,7 +101,7 @@ embedding_op = op(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
     "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     kernel=lambda weight, indices, padding_idx, scale, sparse: kernels.embedding(weight, indices),
-    quick=checked("embedding"), canonical=_looked_up, batch=_embedding_batched, out=False,
+    checked_kernel=checked("embedding"), canonical=_looked_up, batch=_embedding_batched, out=False,
     method=False, d_weight=lambda grad, indices, weight_shape, padding_idx, scale_grad_by_freq,
     sparse: embedding_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq,
                                sparse),
@@ -178,7 +178,7 @@ def _classes(self: Tensor, num_classes: int) -> tuple[Tensor, int]:
 
 _one_hot = op("_one_hot(Tensor self, int num_classes) -> Tensor", canonical=_classes,
               kernel=lambda self, n: (self[..., None] == np.arange(n)).astype(np.int64, "C"),
-              quick=checked("one_hot"), function=False, method=False, out=False,
+              checked_kernel=checked("one_hot"), function=False, method=False, out=False,
               differentiable=False)
 
 
@@ -191,7 +191,7 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
     tensor([[0, 0, 1],
             [1, 0, 0]])
     """
-    if type(self) in plain:
+    if type(self) in plain_types:
         return _one_hot(self, num_classes)
     if num_classes == -1 or not self._array.size:
         self, num_classes = _classes(self, num_classes)

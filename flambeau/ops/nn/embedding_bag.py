@@ -11,7 +11,7 @@ from flambeau._support.scopes import within
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.modes import grad_mode
 from flambeau.core.promotion import is_half
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
@@ -35,7 +35,7 @@ def _bags(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[Tensor,
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         return flambeau.zeros(0, dtype=flambeau.int64), 0
     bags = len(starts) - 1 if include_last else len(starts)
-    if type(offsets) in plain:
+    if type(offsets) in plain_types:
         _check_offsets(starts, n)
     return flambeau.searchsorted(offsets[1:bags].contiguous(), flambeau.arange(
         n, dtype=offsets.dtype), right=True), bags
@@ -65,7 +65,7 @@ def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_
                    scale_grad_by_freq: bool, mode: int, sparse: bool, include_last: bool,
                    padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     ends = (include_last and padding_idx < 0) or not offsets._array.size
-    if type(offsets) in plain and ends:
+    if type(offsets) in plain_types and ends:
         used = int(offsets._array[-1]) if offsets._array.size else 0
         indices = indices[:used]        # none but those up to the last offset
         if per_sample_weights is not None:
@@ -80,7 +80,7 @@ def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_
         raise RuntimeError(f"Index {first[0]} of input takes value {first[1]} which is not in the "
                            f"valid range [0, {weight._array.shape[0]})")
     keep = None
-    if padding_idx >= 0 and type(indices) in plain:
+    if padding_idx >= 0 and type(indices) in plain_types:
         kept = (indices != padding_idx).nonzero().reshape(-1)
         indices, bag = indices[kept], bag[kept]
         if per_sample_weights is not None:
@@ -109,7 +109,7 @@ def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_
 def _first_wrong(indices: Tensor, rows: int) -> tuple[int, int] | None:
     """The place and the value of an index out of range, where values are known."""
     i = indices._array
-    if type(indices) not in plain or not ((i < 0) | (i >= rows)).any():
+    if type(indices) not in plain_types or not ((i < 0) | (i >= rows)).any():
         return None
     at = int(np.argmax((i < 0) | (i >= rows)))
     return at, int(i[at])
@@ -235,7 +235,7 @@ def _bag_gradients(grad: Any, needs: Any, weight: Tensor, indices: Tensor, offse
 
 _embedding_bag = op(
     f"_embedding_bag({_BAGS}, int padding_idx=-1) {_FOUR}", kernel=_bags_by_parts,
-    quick=checked("embedding_bag"), canonical=_check_bags, parts=_bags_of_parts,
+    checked_kernel=checked("embedding_bag"), canonical=_check_bags, parts=_bags_of_parts,
     vjp=_bag_gradients, nondiff="indices offsets", differentiable=(True, False, False, False),
     out=False, method=False)
 

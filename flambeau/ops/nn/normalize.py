@@ -168,7 +168,7 @@ native_layer_norm = op(
     f"float eps) {THREE}",
     kernel=lambda input, weight, bias, shape, eps: kernels.layer_norm(
         input, len(shape), weight, bias, eps),
-    quick=checked("layer_norm"), canonical=_layer_norm_checked, parts=_layer_norm_parts,
+    checked_kernel=checked("layer_norm"), canonical=_layer_norm_checked, parts=_layer_norm_parts,
     batch=_layer_norm_batched,
     vjp=lambda grad, needs, input, weight, bias, normalized_shape, result1, result2:
     native_layer_norm_backward(grad[0], input, normalized_shape, result1, result2, weight, bias,
@@ -217,7 +217,7 @@ _plus_in_place = with_number(Tensor.add_, "AddBackward1")
 _rms_norm = op(
     "_rms_norm(Tensor input, Tensor? weight, int dims, float eps) -> (Tensor result, Tensor rrms)",
     kernel=keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
-        input, dims, weight, eps)), parts=_rms_norm_parts, unfolds=True,
+        input, dims, weight, eps)), parts=_rms_norm_parts, implicit=True,
     backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
         grad, input, dims, rrms, weight),
     differentiable=(True, False), returns=tuple, function=False, method=False, out=False,
@@ -307,7 +307,7 @@ native_group_norm = op(
     f"int group, float eps) {THREE}",
     kernel=image_kernel(lambda input, weight, bias, n, c, area, group, eps: kernels.group_norm(
         input, group, weight, bias, eps)),
-    quick=checked("group_norm"), refuses=("GroupNormKernelImpl", "bBilUcW8"), out=False,
+    checked_kernel=checked("group_norm"), refuses=("GroupNormKernelImpl", "bBilUcW8"), out=False,
     parts=_group_norm_parts, vjp=_group_norm_vjp, method=False,
     canonical=lambda input, weight, bias, *rest: (same_types(input, weight, bias), (
         input, weight, bias, *rest))[1],

@@ -160,7 +160,7 @@ _gru_layer = op(
         grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved, reverse),
     parts=lambda input, h, *rest: (
         _stepped(_gru_step, input, (h,), rest[:-1], rest[-1])[0], None),
-    unfolds=True, returns=tuple, differentiable=(True, False), node="StackBackward0",
+    implicit=True, returns=tuple, differentiable=(True, False), node="StackBackward0",
     autocast="opened", **_LAYER)
 
 
@@ -172,7 +172,7 @@ def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np
 
 _rnn_layer = op(
     f"_rnn_layer({_STATES}, bool relu, bool reverse) -> Tensor", kernel=kernels.rnn_layer,
-    backward=_rnn_backward, unfolds=True, node="StackBackward0", **_LAYER,
+    backward=_rnn_backward, implicit=True, node="StackBackward0", **_LAYER,
     parts=lambda input, h, *rest: _stepped(
         _relu_step if rest[-2] else _tanh_step, input, (h,), rest[:-2], rest[-1])[0])
 

@@ -46,7 +46,7 @@ def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> A
         return inner(self, dim, False)
 
     return inner, op(f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                     body=body, out_type=OUT_TYPE, out_speaker=f"aten::{name}", doc=doc)
+                     body=body, out_type=OUT_TYPE, out_reported_as=f"aten::{name}", doc=doc)
 
 
 # ---- softmax -------------------------------------------------------------------------------------

@@ -338,7 +338,7 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
 
 
 @op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True, overlap="element",
-    out_speaker="pow")
+    out_reported_as="pow")
 def square(self: Tensor) -> Tensor:
     """The square of each element."""
     return pow(self, 2)
@@ -347,7 +347,7 @@ def square(self: Tensor) -> Tensor:
 @op("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
     "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-    out_speaker="pow",
+    out_reported_as="pow",
     out_type="the output given to float_power has dtype {out} but the operation's result requires "
     "dtype {found}")
 def float_power(self: Any, exponent: Any) -> Tensor:

@@ -20,7 +20,7 @@ def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scala
                          f"{name}.Scalar_Tensor(Scalar self, Tensor other)",
                          kernel=kernel, operators=f"__{symbol}__ __i{symbol}__",
                          out=f"Tensor {number}", refuses=(said or f"{name}_cpu", kinds), doc=doc,
-                         out_speaker=f"aten::{name}")
+                         out_reported_as=f"aten::{name}")
     reversed_operator(f"__r{symbol}__", function)
     return function
 
@@ -35,7 +35,7 @@ right_shift = _bitwise("bitwise_right_shift", kernels.right_shift, "rshift",
                        "input / 2^other, rounded down.", "Tensor_Scalar", "bUefcW8", "rshift_cpu")
 bitwise_not = pointwise("bitwise_not(Tensor self)", kernel=kernels.bitwise_not,
                         refuses=("bitwise_not_cpu", "UefcW8"), out_type=FOUND_TYPE,
-                        out_speaker="aten::bitwise_not", doc="Every bit reversed.")
+                        out_reported_as="aten::bitwise_not", doc="Every bit reversed.")
 
 
 def __invert__(self: Tensor) -> Tensor:
@@ -47,10 +47,10 @@ def __invert__(self: Tensor) -> Tensor:
 
 add_members(__invert__=__invert__)
 gcd = pointwise("gcd(Tensor self, Tensor other)", kernel=kernels.gcd,
-                refuses=("gcd_cpu", "bUefcW8"), out_speaker="aten::gcd",
+                refuses=("gcd_cpu", "bUefcW8"), out_reported_as="aten::gcd",
                 doc="The greatest common divisor.")
 lcm = pointwise("lcm(Tensor self, Tensor other)", kernel=kernels.lcm,
-                refuses=("lcm_cpu", "bUefcW8"), out_speaker="aten::lcm",
+                refuses=("lcm_cpu", "bUefcW8"), out_reported_as="aten::lcm",
                 doc="The least common multiple.")
 
 __all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "gcd", "lcm"]

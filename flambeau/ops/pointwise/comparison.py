@@ -22,7 +22,7 @@ def _comparison(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", 
     texts = ["{}.Tensor(Tensor self, Tensor other)", "{}.Scalar(Tensor self, Scalar other)"]
     return pointwise(*[text.format(name) for text in texts], kernel=kernel, operators=symbol,
                      aliases=[f"{text.format(alias)} -> Tensor" for text in texts if alias],
-                     refuses=(f"{name}_cpu", kinds), truth=True, doc=doc,
+                     refuses=(f"{name}_cpu", kinds), boolean=True, doc=doc,
                      inplace_node=f"{name.title()}Backward1 {name.title()}Backward0")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, add_members, plain
+from flambeau.core.tensor import Tensor, add_members, plain_types
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import conj
@@ -21,7 +21,7 @@ from flambeau.ops.view.shape import movedim, select
 _conj = pointwise("conj_physical(Tensor self) -> Tensor",
                   kernel=lambda x: conj(x) if x.dtype.kind in "cW" else x.copy(),
                   vjp=lambda grad: conjugated(grad), out_type=FOUND_TYPE,
-                  out_speaker="aten::conj_physical", inplace_node="ConjPhysicalBackward1",
+                  out_reported_as="aten::conj_physical", inplace_node="ConjPhysicalBackward1",
                   doc="The complex conjugate in memory of its own.")
 
 
@@ -96,14 +96,14 @@ real_view = op(
     "real_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda self: views.part(self, "real"), kind="linear", replay=_in_pairs, function=False,
     method=False, node="RealBackward0",
-    as_calls=lambda self: view_as_real(self).select(-1, 0),
+    aten_calls=lambda self: view_as_real(self).select(-1, 0),
     d_self=lambda grad: _complex_part(grad, False),
     batch=lambda size, dims, self: (real_view(self), dims[0]))
 imag_view = op(
     "imag_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda self: views.part(self, "imag"), kind="linear", replay=_in_pairs, function=False,
     method=False, node="ImagBackward0",
-    as_calls=lambda self: view_as_real(self).select(-1, 1),
+    aten_calls=lambda self: view_as_real(self).select(-1, 1),
     d_self=lambda grad: _complex_part(grad, True),
     batch=lambda size, dims, self: (imag_view(self), dims[0]))
 
@@ -171,7 +171,7 @@ def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if x.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    if type(input) not in plain:
+    if type(input) not in plain_types:
         return (input,)                     # a stand-in, whose own strides say nothing
     if x.size and x.strides[-1] != x.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")

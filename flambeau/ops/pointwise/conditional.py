@@ -60,7 +60,7 @@ where = pointwise(
     "where.Scalar(Tensor condition, Scalar self, Scalar other)",
     kernel=kernels.where, apart="condition", check_apart=_check_condition, inplace=False,
     out="self", out_type="Expected out type to be {found} but got {out}", wraps=True,
-    node="WhereBackward0", nondiff="condition", as_calls=_where_tensors,
+    node="WhereBackward0", nondiff="condition", aten_calls=_where_tensors,
     vjp=lambda grad, condition, needs: (None, where(condition, grad, 0) if needs[1] else None,
                                         where(condition, 0, grad) if needs[2] else None),
     doc="""`input` where the condition holds, else `other`; with a condition alone, where it holds.
@@ -70,7 +70,7 @@ where = pointwise(
     >>> flambeau.where(x > 0, x, 0)
     tensor([1., 0.])
     """)
-@op("where(Tensor condition) -> Tensor[]", joins=where, out=False, method=False)
+@op("where(Tensor condition) -> Tensor[]", overload_of=where, out=False, method=False)
 def positions(condition: Tensor) -> tuple[Tensor, ...]:
     from flambeau.ops.reduction.searching import nonzero
     return nonzero(condition, as_tuple=True)
@@ -312,7 +312,7 @@ fill = op(
     jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self, value: (fill(self, value), dims[0]),
     doc="A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor.")
-op("fill.Tensor(Tensor self, Tensor value) -> Tensor", joins=fill,
+op("fill.Tensor(Tensor self, Tensor value) -> Tensor", overload_of=fill,
    kernel=_everywhere, kind="linear", canonical=_one_element, kernel_checks=True, shape="self",
    inplace=True, inplace_node="FillBackward3", out=False,
    d_self=0, node="FillBackward1", batch=_fill_batched,

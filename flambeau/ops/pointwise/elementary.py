@@ -8,7 +8,7 @@ from math import sqrt as number_sqrt
 from flambeau import kernels
 from flambeau.core.formulas import conjugate, over
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.pointwise.arithmetic import mul, neg, rsqrt
@@ -50,7 +50,7 @@ sqrt = pointwise("sqrt(Tensor self)", refuses=("sqrt_vml_cpu", ""), kernel=kerne
                  doc="The square root.")
 sigmoid = pointwise("sigmoid(Tensor self)", kernel=kernels.sigmoid, floating=True,
                     aliases=("special_expit(Tensor self) -> Tensor",),
-                    shown=(Shown("sigmoid(Tensor self) -> Tensor", grads=lambda grad, result: (
+                    aten=(AtenForm("sigmoid(Tensor self) -> Tensor", grads=lambda grad, result: (
                         sigmoid_backward(grad, result))),),
                     d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
 sigmoid_backward, tanh_backward = (
@@ -96,7 +96,7 @@ cosh = pointwise("cosh(Tensor self)", kernel=kernels.cosh, floating=True, d=lamb
                  doc="The hyperbolic cosine.")
 tanh = pointwise("tanh(Tensor self)", refuses=("tanh_vml_cpu", ""), kernel=kernels.tanh,
                  floating=True, d=lambda result: 1 - result * result,
-                 shown=(Shown("tanh(Tensor self) -> Tensor", grads=lambda grad, result: (
+                 aten=(AtenForm("tanh(Tensor self) -> Tensor", grads=lambda grad, result: (
                      tanh_backward(grad, result))),),
                  doc="The hyperbolic tangent.")
 asinh = pointwise("asinh(Tensor self)", kernel=kernels.arcsinh, floating=True,

@@ -93,13 +93,13 @@ def _divided_vjp(grad: Tensor, self: Tensor, other: Any, rounding_mode: str | No
 
 pointwise("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
           "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-          joins=div, kernel=_divided, wide=True, vjp=_divided_vjp, numbers=True,
+          overload_of=div, kernel=_divided, wide=True, vjp=_divided_vjp, numbers=True,
           out="Tensor_mode", node="DivBackward2")
 floor_divide = pointwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     kernel=kernels.floor_divide, wide=True, refuses=("div_floor_cpu", "bUcW8"), d_self=0, d_other=0,
-    numbers=True, out="", out_speaker="aten::floor_divide", node="NotImplemented",
+    numbers=True, out="", out_reported_as="aten::floor_divide", node="NotImplemented",
     operators="__floordiv__ __ifloordiv__",
     doc="The greatest whole number that is not greater than input / other.")
 reversed_operator("__rfloordiv__", floor_divide)

@@ -16,8 +16,8 @@ from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
 from flambeau.core import overrides, type_info
 from flambeau.core.tensor import (
+    LAZY,
     LEAF,
-    LOOKUP,
     Tensor,
     TensorMeta,
     _disabled_torch_function,
@@ -26,7 +26,7 @@ from flambeau.core.tensor import (
     array_root,
     as_leaf,
     dense_memory,
-    plain,
+    plain_types,
     sealed,
     wrap,
 )
@@ -180,7 +180,7 @@ class Conversion(Chapter):
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from flambeau._support.printing import tensor_repr
-        if type(self) not in plain and overrides.has_torch_function((self,)):
+        if type(self) not in plain_types and overrides.has_torch_function((self,)):
             return overrides.handle_torch_function(Tensor.__repr__, (self,), self,
                                          tensor_contents=tensor_contents)
         return tensor_repr(self, tensor_contents=tensor_contents)
@@ -342,7 +342,7 @@ class Copying(Chapter):
             return result
         other = alias(result._array, cls)
         other._edge, other._base, other._counter = result._edge, result._base, result._counter
-        if result._edge is LOOKUP:
+        if result._edge is LAZY:
             other._view = result._view
         return other
 

@@ -15,7 +15,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import refuse_negative
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
@@ -52,7 +52,7 @@ def _fills(*overloads: str, node: str = "") -> Callable[..., Any]:
             try:
                 return (body if self._edge is None else noted)(self, *values)
             except RuntimeError:
-                if type(self) in plain:
+                if type(self) in plain_types:
                     check_inplace(self, False, False)   # autograd's refusals come first
                 raise
         name = body.__name__

@@ -16,7 +16,7 @@ from flambeau.core.op import class_name
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_error, extents_of
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.factory import OPTIONS, finish
 from flambeau.kernels.creation import random as kernels
 from flambeau.kernels.creation import random_gradients as gradients
@@ -61,7 +61,7 @@ def _sampled_whole(sampler: Any, canonical: Any, level: Any, pairs: Any) -> Tens
     return level.wrap(sampled(sampler, *sampler.op.with_inputs(canonical, whole)), 0)
 
 
-def sampler(name: str, kernel: Any, *parameters: str, shown: str = "", node: str = "",
+def sampler(name: str, kernel: Any, *parameters: str, aten: str = "", node: str = "",
             **rules: Any) -> Any:
     """Declare a sampler: `kernel(stream, *arrays, *numbers)`, of the `parameters`, tensors first;
     it is `shown` as that overload. Gradients that no rule gives are zero."""
@@ -73,18 +73,19 @@ def sampler(name: str, kernel: Any, *parameters: str, shown: str = "", node: str
         return kernel(stream_of(args[n], name), *args[:n], *args[n + 1:])
     takes = ", ".join([*own[:n], "Generator? generator", *own[n:]])
     return op(f"_{name}_sample({takes}) -> Tensor", kernel=run, function=False, method=False,
-              node=node or class_name(name), shown=(Shown(f"{shown} -> Tensor"),) if shown else (),
+              node=node or class_name(name),
+              aten=(AtenForm(f"{aten} -> Tensor"),) if aten else (),
               **{f"d_{t}": 0 for t in tensors} | rules)
 
 
 _bernoulli = sampler(
     "bernoulli", lambda stream, p: kernels.bernoulli_each(stream, np.empty(p.shape, p.dtype), p),
-    shown=f"bernoulli(Tensor self, *, {_GENERATOR})")
-_poisson = sampler("poisson", kernels.poisson, shown=f"poisson(Tensor self, {_GENERATOR})")
+    aten=f"bernoulli(Tensor self, *, {_GENERATOR})")
+_poisson = sampler("poisson", kernels.poisson, aten=f"poisson(Tensor self, {_GENERATOR})")
 _binomial = sampler("binomial", kernels.binomial, "Tensor count", "Tensor prob",
-                    shown=f"binomial(Tensor count, Tensor prob, {_GENERATOR})")
+                    aten=f"binomial(Tensor count, Tensor prob, {_GENERATOR})")
 _multinomial = sampler("multinomial", kernels.multinomial, "Tensor self", "int num_samples",
-                       "bool replacement", shown="multinomial(Tensor self, SymInt num_samples, "
+                       "bool replacement", aten="multinomial(Tensor self, SymInt num_samples, "
                        f"bool replacement=False, *, {_GENERATOR})")
 
 
@@ -111,17 +112,17 @@ def _wide(array: np.ndarray) -> np.ndarray:
 _normal_of_means = sampler(
     "normal_of_means", lambda stream, mean, std: _moved(
         _normal(stream, mean.shape, mean.dtype, std), mean), "Tensor mean", "float std",
-    shown=f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR})",
+    aten=f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR})",
     node="NormalBackward1")
 _normal_of_deviations = sampler(
     "normal_of_deviations", lambda stream, std, mean: _moved(
         _scaled(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
     "Tensor std", "float mean",
-    shown=f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR})", node="NormalBackward2")
+    aten=f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR})", node="NormalBackward2")
 _normal_of_both = sampler(
     "normal_of_both", lambda stream, mean, std: _moved(
         _scaled(_normal(stream, mean.shape, mean.dtype), std), mean), "Tensor mean", "Tensor std",
-    shown=f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
+    aten=f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
     node="NormalBackward3")
 
 
@@ -150,8 +151,8 @@ def bernoulli(self: Tensor, generator: Any) -> Tensor:
     return sampled(_bernoulli, self, generator) if result is None else result
 
 
-@op(f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor", joins=bernoulli, out=False,
-    explicit=True)
+@op(f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor", overload_of=bernoulli,
+    out=False, explicit=True)
 def bernoulli_of_number(self: Tensor, p: float, generator: Any) -> Tensor:
     target = self._array.dtype
     return draw_like(self._array.shape, target, bernoulli_fill(target, p, generator), self._device)
@@ -198,7 +199,7 @@ def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @op(f"multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, {_GENERATOR}) -> "
-    "Tensor", out_type="multinomial expects Long tensor out, got: {out}", out_speaker=False)
+    "Tensor", out_type="multinomial expects Long tensor out, got: {out}", out_reported_as=False)
 def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     """Indices of `num_samples` draws from each row of weights (which need not sum to 1).
 
@@ -255,8 +256,8 @@ def _with_tensors(*arguments: Any) -> Any:
     return NotImplemented if arguments[3] is not None else normal.op.body(*arguments)
 
 
-@op(*_OVERLOADS, method=False, overlap="element", as_calls=_with_tensors,
-    out_speaker="aten::normal", typed_by_out=True)
+@op(*_OVERLOADS, method=False, overlap="element", aten_calls=_with_tensors,
+    out_reported_as="aten::normal", typed_by_out=True)
 def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: Any, device: Any,
            pin_memory: Any, requires_grad: Any) -> Tensor:
     """Normal numbers: of the means and deviations in two tensors that broadcast, of one tensor and
@@ -298,7 +299,7 @@ def _check_deviation(std: Any) -> None:
 
 
 _gamma = sampler("standard_gamma", kernels.standard_gamma,
-                 shown=f"_standard_gamma(Tensor self, {_GENERATOR})",
+                 aten=f"_standard_gamma(Tensor self, {_GENERATOR})",
                  d_self=lambda grad, self, result: mul(
                      grad, _standard_gamma_grad(self, result)))
 
@@ -311,7 +312,7 @@ def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 _dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back,
-                     shown=f"_sample_dirichlet(Tensor self, {_GENERATOR})")
+                     aten=f"_sample_dirichlet(Tensor self, {_GENERATOR})")
 
 
 @op(f"_standard_gamma(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False)

@@ -66,7 +66,7 @@ def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
 histc = op(
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc,
     batch=_histc_batched,
-    out_type=_TYPES, out_speaker=False, overlap="anywhere",
+    out_type=_TYPES, out_reported_as=False, overlap="anywhere",
     doc="How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all "
         "elements).")
 
@@ -214,7 +214,7 @@ _REST = ("Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_e
 
 @op(f"histogram.bins_tensor(Tensor self, Tensor bins, *, {_REST}",
     f"histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, {_REST}", explicit=True,
-    out_speaker="aten::histogram", out_type=_TYPES)
+    out_reported_as="aten::histogram", out_type=_TYPES)
 def histogram(input: Tensor, bins: Any, weight: Tensor | None, density: bool, range: Any) -> Any:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
 

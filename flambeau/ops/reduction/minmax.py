@@ -93,13 +93,13 @@ def _overloads(name: str, other: Any, doc: str) -> Any:
             table[f"a{name}"].call(batch_as_rows(self, dims[0], size), 1, False), 0),
         d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
     op(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-       joins=function, kernel=getattr(kernels, f"{name}_along"), dims="dim",
+       overload_of=function, kernel=getattr(kernels, f"{name}_along"), dims="dim",
        out_type=OUT_TYPE, out_device=OUT_DEVICE, overlap="element", refuses=(
            lambda self, *_: f"{name}(): does not support complex input"
                 if self.dtype.kind in "cW" else f"{name}_cpu" if self.ndim else "", "UcW8"),
        node=f"{title}Backward0", d_self=scatter_grad,
        jvp=lambda self_t, indices, dim, keepdim: (take_along(self_t, indices, dim, keepdim), None))
-    op(f"{name}.other(Tensor self, Tensor other) -> Tensor", joins=function, body=other,
+    op(f"{name}.other(Tensor self, Tensor other) -> Tensor", overload_of=function, body=other,
        out_device=OUT_DEVICE, overlap="element")
     return function
 

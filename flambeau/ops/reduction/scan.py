@@ -9,7 +9,7 @@ from flambeau import kernels
 from flambeau.core.dtypes import bool_
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import unless_one
 from flambeau.ops.factory.create import eye, ones
@@ -68,7 +68,7 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
         return grad
     if not has_zero(self):
         return _from_the_end(grad * conjugated(result), dim) / conjugated(self)
-    if not (grad_enabled() or interceptors or type(grad) not in plain):
+    if not (grad_enabled() or interceptors or type(grad) not in plain_types):
         return _cumprod_back_with_zeros(grad, self, result, dim)
     # row i of `others` is the input with a 1 in place i
     n = self._array.shape[dim]
@@ -111,7 +111,7 @@ def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> 
     """For element i the sum over k ≥ i of grad_k · exp(self_i - result_k)."""
     if not self._array.ndim:
         return grad
-    if grad_enabled() or interceptors or type(grad) not in plain or self.is_complex():
+    if grad_enabled() or interceptors or type(grad) not in plain_types or self.is_complex():
         return _transfer(grad, self, result, dim)
     positive, negative = (
         exp(_scan_back(where(part, log(abs(grad)), -float("inf"))

@@ -10,7 +10,7 @@ import numpy as np
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, plain, tensor_types, wrap
+from flambeau.core.tensor import Tensor, plain_types, tensor_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.dispatch.python_functions import python_function
@@ -112,8 +112,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _equal(self: Tensor, other: Tensor) -> bool:
     x, y = self._array, other._array
-    if x.dtype is y.dtype and x.dtype.char in "?Bbhilqfd" and type(self) in plain \
-            and type(other) in plain:
+    if x.dtype is y.dtype and x.dtype.char in "?Bbhilqfd" and type(self) in plain_types \
+            and type(other) in plain_types:
         return kernels.same(x, y)
     if x.shape != y.shape:
         return False
@@ -302,7 +302,7 @@ searchsorted = op(
     tensor([1, 3])
     """)
 op(f"searchsorted.Scalar(Tensor sorted_sequence, Scalar self, {_SEARCH}) -> Tensor",
-   joins=searchsorted, body=lambda sequence, self, int32, right, side, sorter: searchsorted(
+   overload_of=searchsorted, body=lambda sequence, self, int32, right, side, sorter: searchsorted(
        sequence, _as_values(self, sequence), out_int32=int32, right=right, side=side,
        sorter=sorter), method=False, out_type=_wrong_out)
 
@@ -330,7 +330,8 @@ bucketize = op(
     doc="Which of the buckets between the sorted `boundaries` each value falls into.")
 op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
    "-> Tensor",
-   joins=bucketize, method=False, out=False, body=lambda self, boundaries, int32, right: bucketize(
+   overload_of=bucketize, method=False, out=False, body=lambda self, boundaries, int32,
+   right: bucketize(
        _as_values(self, boundaries), boundaries, out_int32=int32, right=right))
 
 
@@ -361,9 +362,11 @@ isin = op(
     >>> flambeau.isin(flambeau.tensor([1, 2, 3]), flambeau.tensor([2, 3]))
     tensor([False,  True,  True])
     """)
-op(f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_FLAGS}", joins=isin, body=_isin,
+op(f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_FLAGS}", overload_of=isin,
+                        body=_isin,
    method=False, out_type=OUT_TYPE)
-op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", joins=isin, body=_isin,
+op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", overload_of=isin,
+                        body=_isin,
    method=False, out_type=OUT_TYPE)
 
 

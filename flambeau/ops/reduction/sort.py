@@ -65,7 +65,8 @@ argsort = op(
     tensor([1, 2, 0])
     """)
 msort = op("msort(Tensor self) -> Tensor", body=lambda self: sort(self, 0)[0], out_type=OUT_TYPE,
-           out_speaker="sort", overlap="element", doc="The input sorted along its first dimension.")
+           out_reported_as="sort", overlap="element",
+           doc="The input sorted along its first dimension.")
 
 # ---- some of the elements -----------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ def _median(name: str, doc: str) -> Any:
         out=False, refuses=("median_cpu", "bUcW8"), doc=doc,
         d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
     _chosen(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> {_BOTH}",
-            joins=function, kernel=getattr(sorting, name),
+            overload_of=function, kernel=getattr(sorting, name),
             node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"))
     return function
 

@@ -86,7 +86,7 @@ def _spread(name: str, doc: str, results: str = "Tensor", **declared: Any) -> An
         same_as=(f"{name}(Tensor self, bool unbiased=True) -> {results}",
                  f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
                  f"-> {results}"),
-        spelled="unbiased=correction", kernel=getattr(kernels, name), dims="dim",
+        parameter_names="unbiased=correction", kernel=getattr(kernels, name), dims="dim",
         refuses=(lambda self, *_: "std_cpu" if self.dtype.char in characters("8") else
                  f"{'std and var' if name in ('std', 'var') else name} only support floating point "
                  "and complex dtypes", "bBilU8"), doc=doc, **declared)
@@ -441,7 +441,7 @@ def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
               f"{name}.scalar(Tensor self, float q, {rest}", body=body, doc=doc,
               out_type="quantile() out tensor must be same dtype as the input tensor",
               out_device=f"{name}() out tensor must be on the same device as the input tensor",
-              out_speaker=None, autocast="full")
+              out_reported_as=None, autocast="full")
 
 
 quantile = _quantiles("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN

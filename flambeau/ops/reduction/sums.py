@@ -10,7 +10,7 @@ from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.factory.create import eye, ones_like
@@ -99,7 +99,7 @@ mean = op(
 
 def has_zero(tensor: Tensor) -> bool:
     """Does it hold a zero? True where that cannot be known (inside vmap)."""
-    return type(tensor) not in plain or not tensor._array.all()
+    return type(tensor) not in plain_types or not tensor._array.all()
 
 
 def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -178,7 +178,7 @@ def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 nanmean = op(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    body=_nanmean, out_speaker="nansum", doc="The mean of the elements that are not NaN.")
+    body=_nanmean, out_reported_as="nansum", doc="The mean of the elements that are not NaN.")
 
 
 # ---- truth and counting -------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _truth(name: str, kernel: Any, doc: str) -> Any:
               f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
               f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
               kernel=kernel, some_dims="dim", overlap="anywhere", doc=doc,
-              out_first=bool, out_speaker=False,
+              out_first=bool, out_reported_as=False,
               out_cast=f"{name} only supports bool tensor for result, got: {{out}}")
 
 

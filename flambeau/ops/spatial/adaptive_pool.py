@@ -54,8 +54,8 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
                   explicit=True, out=False, method=False)
     inner = op(
         f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
-        kernel=flat_images(n, kernels.adaptive_avg_pool), quick=checked("adaptive_avg_pool"),
-        canonical=canonical, kind="linear",
+        kernel=flat_images(n, kernels.adaptive_avg_pool),
+        checked_kernel=checked("adaptive_avg_pool"), canonical=canonical, kind="linear",
         node=f"AdaptiveAvgPool{n}DBackward0", batch=batch_leading(lambda: inner.op.call),
         d_self=lambda grad, self: backward(grad, self))
 
@@ -94,7 +94,8 @@ def _declare_adaptive_max_pool(n: int) -> Any:
                   body=gradient, explicit=True, out=False, **INNER)
     pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
               kernel=flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
-              quick=checked("adaptive_max_pool"), autocast="full" * (n == 3), out_type=OUT_TYPE,
+              checked_kernel=checked("adaptive_max_pool"), autocast="full" * (n == 3),
+              out_type=OUT_TYPE,
               differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=taking(n),
               batch=batch_leading(lambda: pool.op.call), **INNER,
               d_self=lambda grad, self, result1: backward(grad, self, result1))

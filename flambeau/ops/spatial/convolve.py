@@ -179,8 +179,8 @@ def _gradients(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_sha
 
 convolution = op(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY}) -> Tensor",
-    kernel=_convolve, quick=checked("convolution"), canonical=_geometry_of, method=False, out=False,
-    refuses=(_kernel_name, "bBiU8"), vjp=_gradients, batch=_convolution_batched,
+    kernel=_convolve, checked_kernel=checked("convolution"), canonical=_geometry_of, method=False,
+    out=False, refuses=(_kernel_name, "bBiU8"), vjp=_gradients, batch=_convolution_batched,
     jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
     transposed, output_padding, groups: (
         convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,

@@ -132,8 +132,8 @@ def _declare_grid_sampler(dims: int) -> Any:
         f"{name}(Tensor input, Tensor grid, {modes}) -> Tensor", canonical=canonical,
         kernel=lambda input, grid, mode, padding, align: kernels.grid_sample(
             input, grid, _SAMPLING[mode], _PADDING[padding], align),
-        quick=checked("grid_sampler"), parts=_sampled, out=False, method=False, node=f"{node}0",
-        autocast="full",
+        checked_kernel=checked("grid_sampler"), parts=_sampled, out=False, method=False,
+        node=f"{node}0", autocast="full",
         vjp=lambda grad, needs, input, grid, interpolation_mode, padding_mode, align_corners: back(
             grad, input, grid, interpolation_mode, padding_mode, align_corners, list(needs)),
         doc=f"`grid_sampler` in {dims} dimensions.")

@@ -193,8 +193,8 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
         node=f"{node}Backward0", **{**inner, "out": False})
     forward = op(
         f"{title}(Tensor self, SymInt[{2 * n}] padding) -> Tensor", kernel=kernel, kind="linear",
-        canonical=canonical, quick=checked(f"{name}_pad"), refuses=refused, node=f"{node}0",
-        batch=fronted, out_type=SCALAR_TYPE if mode == "reflect" else OUT_TYPE,
+        canonical=canonical, checked_kernel=checked(f"{name}_pad"), refuses=refused,
+        node=f"{node}0", batch=fronted, out_type=SCALAR_TYPE if mode == "reflect" else OUT_TYPE,
         autocast="" if mode == "circular" else "full",
         d_self=lambda grad, self, padding: backward(grad, self, padding), **inner)
     return forward

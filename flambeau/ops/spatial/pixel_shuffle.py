@@ -54,7 +54,7 @@ def _shuffling(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:
 
 pixel_shuffle = op(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", kernel=_shuffled, kind="linear",
-    canonical=_shuffling, quick=checked("pixel_shuffle"),
+    canonical=_shuffling, checked_kernel=checked("pixel_shuffle"),
     refuses=("pixel_shuffle", "UW8"), out=False, method=False,
     d_self=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor),
     batch=batch_leading(lambda: pixel_shuffle.op.call),
@@ -84,7 +84,7 @@ def _unshuffling(input: Tensor, downscale_factor: int) -> tuple[Tensor, int]:
 
 pixel_unshuffle = op(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", kernel=_unshuffled,
-    kind="linear", canonical=_unshuffling, quick=checked("pixel_unshuffle"),
+    kind="linear", canonical=_unshuffling, checked_kernel=checked("pixel_unshuffle"),
     out=False, method=False,
     refuses=("pixel_unshuffle", "UW8"), batch=batch_leading(lambda: pixel_unshuffle.op.call),
     d_self=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor),
@@ -113,7 +113,7 @@ def _exchanging(input: Tensor, groups: int) -> tuple[Tensor, int]:
 
 channel_shuffle = op(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor", kernel=_exchanged, kind="linear",
-    canonical=_exchanging, quick=checked("exchanged"),
+    canonical=_exchanging, checked_kernel=checked("exchanged"),
     refuses=("channel_shuffle", "UW8"), out=False, method=False,
     aliases=("native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",),
     d_self=lambda grad, groups: channel_shuffle(grad, grad._array.shape[1] // groups),
@@ -219,13 +219,15 @@ def _joined(call: Any, rank: int) -> Any:
 
 im2col = op(
     f"im2col(Tensor self, {_GEOMETRY}) -> Tensor", kernel=_batched(columns.im2col, 4),
-    kind="linear", canonical=_unfolding, quick=checked("im2col"), namespace="_nn", method=False,
+    kind="linear", canonical=_unfolding, checked_kernel=checked("im2col"), namespace="_nn",
+    method=False,
     node="Im2ColBackward0", out_type=SCALAR_TYPE, batch=_joined(lambda: im2col.op.call, 4),
     d_self=lambda grad, self_shape, kernel_size, dilation, padding, stride: col2im(
         grad, self_shape[-2:], kernel_size, dilation, padding, stride))
 col2im = op(
     f"col2im(Tensor self, SymInt[2] output_size, {_GEOMETRY}) -> Tensor",
-    kernel=_batched(columns.col2im, 3), kind="linear", canonical=_folding, quick=checked("col2im"),
+    kernel=_batched(columns.col2im, 3), kind="linear", canonical=_folding,
+    checked_kernel=checked("col2im"),
     namespace="_nn", method=False, out_type=SCALAR_TYPE, node="Col2ImBackward0",
     batch=_joined(lambda: col2im.op.call, 3),
     d_self=lambda grad, kernel_size, dilation, padding, stride: im2col(
@@ -274,7 +276,7 @@ def _chunked(tensor: Tensor, dim: int, chunks: int) -> Tensor:
 
 @op("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", method=False, explicit=True,
     out_cast="torch.cat(): input types can't be cast to the desired output type {out}",
-    out_speaker="aten::_chunk_cat")
+    out_reported_as="aten::_chunk_cat")
 def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
     """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
     side.

@@ -110,7 +110,7 @@ def _declare_max_pool(n: int) -> Any:
         f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
         f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
         kernel=_pool_volume if n == 3 else keeping_layout(kernels.max_pool),
-        quick=checked("max_pool"), canonical=canonical, out_type=OUT_TYPE, **INNER,
+        checked_kernel=checked("max_pool"), canonical=canonical, out_type=OUT_TYPE, **INNER,
         differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=taking(n),
         batch=batch_leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
@@ -149,7 +149,7 @@ def _declare_max_pools() -> None:
         "int[{0}] dilation=1, bool ceil_mode=False"
 
     values = op(f"_max_pool1d_values({parameters.format(1)}) -> Tensor", kernel=largest,
-                quick=checked("max_pool1d"), canonical=checked_line, differentiable=False,
+                checked_kernel=checked("max_pool1d"), canonical=checked_line, differentiable=False,
                 out=False, function=False, method=False)
 
     @op(f"max_pool1d({parameters.format(1)}) -> Tensor", method=False, out=False)
@@ -259,7 +259,8 @@ def _declare_avg_pool(n: int) -> Any:
                   "Tensor", body=gradient, explicit=True, out=False, **INNER)
     pool = op(
         f"{name}(Tensor self, {given.format('=[]', '=0', '=False', '=True', '=None')}) -> Tensor",
-        kernel=flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
+        kernel=flat_images(n, kernels.avg_pool), checked_kernel=checked("avg_pool"),
+        canonical=canonical,
         kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
         namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
         batch=batch_leading(lambda: pool.op.call), out_type=OUT_TYPE, autocast="full" * (n == 3),
@@ -379,7 +380,7 @@ def _declare_max_unpool(n: int) -> Any:
                  3: lambda grad, indices: take_at(grad, indices, 3)}[n]
     unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
                 "-> Tensor", kernel=flat_images(n, kernels.max_unpool), kind="linear",
-                drops="stride padding" if geometry else "", canonical=canonical,
+                unused="stride padding" if geometry else "", canonical=canonical,
                 batch=batch_leading(lambda: unpool.op.call),
                 refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
                 d_self=take, autocast="full", **INNER)

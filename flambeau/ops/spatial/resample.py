@@ -102,7 +102,7 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         kernel=keeping_layout(resized), canonical=canonical, kind="linear", **inner,
         out_type=OUT_TYPE if aligns else python_on_meta(OUT_TYPE),
         shape=lambda self, size, *rest: (*self._array.shape[:2], *size),
-        quick=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,
+        checked_kernel=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,
         batch=folded(lambda: forward.op.call), node=f"{node}Backward0", d_self=_named(
             lambda grad, shape, size, *rest: backward(grad, size, shape, *rest),
             "grad", "self_shape", "output_size", *saved))
@@ -114,7 +114,7 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         return forward(input, size, *own, **dict(zip(names, scales)))
 
     op(f"{name}.vec(Tensor input, SymInt[]? output_size, {corners}float[]? scale_factors) -> "
-       "Tensor", joins=forward, body=of_factors, out=False, **inner)
+       "Tensor", overload_of=forward, body=of_factors, out=False, **inner)
     return forward
 
 

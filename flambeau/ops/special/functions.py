@@ -214,44 +214,48 @@ i1e = pointwise("special_i1e(Tensor self)", kernel=kernel.i1e, floating=True, in
                 doc="exp(-|input|) · i1.")
 bessel_j0 = pointwise("special_bessel_j0(Tensor self)", kernel=kernel.j0, floating=True,
                       inplace=False, d=lambda self: neg(bessel_j1(self)),
-                      out_speaker=False, doc="The Bessel function of the first kind of order 0.")
+                      out_reported_as=False,
+                      doc="The Bessel function of the first kind of order 0.")
 bessel_j1 = pointwise("special_bessel_j1(Tensor self)", kernel=kernel.j1, floating=True,
                       inplace=False,
                       d=lambda self, result: bessel_j0(self) - _over(result, self),
-                      out_speaker=False, doc="The Bessel function of the first kind of order 1.")
+                      out_reported_as=False,
+                      doc="The Bessel function of the first kind of order 1.")
 bessel_y0 = pointwise("special_bessel_y0(Tensor self)", kernel=kernel.y0, floating=True,
                       inplace=False, d=lambda self: neg(bessel_y1(self)),
-                      out_speaker=False, doc="The Bessel function of the second kind of order 0.")
+                      out_reported_as=False,
+                      doc="The Bessel function of the second kind of order 0.")
 bessel_y1 = pointwise("special_bessel_y1(Tensor self)", kernel=kernel.y1, floating=True,
                       inplace=False,
                       d=lambda self, result: bessel_y0(self) - result / self,
-                      out_speaker=False, doc="The Bessel function of the second kind of order 1.")
+                      out_reported_as=False,
+                      doc="The Bessel function of the second kind of order 1.")
 modified_bessel_i0 = pointwise("special_modified_bessel_i0(Tensor self)",
                                kernel=kernel.modified_i0, floating=True, inplace=False,
                                d=lambda self: i1(self),
-                               out_speaker=False,
+                               out_reported_as=False,
                                doc="The modified Bessel function of the first kind of order 0.")
 modified_bessel_i1 = pointwise(
     "special_modified_bessel_i1(Tensor self)", kernel=kernel.modified_i1, floating=True,
     inplace=False,
     d=lambda self, result: i0(self) - _over(result, self),
-    out_speaker=False, doc="The modified Bessel function of the first kind of order 1.")
+    out_reported_as=False, doc="The modified Bessel function of the first kind of order 1.")
 modified_bessel_k0 = pointwise(
     "special_modified_bessel_k0(Tensor self)", kernel=kernel.k0, floating=True, inplace=False,
     d=lambda self: neg(modified_bessel_k1(self)),
-    out_speaker=False, doc="The modified Bessel function of the second kind of order 0.")
+    out_reported_as=False, doc="The modified Bessel function of the second kind of order 0.")
 modified_bessel_k1 = pointwise(
     "special_modified_bessel_k1(Tensor self)", kernel=kernel.k1, floating=True, inplace=False,
     d=lambda self, result: neg(modified_bessel_k0(self)) - result / self,
-    out_speaker=False, doc="The modified Bessel function of the second kind of order 1.")
+    out_reported_as=False, doc="The modified Bessel function of the second kind of order 1.")
 scaled_modified_bessel_k0 = pointwise(
     "special_scaled_modified_bessel_k0(Tensor x)", kernel=kernel.k0e, floating=True, inplace=False,
     d=lambda x, result: result - scaled_modified_bessel_k1(x),
-    out_speaker=False, doc="exp(input) · modified_bessel_k0.")
+    out_reported_as=False, doc="exp(input) · modified_bessel_k0.")
 scaled_modified_bessel_k1 = pointwise(
     "special_scaled_modified_bessel_k1(Tensor x)", kernel=kernel.k1e, floating=True, inplace=False,
     d=lambda x, result: result - result / x - scaled_modified_bessel_k0(x),
-    out_speaker=False, doc="exp(input) · modified_bessel_k1.")
+    out_reported_as=False, doc="exp(input) · modified_bessel_k1.")
 
 
 def _spherical_slope(x: Tensor, result: Tensor) -> Tensor:
@@ -262,10 +266,11 @@ def _spherical_slope(x: Tensor, result: Tensor) -> Tensor:
 spherical_bessel_j0 = pointwise("special_spherical_bessel_j0(Tensor x)",
                                 kernel=kernel.spherical_j0, floating=True,
                                 refuses=("spherical_bessel_j0_cpu", _WIDE), inplace=False,
-                                d=_spherical_slope, out_speaker=False, doc="sin(input) / input.")
+                                d=_spherical_slope, out_reported_as=False,
+                                doc="sin(input) / input.")
 airy_ai = pointwise("special_airy_ai(Tensor x)", kernel=kernel.airy_ai, floating=True,
                     inplace=False, d=lambda x: _airy_prime(x),
-                    out_speaker=False, doc="The Airy function Ai, which solves f'' = x f.")
+                    out_reported_as=False, doc="The Airy function Ai, which solves f'' = x f.")
 _airy_prime = pointwise("airy_ai_prime(Tensor self)", kernel=kernel.airy_ai_prime, floating=True,
                         function=False, method=False, inplace=False,
                         d=lambda self: self * airy_ai(self))
@@ -278,7 +283,7 @@ erfcx = pointwise("special_erfcx(Tensor self)", kernel=kernel.erfcx, floating=Tr
                   doc="exp(input²) · erfc(input).")
 ndtr = pointwise("special_ndtr(Tensor self)", kernel=kernel.ndtr, floating=True, inplace=False,
                  refuses=("erf_vml_cpu", "c"),
-                 node="MulBackward1", out_speaker=None,
+                 node="MulBackward1", out_reported_as=None,
                  d=lambda self: exp(self * self * -0.5) / sqrt(2 * pi),
                  doc="The area under the standard normal density left of the input.")
 ndtri = pointwise("special_ndtri(Tensor self)", kernel=kernel.ndtri, floating=True,
@@ -425,7 +430,7 @@ def _check_heaviside(self: Tensor, values: Tensor) -> None:
 
 heaviside = pointwise("heaviside(Tensor self, Tensor values)", kernel=kernels.heaviside,
                       check=_check_heaviside, refuses=("heaviside_cpu", "UcW8"), d_self=0,
-                      out_speaker="aten::heaviside", out_type=lambda read, out, found: (
+                      out_reported_as="aten::heaviside", out_type=lambda read, out, found: (
                           "heaviside is not yet implemented for " + (
                               "complex tensors." if out.is_complex
                               else "tensors with different dtypes.")),

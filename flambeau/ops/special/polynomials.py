@@ -45,7 +45,7 @@ def _declare(name: str, doc: str) -> None:
     pointwise(f"{full}(Tensor x, Tensor n)", f"{full}.x_scalar(Scalar x, Tensor n)",
               f"{full}.n_scalar(Tensor x, Scalar n)", kernel=polynomials[name], floating=True,
               inplace=False, refuses=(f"{name}_cpu", "ecW8"), d_x=_slope_of(*POLYNOMIALS[name]),
-              out_speaker=False,
+              out_reported_as=False,
               doc=f"The {doc} of degree `n` at the input.")
 
 

@@ -25,12 +25,12 @@ from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.recording import replay_of
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
+    LAZY,
     LEAF,
-    LOOKUP,
     Tensor,
     gradient_edge,
     new_tensor,
-    plain,
+    plain_types,
 )
 from flambeau.core.views import check_places
 from flambeau.dispatch.declaration import op
@@ -164,8 +164,8 @@ def below(view: Tensor) -> Tensor:
     conjugation and negation may be done on it."""
     memory = _with_history(view)
     memory._array, memory._base = in_memory(view), view._base
-    if view._edge is LOOKUP and memory._edge is not view:
-        memory._edge, memory._view = LOOKUP, view._view
+    if view._edge is LAZY and memory._edge is not view:
+        memory._edge, memory._view = LAZY, view._view
     return memory
 
 
@@ -194,9 +194,9 @@ def _with_history(view: Tensor) -> Tensor:
     result._counter = counter_of(view)
     edge = view._edge
     result._edge = edge if edge is None or not grad_enabled() else gradient_edge(view)
-    if result._edge is LEAF or (edge is LOOKUP and view._view.node is LEAF):
+    if result._edge is LEAF or (edge is LAZY and view._view.node is LEAF):
         result._edge = view                 # which gets its gradients
-    elif result._edge is LOOKUP:
+    elif result._edge is LAZY:
         result._edge = None
     if view._tangents is not None:
         result._tangents = view._tangents
@@ -237,7 +237,7 @@ def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bo
         return result
     if result._base is source:
         result._base = input
-    if result._edge is LOOKUP:
+    if result._edge is LAZY:
         result._view.replay = replay_of(function.op, input, (input,), True)
     return _as_view(result, conjugated, negated)
 
@@ -246,7 +246,7 @@ def _computed(input: Tensor) -> bool:
     """Must the operation be done at once? A level has no memory that others could look at."""
     if not all(level.keeps_memory for level in levels.get()):
         return True
-    return type(input) not in plain and type(input) not in (ConjugateView, MetaTensor)
+    return type(input) not in plain_types and type(input) not in (ConjugateView, MetaTensor)
 
 
 @op("conj(Tensor(a) self) -> Tensor(a)", aliases=("_conj(Tensor(a) self) -> Tensor(a)",))

@@ -11,7 +11,7 @@ import numpy as np
 from flambeau._support.source_locations import counter_of, native
 from flambeau.core import devices, dtypes, late_bound, overrides, type_info
 from flambeau.core.modes import interceptors, is_inference_mode_enabled, levels
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, plain_types
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -31,7 +31,7 @@ _FORMAT = "MemoryFormat? memory_format=None"
 to_copy = op(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     f"bool? pin_memory=None, bool non_blocking=False, {_FORMAT}) -> Tensor",
-    kernel=kernels.to_copy, drops="layout device pin_memory non_blocking", kind="linear",
+    kernel=kernels.to_copy, unused="layout device pin_memory non_blocking", kind="linear",
     function=False, method=False, shape="self", node="ToCopyBackward0",
     d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
     batch=lambda size, dims, self, dtype, memory_format: (
@@ -214,7 +214,7 @@ detached = op(
         in_c=native and partial(native.make_member, "detach", None))
 def detach(self: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""
-    if type(self) not in plain or interceptors:
+    if type(self) not in plain_types or interceptors:
         if overrides.wanted((self,)):
             return overrides.handle_torch_function(Tensor.detach, (self,), self)
         if levels.get():

@@ -51,5 +51,5 @@ def copies(view: Any, **different: Any) -> Any:
 def exact_copies(view: Any, **different: Any) -> Any:
     """Declare copies where `out=` must have the type of the result."""
     of = view.twin.declaration
-    return copies(view, **{"out_type": OUT_TYPE, "out_speaker": f"aten::{of.name}_copy",
+    return copies(view, **{"out_type": OUT_TYPE, "out_reported_as": f"aten::{of.name}_copy",
                            **different})

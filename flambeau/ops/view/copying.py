@@ -12,7 +12,7 @@ from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import broadcast_shapes, contiguous_strides, is_expandable_to
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -61,7 +61,7 @@ def _misshapen(own: tuple[int, ...], given: tuple[int, ...]) -> RuntimeError:
 
 copy = op(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", kernel=_copied_over,
-    kind="linear", overlap="element", canonical=_expandable, drops="non_blocking",
+    kind="linear", overlap="element", canonical=_expandable, unused="non_blocking",
     function=False, method=False, node="CopyBackwards", d_self=0, d_src=lambda grad: grad,
     batch=lambda size, dims, self, src: _copy_batched(dims, self, src),
     doc="`src` in the shape and type of `self`.")
@@ -90,8 +90,9 @@ def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
     src = other if isinstance(other, Tensor) else wrap(np.asarray(other))
     if src._device is not cpu and self._device is cpu:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    if interceptors or type(self) not in plain or type(src) not in plain or self._inference \
-            or (grad_enabled() and (self._edge is not None or src._edge is not None)):
+    if interceptors or type(self) not in plain_types or type(src) not in plain_types \
+            or self._inference or (
+                grad_enabled() and (self._edge is not None or src._edge is not None)):
         return _write(*_expandable(self, src))
     target, source = self._array, src._array
     if not target.flags.writeable or source.ndim > target.ndim or share_memory(target, source):
@@ -122,7 +123,7 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     """A copy of `input` with these strides, also where they leave gaps."""
-    if type(input) not in plain:
+    if type(input) not in plain_types:
         return clone(with_strides(input, strides))
     return copy_in(input, contiguous_format if strides == contiguous_strides(input._array.shape)
                    else strides)
@@ -133,7 +134,7 @@ def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
     """A copy of `grad` outside the graph, laid out as `leaf` is if that is dense."""
-    if type(grad) not in plain:
+    if type(grad) not in plain_types:
         return detach(clone(grad))
     source, own = grad._array, leaf._array
     target = kernels.empty_like(own, source.dtype) if kernels.is_dense(own) \

@@ -155,7 +155,7 @@ def _stacked(name: str, rank: int, dim: int, doc: str, *aliases: str) -> Any:
         raised = [at_least(t, rank) for t in tensors]
         return cat(raised, 0 if rank == 1 and raised[0]._array.ndim == 1 else dim)
     return op(f"{name}(Tensor[] tensors) -> Tensor", body=body, method=False, out_cast=_CAST,
-              out_speaker="cat", doc=doc, aliases=aliases)
+              out_reported_as="cat", doc=doc, aliases=aliases)
 
 
 def at_least(tensor: Tensor, rank: int) -> Tensor:
@@ -182,7 +182,7 @@ def _side_by_side(tensors: Any) -> Tensor:
 
 
 column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_side_by_side, method=False,
-                  out_cast=_CAST, out_speaker="cat",
+                  out_cast=_CAST, out_reported_as="cat",
                   doc="Tensors side by side, vectors as columns.")
 
 

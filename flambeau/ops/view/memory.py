@@ -23,7 +23,7 @@ from flambeau.core.tensor import (
     array_offset,
     array_root,
     array_strides,
-    plain,
+    plain_types,
     wrap,
 )
 from flambeau.core.views import check_inplace
@@ -94,7 +94,7 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
         return overrides.own_rules[type(self)](resize_, (self, size), {})
     if size == self._array.shape:
         return self
-    if type(self) not in plain and hasattr(self, "_bdim"):          # a slice under vmap
+    if type(self) not in plain_types and hasattr(self, "_bdim"):          # a slice under vmap
         from flambeau.transforms.batching import reshape_slices
         reshape_slices(self, lambda before: _first_elements(before, size))
         return self

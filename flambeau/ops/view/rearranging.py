@@ -149,8 +149,8 @@ repeat_interleave = op(
     body=_along, unsized=True, out=False,
     doc="Each slice along `dim` repeated; of the flattened tensor without `dim`.")
 op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-   joins=repeat_interleave, kernel=_counted_places, canonical=_counted, method=False, out=False,
-   batch=_counted_batched,
+   overload_of=repeat_interleave, kernel=_counted_places, canonical=_counted, method=False,
+   out=False, batch=_counted_batched,
    differentiable=False, unsized=lambda repeats, output_size: output_size is None,
    shape=lambda repeats, output_size: (output_size,))
 

@@ -11,8 +11,8 @@ from flambeau.core.dtypes import as_numpy_dtype, dtype
 from flambeau.core.op import table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
-from flambeau.core.tensor import Tensor, plain
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.core.tensor import Tensor, plain_types
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.moving import views
 from flambeau.kernels.pointwise.complex import reinterpreted
@@ -66,7 +66,7 @@ view = op(
 reshape_alias = op(
     "reshape_alias(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     kernel=views.view, kind="linear", sizes="size", function=False, method=False,
-    shown=(Shown("view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),),
+    aten=(AtenForm("view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),),
     d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
     doc="`view` as a part of `reshape`.")
 unsafe_view = op(
@@ -78,7 +78,7 @@ unsafe_view = op(
 
 def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`reshape` to a shape that is known to fit."""
-    if (type(input) in plain and input._array.flags.c_contiguous) or input.is_contiguous():
+    if (type(input) in plain_types and input._array.flags.c_contiguous) or input.is_contiguous():
         return view(input, shape)
     if viewable(input, shape):
         return reshape_alias(input, shape)
@@ -86,7 +86,7 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _reshaped(input: Tensor, shape: Any) -> Tensor:
-    if type(input) in plain and input._array.flags.c_contiguous:
+    if type(input) in plain_types and input._array.flags.c_contiguous:
         return view(input, shape)
     return reshape_to(input, infer_size(size_of((shape,)), input._array.size))
 
@@ -98,7 +98,7 @@ reshape = op(
 
 def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
     """Can a tensor that is not contiguous be seen with that shape?"""
-    if type(input) not in plain and not input.is_meta:  # a wrapper: its own strides say nothing
+    if type(input) not in plain_types and not input.is_meta:     # its own strides say nothing
         return False
     return views.reshape(input._array, shape) is not None
 
@@ -134,8 +134,8 @@ def _reinterpreted_batched(size: int, dims: Any, self: Tensor, dtype: Any) -> tu
     return reinterpreted_view(contiguous(movedim(self, dims[0], 0)), dtype), 0
 
 
-op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", joins=view, kernel=reinterpreted,
-   canonical=reinterpretable, differentiable=False, replay=True,
+op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", overload_of=view,
+   kernel=reinterpreted, canonical=reinterpretable, differentiable=False, replay=True,
    batch=_reinterpreted_batched)
 
 

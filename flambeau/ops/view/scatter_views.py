@@ -49,10 +49,10 @@ for _view in (shape.select, cut, split_evenly, complex_views.view_as_complex,
 for _view in (copying.alias, strided.as_strided, shape.expand, shape.permute,
               shape.squeeze, shape.t, shape.transpose, unfold, shape.unsqueeze, unbind):
     exact_copies(_view)
-exact_copies(split_with_sizes, out_speaker=False)
+exact_copies(split_with_sizes, out_reported_as=False)
 view_copy = exact_copies(
     view, kernel=lambda self, size: views.view(views.contiguous(self), size), batch=None)
-op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", joins=view_copy,
+op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", overload_of=view_copy,
    kernel=copying_kernel(reinterpreted), canonical=reinterpretable, differentiable=False,
    method=False, out_type=OUT_TYPE, batch=lambda size, dims, self, dtype: (
        table["view_copy.dtype"].call(movedim(self, dims[0], 0), dtype), 0))
@@ -196,7 +196,7 @@ slice_scatter = op(
     d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
         grad, new_zeros(grad, src_shape), dim, start, end, step),
     d_src=lambda grad, dim, start, end, step: cut(grad, dim, start, end, step),
-    out_type=OUT_TYPE, out_speaker="aten::slice_scatter",
+    out_type=OUT_TYPE, out_reported_as="aten::slice_scatter",
     doc="A copy of `input` with `src` as slices `start:end:step` of dimension `dim`.")
 
 

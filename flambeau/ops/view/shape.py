@@ -11,8 +11,8 @@ from flambeau._support.settings import warn_once
 from flambeau.core import engine, late_bound
 from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
-from flambeau.core.tensor import Tensor, add_members, plain
-from flambeau.dispatch.declaration import Shown, op
+from flambeau.core.tensor import Tensor, add_members, plain_types
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import views
 from flambeau.kernels.moving.rearranging import embedded_slices
@@ -56,9 +56,9 @@ permute_to = permute.op.call
 transpose = op(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     kernel=views.transpose, kind="linear", dims="dim0 dim1",
-    shown=(Shown("t(Tensor(a) self) -> Tensor(a)",          # formulas of derivatives say so
-                 lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
-                 run=lambda self: self.t()),),
+    aten=(AtenForm("t(Tensor(a) self) -> Tensor(a)",          # formulas of derivatives say so
+                   lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
+                   run=lambda self: self.t()),),
     aliases=("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
              "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
     d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
@@ -100,7 +100,7 @@ def _reversed_dims(self: Tensor) -> Tensor:
                   "Tensor.T is deprecated on 0-D tensors. This function is the identity in these "
                   "cases.")
     dims = tuple(range(self._array.ndim))[::-1]
-    return permute_to(self, dims) if type(self) in plain else permute(self, dims)
+    return permute_to(self, dims) if type(self) in plain_types else permute(self, dims)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
@@ -232,7 +232,7 @@ def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
 
 expand = op(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-    kernel=views.expand, kind="linear", sizes="size", drops="implicit", canonical=_expanded,
+    kernel=views.expand, kind="linear", sizes="size", unused="implicit", canonical=_expanded,
     function=False, d_self=lambda grad, self_shape: sum_to_size(grad, self_shape),
     batch=lambda count, dims, self, size: (_expand_batched(self, dims[0], size), 0),
     doc="""Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an extent.

@@ -168,7 +168,7 @@ split_evenly = op(
 
 
 @op("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
-    joins=split_evenly, function=False, method=False, out=False)
+    overload_of=split_evenly, function=False, method=False, out=False)
 def _split_by_sizes(self: Tensor, split_size: Any, dim: int) -> tuple[Tensor, ...]:
     return split_with_sizes(self, split_size, dim)
 

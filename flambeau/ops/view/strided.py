@@ -15,7 +15,7 @@ import numpy as np
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, array_offset, array_strides, plain, wrap
+from flambeau.core.tensor import Tensor, array_offset, array_strides, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving import strided as kernels
 from flambeau.kernels.moving.strided import extent
@@ -34,7 +34,7 @@ def geometry(input: Tensor) -> Geometry:
     array = input._array
     if hasattr(input, "_bdim"):             # a slice under vmap
         return array.shape, input.stride(), input.storage_offset()
-    if type(input) not in plain:            # a wrapper: its own strides say nothing
+    if type(input) not in plain_types:            # a wrapper: its own strides say nothing
         return array.shape, contiguous_strides(array.shape), 0
     return kernels.geometry(array)
 
@@ -94,7 +94,8 @@ def _as_strided_tangent(self: Tensor, self_t: Tensor, size: Any, stride: Any,
     window = _window(size, stride, storage_offset, own)
     shift = window[2] - own[2]
     if shift >= 0 and extent((size, stride, shift)) <= prod(own[0]) and (
-            type(self_t) in plain or hasattr(self_t, "_bdim")) and geometry(self_t)[:2] == own[:2]:
+            type(self_t) in plain_types or hasattr(self_t,
+                                                   "_bdim")) and geometry(self_t)[:2] == own[:2]:
         return strided_window(self_t, size, stride, shift)
     return by_memory(self_t, own, window, None)
 
@@ -199,7 +200,7 @@ def cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
             offset: int) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
     """For the engine: the part of `grad`, the gradient of a base with these strides, that belongs
     to a view; and a function that gives `grad` with other values there."""
-    is_plain = type(grad) in plain
+    is_plain = type(grad) in plain_types
     if replay is None and not is_plain:                 # no memory to write to
         own, window = (grad._array.shape, strides, 0), (size, stride, offset)
         part = by_memory(grad, own, window, None)

@@ -32,7 +32,7 @@ def _empty_weight(*sizes: int) -> Tensor:
 
 
 class _Described(nn.Module):
-    """Shown as `Quantized<class>`, without its submodules."""
+    """AtenForm as `Quantized<class>`, without its submodules."""
 
     _kind = "Quantized"
 
