@@ -109,9 +109,8 @@ class _OwnLoader(importlib.machinery.SourceFileLoader):
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds ``torch.x.y`` as ``flambeau.x.y``, and ``flambeau.x.y`` as what calls itself torch."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name == "torch.ops":
             return importlib.machinery.ModuleSpec(name, _OpsLoader())
         if name.startswith("flambeau."):
@@ -173,9 +172,7 @@ def install() -> None:
                 f"flambeau.as_torch: {name!r} is already imported, from "
                 f"{getattr(present, '__file__', None) or 'an unknown place'}. Import "
                 f"flambeau.as_torch before everything that imports {name}, or start the program "
-                "with `flambeau run script.py`.",
-                name=name,
-            )
+                "with `flambeau run script.py`.", name=name)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     if ALIAS_FOLDER not in sys.path:

@@ -24,10 +24,8 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import cited_as
 from flambeau.kernels.creation.random import STATE_BYTES, Stream
 
-__all__ = [
-    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
-    "seed", "set_rng_state", "thread_safe_generator",
-]  # fmt: skip
+__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
+           "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]
 
 
 @cited_as("torch._C.Generator")
@@ -48,7 +46,7 @@ class Generator:
         self._device = devices.checked("cpu" if device is None else device)
         if self._device is not devices.cpu:
             raise RuntimeError(f"Device type {self._device.type} is not supported for "
-                               "torch.Generator() api.")  # fmt: skip
+                               "torch.Generator() api.")
         self._stream = Stream()
 
     @ReadOnly
@@ -95,7 +93,7 @@ class Generator:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if state.size != STATE_BYTES:
             raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found "
-                               f"the input RNG state size to be {state.size}")  # fmt: skip
+                               f"the input RNG state size to be {state.size}")
         self._stream.set_state(state.reshape(-1))
         return self
 
@@ -175,13 +173,8 @@ def thread_safe_generator() -> Generator | None:
 
 
 @contextmanager
-def fork_rng(
-    devices: Any = None,
-    enabled: bool = True,
-    _caller: str = "fork_rng",
-    _devices_kw: str = "devices",
-    device_type: str | None = None,
-) -> Iterator[None]:
+def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng",
+             _devices_kw: str = "devices", device_type: str | None = None) -> Iterator[None]:
     """Leave the default generator after the block as it was before.
 
     Example:

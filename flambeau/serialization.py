@@ -75,28 +75,11 @@ from flambeau._serialization.zip_writer import ZipWriter
 from flambeau._support.own_methods import adopt
 from flambeau.storage import UntypedStorage
 
-__all__ = [
-    "MAP_PRIVATE",
-    "MAP_SHARED",
-    "LoadEndianness",
-    "add_safe_globals",
-    "clear_safe_globals",
-    "default_restore_location",
-    "get_crc32_options",
-    "get_default_load_endianness",
-    "get_default_mmap_options",
-    "get_safe_globals",
-    "get_unsafe_globals_in_checkpoint",
-    "load",
-    "location_tag",
-    "register_package",
-    "safe_globals",
-    "save",
-    "set_crc32_options",
-    "set_default_load_endianness",
-    "set_default_mmap_options",
-    "skip_data",
-]
+__all__ = ["MAP_PRIVATE", "MAP_SHARED", "LoadEndianness", "add_safe_globals", "clear_safe_globals",
+           "default_restore_location", "get_crc32_options", "get_default_load_endianness",
+           "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint",
+           "load", "location_tag", "register_package", "safe_globals", "save", "set_crc32_options",
+           "set_default_load_endianness", "set_default_mmap_options", "skip_data"]
 
 # What `load` takes as `map_location`, for annotations.
 MAP_LOCATION = (Callable[[UntypedStorage, str], UntypedStorage] | flambeau.device | str
@@ -133,8 +116,7 @@ def save(obj: object, f: Any, pickle_module: Any = pickle, pickle_protocol: int 
         write(obj, f, pickle_module, pickle_protocol, "archive")
     else:
         raise AttributeError(
-            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
-        )
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute")
 
 
 @contextlib.contextmanager
@@ -213,8 +195,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
         raise AttributeError(
             f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a "
             "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try "
-            "to load from it instead."
-        )
+            "to load from it instead.")
     restore = restorer(map_location)
     with open(f, "rb") if is_path else contextlib.nullcontext(f) as file:
         start = file.tell()

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_PATTERN = (
-    r"v?(?P<release>\d+(?:\.\d+)*)(?:[-_.]?(?P<pre>a|b|rc)(?P<pre_number>\d*))?"
-    r"(?:\.post(?P<post>\d+))?(?:\.?dev(?P<dev>\d*))?(?:\+(?P<local>[a-z0-9.]+))?"
-)
+_PATTERN = (r"v?(?P<release>\d+(?:\.\d+)*)(?:[-_.]?(?P<pre>a|b|rc)(?P<pre_number>\d*))?"
+            r"(?:\.post(?P<post>\d+))?(?:\.?dev(?P<dev>\d*))?(?:\+(?P<local>[a-z0-9.]+))?")
 
 
 def _key(version: Any) -> tuple[Any, ...]:

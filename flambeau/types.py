@@ -3,17 +3,7 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
-from flambeau import (
-    Size,
-    SymBool,
-    SymFloat,
-    SymInt,
-    Tensor,
-    device,
-    dtype,
-    layout,
-    qscheme,
-)
+from flambeau import Size, SymBool, SymFloat, SymInt, Tensor, device, dtype, layout, qscheme
 from flambeau.autograd.graph import GradientEdge
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.storage import UntypedStorage as Storage

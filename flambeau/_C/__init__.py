@@ -26,15 +26,10 @@ from flambeau.core.graph import AccumulateGrad, Node, accumulator_of
 from flambeau.core.op import public
 from flambeau.core.recording import edges_of
 from flambeau.core.tensor import Tensor
-from flambeau.core.tensor import (
-    _disabled_torch_function as _disabled_torch_function_impl,
-)
+from flambeau.core.tensor import _disabled_torch_function as _disabled_torch_function_impl
 from flambeau.dispatch.aten.keys import DispatchKey, DispatchKeySet
 from flambeau.schema.function_schema import Argument, FunctionSchema
-from flambeau.transforms.function_modes import (
-    DisableTorchFunction,
-    DisableTorchFunctionSubclass,
-)
+from flambeau.transforms.function_modes import DisableTorchFunction, DisableTorchFunctionSubclass
 
 for _cls in (Argument, FunctionSchema):
     _cls.__module__ = "torch"

@@ -38,9 +38,7 @@ from flambeau.distributed._c10d.options import (
 from flambeau.distributed._c10d.process_group import ProcessGroup
 from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp
 from flambeau.distributed._c10d.reduce_op import make_premul_sum as _make_nccl_premul_sum
-from flambeau.distributed._c10d.store_collectives import (
-    ControlCollectives as _ControlCollectives,
-)
+from flambeau.distributed._c10d.store_collectives import ControlCollectives as _ControlCollectives
 from flambeau.distributed._c10d.store_collectives import StoreCollectives as _StoreCollectives
 from flambeau.distributed._c10d.work import OpType, Work, WorkResult
 from flambeau.distributed._c10d.world import resolve_name as _resolve_process_group

@@ -22,10 +22,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._functorch.partitioners import (
-    default_partition,
-    min_cut_rematerialization_partition,
-)
+from flambeau._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 from flambeau.fx import GraphModule
 from flambeau.fx.experimental.proxy_tensor import make_fx
 from flambeau.utils import _pytree

@@ -41,8 +41,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
         raise RuntimeError(
             f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}."
             "is_available() is False. If you are running on a CPU-only machine, please use "
-            "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
-        )
+            "torch.load with map_location=torch.device('cpu') to map your storages to the CPU.")
     kind = storage.type() if isinstance(storage, flambeau.Tensor) else \
         f"torch.storage.{type(storage).__name__}"
     raise RuntimeError(f"don't know how to restore data location of {kind} (tagged with "
@@ -50,11 +49,9 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def _built_in(priority: int, kind: str) -> None:
-    register_package(
-        priority,
-        lambda storage: kind if storage.device.type == kind else None,
-        lambda storage, location: storage.to(device=kind) if location == kind else None,
-    )
+    register_package(priority, lambda storage: kind if storage.device.type == kind else None,
+                     lambda storage,
+                     location: storage.to(device=kind) if location == kind else None)
 
 
 _built_in(10, "cpu")

@@ -87,8 +87,7 @@ class Unpickler:
         self.globals = {**allowed_globals(), **self.user_globals}
         self.callable_ids = {
             id(value) for name, value in self.globals.items()
-            if callable(value) and (name in self.user_globals or not name.endswith("Storage"))
-        }
+            if callable(value) and (name in self.user_globals or not name.endswith("Storage"))}
 
     def load(self) -> Any:
         self.stack: list[Any] = []
@@ -122,15 +121,13 @@ class Unpickler:
             return flambeau.nn.Parameter
         if module.split(".")[0] in BLOCKED_MODULES:
             raise UnpicklingError(
-                f"Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
-            )
+                f"Trying to load unsupported GLOBAL {name} whose module {module} is blocked.")
         shown = attribute if module == "builtins" else name
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {shown} was not an allowed global by default. Please use "
             f"`torch.serialization.add_safe_globals([{shown}])` or the "
             f"`torch.serialization.safe_globals([{shown}])` context manager to allowlist this "
-            "global if you trust this class/function."
-        )
+            "global if you trust this class/function.")
 
     # What the instructions share
 
@@ -169,9 +166,7 @@ class Unpickler:
 
     def _check_callable(self, function: Any) -> None:
         if id(function) not in self.callable_ids:
-            raise UnpicklingError(
-                f"Trying to call reduce for unrecognized function {function!r}"
-            )
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {function!r}")
 
     def new(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if any(cls is known for known in (OrderedDict, Counter, set, bytearray, complex)):
@@ -192,8 +187,7 @@ class Unpickler:
         else:
             raise UnpicklingError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
-                f"`add_safe_globals`, but got {kind}"
-            )
+                f"`add_safe_globals`, but got {kind}")
 
 
 def _set_state(instance: Any, state: Any) -> None:

@@ -41,8 +41,7 @@ class ZipReader:
                 "directory. This is an internal miniz error. If you are seeing this error, there "
                 "is a high likelihood that your checkpoint file is corrupted. This can happen if "
                 "the checkpoint was not saved properly, was transferred incorrectly, or the file "
-                f"was modified after saving.\n{error}"
-            ) from None
+                f"was modified after saving.\n{error}") from None
         pickles = [name for name in names if name.endswith("/data.pkl") and name.count("/") == 1]
         if not pickles:
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found "

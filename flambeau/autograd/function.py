@@ -29,13 +29,7 @@ from flambeau.core.graph import (
 )
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.recording import node_watchers, watch
-from flambeau.core.tensor import (
-    LAZY,
-    LEAF,
-    Tensor,
-    gradient_edge,
-    tensor_types,
-)
+from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, tensor_types
 from flambeau.ops.view.copying import alias
 
 

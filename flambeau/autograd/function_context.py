@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.backward_errors import freed
 from flambeau.core.graph import Node, unpack
-from flambeau.core.tensor import (
-    Tensor,
-    tensor_types,
-)
+from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops.factory.create import zeros_like
 
 # What `backward` and `vjp` of a `Function` are that does not write them; `function` puts it here.

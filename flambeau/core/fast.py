@@ -17,15 +17,7 @@ from flambeau.core import devices, late_bound
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, Output, next_order, saved_tensor_hooks, unpack_result
 from flambeau.core.modes import deriving, grad_mode, inference, interceptors
-from flambeau.core.tensor import (
-    LAZY,
-    LEAF,
-    Tensor,
-    Untracked,
-    View,
-    gradient_edge,
-    plain_types,
-)
+from flambeau.core.tensor import LAZY, LEAF, Tensor, Untracked, View, gradient_edge, plain_types
 from flambeau.core.views import CopySlices
 from flambeau.kernels.refused import native_dtypes
 

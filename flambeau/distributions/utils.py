@@ -7,10 +7,8 @@ import flambeau
 from flambeau import Tensor
 from flambeau.nn import functional as F
 
-__all__ = [
-    "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
-    "tril_matrix_to_vec", "vec_to_tril_matrix",
-]
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
+           "tril_matrix_to_vec", "vec_to_tril_matrix"]
 
 euler_constant = 0.57721566490153286060
 

@@ -22,18 +22,8 @@ from typing import Any
 
 from flambeau import nn
 from flambeau.export.decomp_utils import CustomDecompTable, default_decompositions
-from flambeau.export.dynamic_shapes import (
-    AdditionalInputs,
-    Constraint,
-    Dim,
-    ShapesCollection,
-    dims,
-)
-from flambeau.export.exported_program import (
-    ExportedProgram,
-    ModuleCallEntry,
-    ModuleCallSignature,
-)
+from flambeau.export.dynamic_shapes import AdditionalInputs, Constraint, Dim, ShapesCollection, dims
+from flambeau.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from flambeau.export.graph_signature import ExportBackwardSignature, ExportGraphSignature
 from flambeau.export.unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 

@@ -17,12 +17,7 @@ from flambeau.export._trace import capture, overloads
 from flambeau.export._trace.build import Builder, Explained, Inputs, Program, Sizes
 from flambeau.export._trace.sizes import Expression, Symbol
 from flambeau.export.exported_program import ExportedProgram
-from flambeau.export.graph_signature import (
-    ExportGraphSignature,
-    InputKind,
-    OutputKind,
-    OutputSpec,
-)
+from flambeau.export.graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec
 from flambeau.fx.node import map_arg
 from flambeau.utils import _pytree
 

@@ -11,11 +11,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.transforms.batching import BatchLevel
-from flambeau.utils._pytree import (
-    _broadcast_to_and_flatten,
-    tree_flatten,
-    tree_unflatten,
-)
+from flambeau.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",

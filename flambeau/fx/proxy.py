@@ -19,13 +19,7 @@ from flambeau import Tensor
 from flambeau.core.tensor import Tensor as CoreTensor
 from flambeau.fx import traceback as fx_traceback
 from flambeau.fx._codegen import magic_methods, reflectable_magic_methods
-from flambeau.fx.node import (
-    CONSTANTS,
-    Node,
-    _get_qualified_name,
-    find_in_torch,
-    map_aggregate,
-)
+from flambeau.fx.node import CONSTANTS, Node, _get_qualified_name, find_in_torch, map_aggregate
 
 _COPY_META_FIELDS = ["nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute",
                      "ac_graph_id", "has_backward_hook", "from_node", "quantization_tag",

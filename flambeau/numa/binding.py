@@ -41,9 +41,8 @@ class NumaOptions:
     should_fall_back_if_binding_fails: bool = False
 
 
-def _maybe_wrap_command_args_with_numa_binding(
-        command_args: tuple[str, ...], *, gpu_index: int, numa_options: NumaOptions | None
-        ) -> tuple[str, ...]:
+def _maybe_wrap_command_args_with_numa_binding(command_args: tuple[str, ...], *, gpu_index: int,
+                                               numa_options: NumaOptions | None) -> tuple[str, ...]:
     """A command that runs bound, by the program `numactl`; the same without options."""
     if numa_options is None:
         return command_args
@@ -59,9 +58,8 @@ def _maybe_wrap_command_args_with_numa_binding(
         return command_args
 
 
-def _maybe_wrap_with_numa_binding(
-        func: Callable[_TParams, _TReturn], *, gpu_index: int, numa_options: NumaOptions | None
-        ) -> Callable[_TParams, _TReturn]:
+def _maybe_wrap_with_numa_binding(func: Callable[_TParams, _TReturn], *, gpu_index: int,
+                                  numa_options: NumaOptions | None) -> Callable[_TParams, _TReturn]:
     """A function that first binds the process that calls it; the same without options."""
     if numa_options is None:
         return func

@@ -16,25 +16,13 @@ from flambeau.core.op import Op
 from flambeau.core.overrides import intercept, intercept_canonical
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
-from flambeau.core.tensor import (
-    LEAF,
-    Tensor,
-    gradient_edge,
-    new_tensor,
-    plain_types,
-    tensor_types,
-)
+from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types
 from flambeau.core.views import Overwritten, check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.members import member
 from flambeau.kernels.moving.views import copy_into, has_one_place
 from flambeau.ops.node_names import known_as
 from flambeau.ops.out_types import can_cast
-from flambeau.ops.overlap import (
-    check_overlap,
-    slot,
-    write_changes,
-    written_anywhere,
-)
+from flambeau.ops.overlap import check_overlap, slot, write_changes, written_anywhere
 
 
 def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:

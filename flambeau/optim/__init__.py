@@ -31,11 +31,9 @@ from flambeau.optim.sparse_adam import SparseAdam
 
 belong(__name__, Adafactor, Muon, swap_in_optimizer_params_and_state)
 
-__all__ = [
-    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",
-    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
-    "swa_utils", "swap_in_optimizer_params_and_state",
-]
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",
+           "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
+           "swa_utils", "swap_in_optimizer_params_and_state"]
 
 
 def __getattr__(name: str) -> Any:

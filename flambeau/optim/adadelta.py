@@ -7,15 +7,7 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import (
-    KERNEL_DTYPES,
-    RuleOptimizer,
-    apply_rule,
-    check,
-    check_lr,
-    new_step,
-    zeros,
-)
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check, check_lr
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -51,6 +43,7 @@ class Adadelta(RuleOptimizer):
         tensor([ 0.9968, -1.9968], requires_grad=True)
     """
 
+    keeps = ("square_avg", "acc_delta")
     kernel_rule, kernel_dtypes = "adadelta", KERNEL_DTYPES
     captured_on_xla = False
 
@@ -67,11 +60,6 @@ class Adadelta(RuleOptimizer):
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
-    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        state["step"] = new_step()
-        state["square_avg"] = zeros(p)
-        state["acc_delta"] = zeros(p)
-
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
         state["step"].add_(1)
@@ -80,9 +68,6 @@ class Adadelta(RuleOptimizer):
         delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
         moved.mul_(rho).add_((1 - rho) * (delta * delta))
         p.sub_(group["lr"] * delta)
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["square_avg", "acc_delta"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

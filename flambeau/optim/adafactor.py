@@ -7,14 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import (
-    RuleOptimizer,
-    advance,
-    apply_rule,
-    check_least,
-    new_step,
-    zeros,
-)
+from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check_least, new_step, zeros
 
 __all__ = ["Adafactor", "adafactor"]
 

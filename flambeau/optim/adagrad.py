@@ -53,6 +53,7 @@ class Adagrad(RuleOptimizer):
 
     takes_sparse = True
 
+    keeps = ("sum",)
     kernel_rule, kernel_dtypes = "adagrad", KERNEL_DTYPES
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0,
@@ -98,9 +99,6 @@ class Adagrad(RuleOptimizer):
         else:
             total.add_(grad * grad)
             p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["sum"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

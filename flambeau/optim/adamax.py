@@ -16,8 +16,6 @@ from flambeau.optim.rule import (
     check,
     check_betas,
     check_lr,
-    new_step,
-    zeros,
 )
 
 __all__ = ["Adamax", "adamax"]
@@ -45,6 +43,7 @@ class Adamax(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    keeps = ("exp_avg", "exp_inf")
     kernel_rule, kernel_dtypes = "adamax", KERNEL_DTYPES
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
@@ -60,11 +59,6 @@ class Adamax(RuleOptimizer):
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
             "capturable": capturable})
 
-    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        state["step"] = new_step()
-        state["exp_avg"] = zeros(p)
-        state["exp_inf"] = zeros(p)
-
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         t = advance(state)
@@ -72,9 +66,6 @@ class Adamax(RuleOptimizer):
         highest = state["exp_inf"]
         highest.copy_(flambeau.maximum(beta2 * highest, grad.abs() + group["eps"]))
         p.sub_(group["lr"] / (1 - beta1**t) * (mean / highest))
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["exp_avg", "exp_inf"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

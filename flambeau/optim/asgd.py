@@ -58,6 +58,7 @@ class ASGD(RuleOptimizer):
 
     capturable_state = "params, mus, etas, and state_steps"
 
+    keeps = ("ax",)
     kernel_rule, kernel_dtypes = "asgd", KERNEL_DTYPES
     numbers_depend_on_state = True
 
@@ -94,9 +95,6 @@ class ASGD(RuleOptimizer):
         lr, t = group["lr"], state["step"].item()
         state["eta"].fill_(float(lr / (1 + group["lambd"] * lr * t) ** group["alpha"]))
         state["mu"].fill_(1 / max(1, t - group["t0"]))
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["ax"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

@@ -54,6 +54,7 @@ class NAdam(RuleOptimizer):
 
     capturable_state = "params, mu_products and state_steps"
 
+    keeps = ("exp_avg", "exp_avg_sq")
     kernel_rule, kernel_dtypes = "nadam", KERNEL_DTYPES
     numbers_depend_on_state = True
 
@@ -100,9 +101,6 @@ class NAdam(RuleOptimizer):
         denominator = (square / (1 - beta2**t)).sqrt() + group["eps"]
         p.sub_(lr * (1 - mu) / (1 - product) * (grad / denominator))
         p.sub_(lr * mu_next / (1 - product * mu_next) * (mean / denominator))
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["exp_avg", "exp_avg_sq"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

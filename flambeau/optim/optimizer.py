@@ -17,10 +17,8 @@ from flambeau.optim._support import *  # noqa: F403
 from flambeau.optim._support import ParamsT
 from flambeau.utils.hooks import RemovableHandle
 
-__all__ = [
-    "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
-    "required",
-]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
+           "required"]
 
 
 class _RequiredParameter:
@@ -93,11 +91,9 @@ class Optimizer:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
 
-    _HOOKS = (
-        "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
-        "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
-        "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
-    )
+    _HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
+              "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
+              "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults

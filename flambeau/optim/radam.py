@@ -15,8 +15,6 @@ from flambeau.optim.rule import (
     check,
     check_betas,
     check_lr,
-    new_step,
-    zeros,
 )
 
 __all__ = ["RAdam", "radam"]
@@ -53,6 +51,7 @@ class RAdam(RuleOptimizer):
         tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
+    keeps = ("exp_avg", "exp_avg_sq")
     kernel_rule, kernel_dtypes = "radam", KERNEL_DTYPES
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
@@ -69,11 +68,6 @@ class RAdam(RuleOptimizer):
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
 
-    def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        state["step"] = new_step()
-        state["exp_avg"] = zeros(p)
-        state["exp_avg_sq"] = zeros(p)
-
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         t = advance(state)
@@ -84,9 +78,6 @@ class RAdam(RuleOptimizer):
         if scale:
             step = step * (scale / (square.sqrt() + group["eps"]))
         p.sub_(group["lr"] * step)
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["exp_avg", "exp_avg_sq"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

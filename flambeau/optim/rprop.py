@@ -48,6 +48,7 @@ class Rprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    keeps = ("prev", "step_size")
     kernel_rule, kernel_dtypes = "rprop", KERNEL_DTYPES
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2,
@@ -79,9 +80,6 @@ class Rprop(RuleOptimizer):
         grad = grad.masked_fill(agree < 0, 0)
         p.sub_(grad.sign() * size)
         state["prev"].copy_(grad)
-
-    def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
-        return ["prev", "step_size"]
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

@@ -47,6 +47,7 @@ class RuleOptimizer(Optimizer):
     takes_sparse = False            # does `update` know sparse gradients?
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
     decoupled_weight_decay = False  # where the option of this name does not say it
+    keeps: tuple[str, ...] = ()     # tensors that begin as zeros, in the order of the kernel's rule
     kernel_rule = ""                # the rule of `kernels.optimizers.update_arrays` for `update`
     kernel_dtypes: tuple = ()       # dtypes of which `step_by_kernel` takes all parameters at once
     numbers_depend_on_state = False  # do `kernel_numbers`?
@@ -81,6 +82,10 @@ class RuleOptimizer(Optimizer):
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Put into `state` what the rule keeps for parameter `p`, before its first step."""
+        if self.keeps:
+            state["step"] = new_step()
+            for name in self.keeps:
+                state[name] = zeros(p)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The rule: change `p` and `state` in place, given the gradient."""
@@ -88,7 +93,7 @@ class RuleOptimizer(Optimizer):
 
     def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         """The names of the tensors that the kernel's rule keeps for a parameter, in its order."""
-        return ()
+        return self.keeps
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

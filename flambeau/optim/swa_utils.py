@@ -19,10 +19,8 @@ from flambeau.utils._foreach_utils import (  # noqa: F401
     _group_tensors_by_device_and_dtype,
 )
 
-__all__ = [
-    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
-    "get_swa_multi_avg_fn", "update_bn",
-]
+__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
+           "get_swa_multi_avg_fn", "update_bn"]
 
 PARAM_LIST = tuple[Tensor, ...] | list[Tensor]
 

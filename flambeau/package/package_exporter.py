@@ -17,13 +17,7 @@ from flambeau._serialization.checkpoint_names import global_name
 from flambeau._serialization.pickling import CheckpointPickler, Storages
 from flambeau.package._module_graph import _Graph, imported_modules
 from flambeau.package.glob_group import GlobGroup, GlobPattern
-from flambeau.package.importer import (
-    Importer,
-    OrderedImporter,
-    demangle,
-    is_mangled,
-    sys_importer,
-)
+from flambeau.package.importer import Importer, OrderedImporter, demangle, is_mangled, sys_importer
 
 _MOCK = '''"""What stands for modules that are not in this package."""
 

@@ -204,8 +204,7 @@ class TypedStorage(InMainMemory):
         dtype = flambeau.get_default_dtype()
         return TypedStorage(
             wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize),
-            dtype=dtype,
-        )
+            dtype=dtype)
 
     def __eq__(self, other: object) -> bool:
         return (isinstance(other, TypedStorage) and self._dtype is other._dtype

@@ -31,27 +31,13 @@ from flambeau.core.op import Op
 from flambeau.core.promotion import result_type
 from flambeau.core.recording import record
 from flambeau.core.shapes import contiguous_strides, wrap_dim
-from flambeau.core.tensor import (
-    LEAF,
-    Tensor,
-    alias,
-    gradient_edge,
-    plain_types,
-    tensor_types,
-)
+from flambeau.core.tensor import LEAF, Tensor, alias, gradient_edge, plain_types, tensor_types
 from flambeau.core.type_info import CHANNELS_LAST, contiguous_format
 from flambeau.ops.reduction.sums import sum_over
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.join import stack
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import (
-    batch_first,
-    expand_to,
-    movedim,
-    permute,
-    select,
-    unsqueeze,
-)
+from flambeau.ops.view.shape import batch_first, expand_to, movedim, permute, select, unsqueeze
 from flambeau.ops.view.strided import strided_window
 from flambeau.transforms.forward import ForwardLevel, keep_state, named_values
 from flambeau.transforms.meta import meta_array

@@ -52,21 +52,20 @@ from flambeau.utils._pytree_spec import (
 from flambeau.utils._pytree_spec import LEAF as _LEAF_SPEC
 from flambeau.utils._pytree_spec import node_type as _get_node_type
 
-__all__ = [
-    "BUILTIN_TYPES", "CONSTANT_NODES", "DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL",
-    "NO_SERIALIZED_TYPE_NAME_FOUND", "SERIALIZED_TYPE_TO_PYTHON_TYPE", "STANDARD_DICT_TYPES",
-    "SUPPORTED_NODES", "SUPPORTED_SERIALIZED_TYPES", "ConstantNode", "Context", "EnumEncoder",
-    "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree",
-    "PyTreeSpec", "SequenceKey", "TreeSpec", "arg_tree_leaves", "enum_object_hook",
-    "is_constant_class", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance",
-    "is_structseq", "is_structseq_class", "is_structseq_instance", "key_get", "keystr", "map_only",
-    "pytree_to_str", "register_constant", "register_dataclass", "register_pytree_node",
-    "str_to_pytree", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
-    "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
-    "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path",
-    "tree_structure", "tree_unflatten", "treespec_dict", "treespec_dumps", "treespec_leaf",
-    "treespec_loads", "treespec_pprint", "treespec_tuple",
-]
+__all__ = ["BUILTIN_TYPES", "CONSTANT_NODES", "DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL",
+           "NO_SERIALIZED_TYPE_NAME_FOUND", "SERIALIZED_TYPE_TO_PYTHON_TYPE", "STANDARD_DICT_TYPES",
+           "SUPPORTED_NODES", "SUPPORTED_SERIALIZED_TYPES", "ConstantNode", "Context",
+           "EnumEncoder", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef",
+           "PyTree", "PyTreeSpec", "SequenceKey", "TreeSpec", "arg_tree_leaves", "enum_object_hook",
+           "is_constant_class", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance",
+           "is_structseq", "is_structseq_class", "is_structseq_instance", "key_get", "keystr",
+           "map_only", "pytree_to_str", "register_constant", "register_dataclass",
+           "register_pytree_node", "str_to_pytree", "tree_all", "tree_all_only", "tree_any",
+           "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter",
+           "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
+           "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
+           "treespec_dict", "treespec_dumps", "treespec_leaf", "treespec_loads", "treespec_pprint",
+           "treespec_tuple"]
 
 Context = Any
 PyTree = Any

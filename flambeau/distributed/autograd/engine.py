@@ -14,11 +14,7 @@ from flambeau import Tensor
 from flambeau.core.graph import output_edges
 from flambeau.core.tensor import gradient_edge, tensor_types
 from flambeau.distributed.autograd.local_pass import LocalPass, running_part
-from flambeau.distributed.autograd.recording import (
-    DistAutogradContext,
-    RecvRpcBackward,
-    contexts,
-)
+from flambeau.distributed.autograd.recording import DistAutogradContext, RecvRpcBackward, contexts
 from flambeau.distributed.rpc.agent import answers_later, current_agent, when_done
 from flambeau.futures import Future, collect_all
 

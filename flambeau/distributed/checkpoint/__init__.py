@@ -15,10 +15,7 @@ that was written by some processes can be read by any number of them.
 from __future__ import annotations
 
 from flambeau.distributed.checkpoint.api import CheckpointException
-from flambeau.distributed.checkpoint.default_planner import (
-    DefaultLoadPlanner,
-    DefaultSavePlanner,
-)
+from flambeau.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from flambeau.distributed.checkpoint.hf_storage import (
     HuggingFaceStorageReader,

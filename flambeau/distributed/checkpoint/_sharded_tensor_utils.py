@@ -7,11 +7,7 @@ from typing import Any
 from flambeau.distributed._shard.metadata import ShardMetadata
 from flambeau.distributed._shard.sharded_tensor import Shard, ShardedTensor
 from flambeau.distributed._shard.sharded_tensor.metadata import ShardedTensorMetadata
-from flambeau.distributed.checkpoint._traverse import (
-    OBJ_PATH,
-    set_element,
-    traverse_state_dict,
-)
+from flambeau.distributed.checkpoint._traverse import OBJ_PATH, set_element, traverse_state_dict
 from flambeau.distributed.checkpoint.utils import _element_wise_add, _normalize_device_info
 
 

@@ -11,10 +11,7 @@ from typing import Any, cast
 import flambeau
 from flambeau import Tensor
 from flambeau.distributed.checkpoint._dedup_save_plans import dedup_save_plans
-from flambeau.distributed.checkpoint._nested_dict import (
-    FLATTEN_MAPPING,
-    flatten_state_dict,
-)
+from flambeau.distributed.checkpoint._nested_dict import FLATTEN_MAPPING, flatten_state_dict
 from flambeau.distributed.checkpoint._sharded_tensor_utils import _flatten_sharded_tensors
 from flambeau.distributed.checkpoint._traverse import set_element
 from flambeau.distributed.checkpoint.metadata import (

@@ -9,10 +9,7 @@ from flambeau import Tensor
 from flambeau.distributed._state_dict_utils import _all_gather_sharded_tensor
 from flambeau.distributed.fsdp._common_utils import FSDP_PREFIX
 from flambeau.distributed.fsdp._shard_utils import _create_chunk_sharded_tensor
-from flambeau.distributed.fsdp._unshard_param_utils import (
-    FLAT_PARAM,
-    _unshard_fsdp_state_params,
-)
+from flambeau.distributed.fsdp._unshard_param_utils import FLAT_PARAM, _unshard_fsdp_state_params
 from flambeau.distributed.fsdp.api import StateDictType
 from flambeau.distributed.utils import _replace_by_prefix
 

@@ -30,10 +30,7 @@ from flambeau.distributed.fsdp._module_setup import _ignored, _materialize, _nor
 from flambeau.distributed.fsdp._state_dict_utils import _register_all_state_dict_hooks
 from flambeau.distributed.fsdp._traversal_utils import _get_fsdp_states_with_modules
 from flambeau.distributed.fsdp._unshard_param_utils import FLAT_PARAM as FLAT_PARAM
-from flambeau.distributed.fsdp._unshard_param_utils import (
-    _register_flat_param,
-    _unshard_params,
-)
+from flambeau.distributed.fsdp._unshard_param_utils import _register_flat_param, _unshard_params
 from flambeau.distributed.fsdp.api import (
     _CONFIGS,
     BackwardPrefetch,

@@ -18,18 +18,6 @@ from .schedules import (
 )
 from .stage import PipelineStage, build_stage
 
-__all__ = [
-    "Pipe",
-    "pipe_split",
-    "SplitPoint",
-    "pipeline",
-    "PipelineStage",
-    "build_stage",
-    "Schedule1F1B",
-    "ScheduleGPipe",
-    "ScheduleInterleaved1F1B",
-    "ScheduleLoopedBFS",
-    "ScheduleInterleavedZeroBubble",
-    "ScheduleZBVZeroBubble",
-    "ScheduleDualPipeV",
-]
+__all__ = ["Pipe", "pipe_split", "SplitPoint", "pipeline", "PipelineStage", "build_stage",
+           "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS",
+           "ScheduleInterleavedZeroBubble", "ScheduleZBVZeroBubble", "ScheduleDualPipeV"]

@@ -11,15 +11,8 @@ from flambeau.export._trace import capture, overloads
 from flambeau.export._trace.inputs import Inputs, Sizes, _dynamic
 from flambeau.export._trace.runs import Explained, Program
 from flambeau.export._trace.sizes import Expression, Symbol
-from flambeau.export.dynamic_shapes import (
-    AdditionalInputs,
-    ShapesCollection,
-)
-from flambeau.export.exported_program import (
-    ExportedProgram,
-    ModuleCallEntry,
-    ModuleCallSignature,
-)
+from flambeau.export.dynamic_shapes import AdditionalInputs, ShapesCollection
+from flambeau.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from flambeau.export.graph_signature import (
     ConstantArgument,
     ExportGraphSignature,

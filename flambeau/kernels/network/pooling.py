@@ -108,9 +108,8 @@ def avg_pool_backward(g, x_shape, kernel_size, stride, padding, ceil_mode=False,
     """Each window's gradient, divided as its sum was, is added to all its elements."""
     dims = len(kernel_size)
     size = tuple(x_shape)[len(x_shape) - dims :]
-    out, widths, divisor = _avg_geometry(
-        size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    out, widths, divisor = _avg_geometry(size, kernel_size, stride, padding, ceil_mode,
+                                         count_include_pad, divisor_override)
     lead = tuple(x_shape)[: len(x_shape) - dims]
     padded = np.zeros((*lead, *(s + a + b for s, (a, b) in zip(size, widths))), g.dtype)
     share = _divide(g, divisor)

@@ -488,9 +488,8 @@ class GRUCell(RNNCellBase):
         torch.Size([3, 20])
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None,
+                 dtype=None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

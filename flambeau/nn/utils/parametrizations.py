@@ -272,9 +272,7 @@ def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(
-            f"Module '{module}' has no parameter or buffer with name '{name}'"
-        )
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if dim is None:
         nn = flambeau.nn
         transposed = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)

@@ -20,13 +20,7 @@ from flambeau.core.op import table
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import (
-    batch_as_rows,
-    batch_first,
-    expand_to,
-    movedim,
-    unsqueeze,
-)
+from flambeau.ops.view.shape import batch_as_rows, batch_first, expand_to, movedim, unsqueeze
 
 
 def call(name: str, *canonical: Any) -> Any:

@@ -20,14 +20,7 @@ from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import indexing, views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.ranges import arange
-from flambeau.ops.indexing.basic import (
-    _alias,
-    _select,
-    _slice,
-    _unsqueeze,
-    basic_view,
-    take_first,
-)
+from flambeau.ops.indexing.basic import _alias, _select, _slice, _unsqueeze, basic_view, take_first
 from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, overriding, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones

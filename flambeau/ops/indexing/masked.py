@@ -16,11 +16,7 @@ from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import indexing
 from flambeau.kernels.moving.views import in_order_of
 from flambeau.ops.indexing.counted_slices import masked_select_batched
-from flambeau.ops.indexing.gather import (
-    gather,
-    scatter_add,
-    scatter_src,
-)
+from flambeau.ops.indexing.gather import gather, scatter_add, scatter_src
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import _in_front
 from flambeau.ops.out_types import OUT_TYPE

@@ -12,11 +12,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size, wrap_dim
-from flambeau.core.tensor import (
-    Tensor,
-    array_offset,
-    array_strides,
-)
+from flambeau.core.tensor import Tensor, array_offset, array_strides
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 

@@ -24,14 +24,7 @@ from flambeau.core import dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.recording import replay_of
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import (
-    LAZY,
-    LEAF,
-    Tensor,
-    gradient_edge,
-    new_tensor,
-    plain_types,
-)
+from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, new_tensor, plain_types
 from flambeau.core.views import check_places
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving.views import copy_into

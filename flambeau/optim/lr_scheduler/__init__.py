@@ -20,15 +20,9 @@ from flambeau.optim.lr_scheduler.base import copy_of as _copy
 from flambeau.optim.lr_scheduler.base import initial_mode as _initial_mode
 from flambeau.optim.lr_scheduler.base import set_option as _update_param_group_val
 from flambeau.optim.lr_scheduler.base import values_of as _param_groups_val_list
-from flambeau.optim.lr_scheduler.base import (
-    warn_outside_of_step as _warn_get_lr_called_within_step,
-)
+from flambeau.optim.lr_scheduler.base import warn_outside_of_step as _warn_get_lr_called_within_step
 from flambeau.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR
-from flambeau.optim.lr_scheduler.cycles import (
-    CosineAnnealingWarmRestarts,
-    CyclicLR,
-    OneCycleLR,
-)
+from flambeau.optim.lr_scheduler.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from flambeau.optim.lr_scheduler.decay import (
     ConstantLR,
     CosineAnnealingLR,
@@ -53,9 +47,7 @@ belong(__name__, LRScheduler, ChainedScheduler, SequentialLR, CosineAnnealingWar
        OneCycleLR, ConstantLR, CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR,
        MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR, ReduceLROnPlateau)
 
-__all__ = [
-    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
-    "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
-    "ReduceLROnPlateau", "SequentialLR", "StepLR", "_LRScheduler",
-]
+__all__ = ["EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",
+           "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
+           "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+           "ReduceLROnPlateau", "SequentialLR", "StepLR", "_LRScheduler"]

@@ -38,12 +38,10 @@ from flambeau.utils.data.sampler import (
     WeightedRandomSampler,
 )
 
-__all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk", "DataLoader",
-    "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset", "MapDataPipe",
-    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "_DatasetKind", "_utils",
-    "argument_validation", "default_collate", "default_convert", "functional_datapipe",
-    "get_worker_info", "guaranteed_datapipes_determinism", "non_deterministic", "random_split",
-    "runtime_validation", "runtime_validation_disabled",
-]
+__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk",
+           "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset",
+           "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+           "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "_DatasetKind",
+           "_utils", "argument_validation", "default_collate", "default_convert",
+           "functional_datapipe", "get_worker_info", "guaranteed_datapipes_determinism",
+           "non_deterministic", "random_split", "runtime_validation", "runtime_validation_disabled"]

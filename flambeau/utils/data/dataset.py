@@ -11,10 +11,8 @@ from typing import Generic, TypeVar
 import flambeau
 from flambeau.random import default_generator
 
-__all__ = [
-    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
-    "TensorDataset", "random_split",
-]
+__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
+           "TensorDataset", "random_split"]
 
 _T_co = TypeVar("_T_co", covariant=True)
 _T_stack = TypeVar("_T_stack")

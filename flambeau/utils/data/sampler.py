@@ -5,10 +5,8 @@ from typing import Generic, TypeVar
 
 import flambeau
 
-__all__ = [
-    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-    "WeightedRandomSampler",
-]
+__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
+           "WeightedRandomSampler"]
 
 _T_co = TypeVar("_T_co", covariant=True)
 

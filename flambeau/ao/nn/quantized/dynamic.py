@@ -14,20 +14,8 @@ from flambeau.nn.modules import rnn as float_rnn
 from flambeau.nn.utils.rnn import PackedSequence
 from flambeau.ops.quantized import library as ops
 
-__all__ = [
-    "GRU",
-    "LSTM",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "GRUCell",
-    "LSTMCell",
-    "Linear",
-    "RNNCell",
-]
+__all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+           "ConvTranspose3d", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 _KIND = "DynamicQuantized"
 
 

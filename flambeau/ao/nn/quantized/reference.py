@@ -7,22 +7,9 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.lazy_modules import parts
 
-__all__ = [
-    "GRU",
-    "LSTM",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "Embedding",
-    "EmbeddingBag",
-    "GRUCell",
-    "LSTMCell",
-    "Linear",
-    "RNNCell",
-]
+__all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+           "ConvTranspose3d", "Embedding", "EmbeddingBag", "GRUCell", "LSTMCell", "Linear",
+           "RNNCell"]
 
 _USUAL: dict[str, Any] = {"qscheme": flambeau.per_tensor_affine, "dtype": flambeau.quint8,
                           "scale": 1.0, "zero_point": 0}

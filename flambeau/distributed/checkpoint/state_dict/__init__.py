@@ -15,10 +15,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.own_methods import adopt
 from flambeau.distributed import distributed_c10d as dist
-from flambeau.distributed._state_dict_utils import (
-    _broadcast_state_dict,
-    _distribute_state_dict,
-)
+from flambeau.distributed._state_dict_utils import _broadcast_state_dict, _distribute_state_dict
 from flambeau.distributed.checkpoint.state_dict.optimizers import (
     _get_optim_state_dict,
     _init_optim_state,

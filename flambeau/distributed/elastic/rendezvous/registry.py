@@ -3,10 +3,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-from flambeau.distributed.elastic.rendezvous.api import (
-    RendezvousHandler,
-    RendezvousParameters,
-)
+from flambeau.distributed.elastic.rendezvous.api import RendezvousHandler, RendezvousParameters
 from flambeau.distributed.elastic.rendezvous.api import (
     rendezvous_handler_registry as handler_registry,
 )

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.distributed.elastic.timer.api import TimerClient, TimerRequest
-from flambeau.distributed.elastic.timer.debug_info_logging import (
-    log_debug_info_for_expired_timers,
-)
+from flambeau.distributed.elastic.timer.debug_info_logging import log_debug_info_for_expired_timers
 from flambeau.distributed.elastic.utils.logging import get_logger
 
 __all__ = ["FileTimerClient", "FileTimerRequest", "FileTimerServer"]

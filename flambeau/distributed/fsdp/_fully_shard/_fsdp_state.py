@@ -8,11 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.autograd.variable import Variable
-from flambeau.distributed._composable_state import (
-    _get_module_state,
-    _insert_module_state,
-    _State,
-)
+from flambeau.distributed._composable_state import _get_module_state, _insert_module_state, _State
 from flambeau.distributed.fsdp._fully_shard._fsdp_api import MixedPrecisionPolicy
 from flambeau.distributed.fsdp._fully_shard._fsdp_common import TrainingState, _cast_fp_tensor
 from flambeau.distributed.fsdp._fully_shard._fsdp_param_group import (

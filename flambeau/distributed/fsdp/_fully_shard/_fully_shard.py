@@ -25,10 +25,7 @@ from flambeau.distributed.fsdp._fully_shard._fsdp_init import (
     _init_default_mesh,
     _validate_module,
 )
-from flambeau.distributed.fsdp._fully_shard._fsdp_param_group import (
-    FSDPCommContext,
-    FSDPParamGroup,
-)
+from flambeau.distributed.fsdp._fully_shard._fsdp_param_group import FSDPCommContext, FSDPParamGroup
 from flambeau.distributed.fsdp._fully_shard._fsdp_state import FSDPState, _get_module_fsdp_state
 from flambeau.distributed.utils import _get_root_modules
 

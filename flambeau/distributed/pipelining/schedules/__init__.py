@@ -11,12 +11,7 @@ from flambeau._support.own_methods import adopt
 
 from ...fsdp import FSDPModule, UnshardHandle
 from .._utils import generate_rank_to_stage_mapping, generate_stage_to_rank_mapping
-from ..microbatch import (
-    TensorChunkSpec,
-    _split_tensor,
-    merge_chunks,
-    split_args_kwargs_into_chunks,
-)
+from ..microbatch import TensorChunkSpec, _split_tensor, merge_chunks, split_args_kwargs_into_chunks
 from ..stage.base import _PipelineStageBase, _RecvInfo
 from ..stage.manual import PipelineStage
 from .actions import (
@@ -67,25 +62,11 @@ from .multi import (
     _PipelineScheduleRuntime,
 )
 from .orders import _get_1f1b_rank_ops, _get_warmup_ops
-from .single import (
-    PipelineScheduleSingle,
-    Schedule1F1B,
-    ScheduleGPipe,
-    _ScheduleForwardOnly,
-)
+from .single import PipelineScheduleSingle, Schedule1F1B, ScheduleGPipe, _ScheduleForwardOnly
 
-__all__ = [
-    "PipelineScheduleMulti",
-    "PipelineScheduleSingle",
-    "Schedule1F1B",
-    "ScheduleDualPipeV",
-    "ScheduleGPipe",
-    "ScheduleInterleaved1F1B",
-    "ScheduleInterleavedZeroBubble",
-    "ScheduleLoopedBFS",
-    "ScheduleZBVZeroBubble",
-    "get_schedule_class",
-]
+__all__ = ["PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleDualPipeV",
+           "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble",
+           "ScheduleLoopedBFS", "ScheduleZBVZeroBubble", "get_schedule_class"]
 
 _BY_NAME = {
     "1F1B": Schedule1F1B,

@@ -8,11 +8,7 @@ from typing import Any
 
 import flambeau
 
-from ..microbatch import (
-    TensorChunkSpec,
-    merge_chunks,
-    split_args_kwargs_into_chunks,
-)
+from ..microbatch import TensorChunkSpec, merge_chunks, split_args_kwargs_into_chunks
 from ..stage.base import _PipelineStageBase
 from .messages import _batch_p2p, _wait_batch_p2p
 

@@ -28,12 +28,7 @@ from .._utils import (
     validate_static_arg_grad_correspondence,
     validate_tensors_metadata,
 )
-from .base import (
-    Tensor,
-    _normalize_model_output_as_tuple,
-    _PipelineStageBase,
-    _RecvInfo,
-)
+from .base import Tensor, _normalize_model_output_as_tuple, _PipelineStageBase, _RecvInfo
 
 _DYNAMIC_FORWARD = 1            # some stage of the pipeline is to be tried, its outputs unknown
 _HAS_BACKWARD = 2

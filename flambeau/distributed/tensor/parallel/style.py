@@ -18,15 +18,8 @@ from flambeau.distributed.tensor import (
 )
 from flambeau.distributed.tensor.placement_types import Placement
 
-__all__ = [
-    "ColwiseParallel",
-    "ParallelStyle",
-    "PrepareModuleInput",
-    "PrepareModuleInputOutput",
-    "PrepareModuleOutput",
-    "RowwiseParallel",
-    "SequenceParallel",
-]
+__all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput",
+           "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel"]
 
 Layouts = Placement | tuple[Placement | None, ...]
 

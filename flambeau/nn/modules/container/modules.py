@@ -93,10 +93,8 @@ class Sequential(Module):
 
     def __iadd__(self, other) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                "add operator supports only objects "
-                f"of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError("add operator supports only objects "
+                             f"of Sequential class, but {type(other)} is given.")
         return self.extend(list(other))
 
     def __mul__(self, other: int) -> Sequential:

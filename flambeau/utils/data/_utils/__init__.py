@@ -2,14 +2,7 @@
 import atexit
 import sys
 
-from flambeau.utils.data._utils import (
-    collate,
-    fetch,
-    pin_memory,
-    signal_handling,
-    transfer,
-    worker,
-)
+from flambeau.utils.data._utils import collate, fetch, pin_memory, signal_handling, transfer, worker
 from flambeau.utils.data._utils.pin_memory import MP_STATUS_CHECK_INTERVAL
 
 IS_WINDOWS = sys.platform == "win32"

@@ -44,10 +44,5 @@ def _error_if_any_worker_fails() -> None:
                                    f"code {ended.si_status}.")
 
 
-__all__ = [
-    "_error_if_any_worker_fails",
-    "_remove_worker_pids",
-    "_set_SIGCHLD_handler",
-    "_set_worker_pids",
-    "_set_worker_signal_handlers",
-]
+__all__ = ["_error_if_any_worker_fails", "_remove_worker_pids", "_set_SIGCHLD_handler",
+           "_set_worker_pids", "_set_worker_signal_handlers"]

@@ -8,10 +8,8 @@ from flambeau._support.own_methods import each_its_own
 from flambeau.utils.data.datapipes._types import DataPipeType
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 
-__all__ = [
-    "argument_validation", "functional_datapipe", "guaranteed_datapipes_determinism",
-    "non_deterministic", "runtime_validation", "runtime_validation_disabled",
-]
+__all__ = ["argument_validation", "functional_datapipe", "guaranteed_datapipes_determinism",
+           "non_deterministic", "runtime_validation", "runtime_validation_disabled"]
 
 _settings = {"determinism": False, "validation": True}
 

@@ -5,20 +5,15 @@ import warnings
 from collections import defaultdict
 
 from flambeau.utils.data._utils.collate import default_collate
-from flambeau.utils.data.datapipes._branches import (
-    DemultiplexerIterDataPipe,
-    ForkerIterDataPipe,
-)
+from flambeau.utils.data.datapipes._branches import DemultiplexerIterDataPipe, ForkerIterDataPipe
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
 from flambeau.utils.data.datapipes._shuffling import ShufflingIterDataPipe
 from flambeau.utils.data.datapipes.datapipe import DataChunk, IterDataPipe
 from flambeau.utils.data.sampler import SequentialSampler
 
-__all__ = [
-    "Batcher", "Collator", "Concater", "Demultiplexer", "Filter", "Forker", "Grouper",
-    "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler",
-    "UnBatcher", "Zipper",
-]
+__all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "Filter", "Forker", "Grouper",
+           "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler",
+           "UnBatcher", "Zipper"]
 
 
 class _Step(IterDataPipe):

@@ -6,11 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.distributed._shard.common_op_utils import _basic_validation
-from flambeau.distributed._shard.sharded_tensor import (
-    Shard,
-    ShardedTensor,
-    _sharded_op_impl,
-)
+from flambeau.distributed._shard.sharded_tensor import Shard, ShardedTensor, _sharded_op_impl
 
 
 def _sharded_op_common(op: Any, early_stop_func: Any, extra_check: Any) -> Any:

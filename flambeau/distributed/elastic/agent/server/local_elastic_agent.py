@@ -23,11 +23,7 @@ from flambeau.distributed.elastic.agent.server.health_check_server import (
 )
 from flambeau.distributed.elastic.events import Event, EventSource, record
 from flambeau.distributed.elastic.metrics import prof, put_metric
-from flambeau.distributed.elastic.multiprocessing import (
-    LogsSpecs,
-    PContext,
-    start_processes,
-)
+from flambeau.distributed.elastic.multiprocessing import LogsSpecs, PContext, start_processes
 from flambeau.distributed.elastic.multiprocessing.api import signals_held
 from flambeau.distributed.elastic.utils import macros
 from flambeau.distributed.elastic.utils.logging import get_logger
@@ -36,13 +32,9 @@ from flambeau.distributed.elastic.utils.process_state import (
     read_proc_state,
 )
 
-__all__ = [
-    "TORCHELASTIC_ENABLE_FILE_TIMER",
-    "TORCHELASTIC_HEALTH_CHECK_PORT",
-    "TORCHELASTIC_TIMER_FILE",
-    "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT",
-    "LocalElasticAgent",
-]
+__all__ = ["TORCHELASTIC_ENABLE_FILE_TIMER", "TORCHELASTIC_HEALTH_CHECK_PORT",
+           "TORCHELASTIC_TIMER_FILE", "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT",
+           "LocalElasticAgent"]
 
 logger = get_logger(__name__)
 TORCHELASTIC_ENABLE_FILE_TIMER = "TORCHELASTIC_ENABLE_FILE_TIMER"

@@ -1,8 +1,5 @@
 """Steps of pipes, under the name of PyTorch's module."""
 
-from flambeau.utils.data.datapipes._iter_steps import (
-    CollatorIterDataPipe,
-    MapperIterDataPipe,
-)
+from flambeau.utils.data.datapipes._iter_steps import CollatorIterDataPipe, MapperIterDataPipe
 
 __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]

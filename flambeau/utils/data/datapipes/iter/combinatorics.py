@@ -1,8 +1,5 @@
 """Steps of pipes, under the name of PyTorch's module."""
 
-from flambeau.utils.data.datapipes._iter_steps import (
-    SamplerIterDataPipe,
-    ShufflerIterDataPipe,
-)
+from flambeau.utils.data.datapipes._iter_steps import SamplerIterDataPipe, ShufflerIterDataPipe
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]

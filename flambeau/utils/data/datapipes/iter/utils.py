@@ -1,7 +1,5 @@
 """Steps of pipes, under the name of PyTorch's module."""
 
-from flambeau.utils.data.datapipes._iter_steps import (
-    IterableWrapperIterDataPipe,
-)
+from flambeau.utils.data.datapipes._iter_steps import IterableWrapperIterDataPipe
 
 __all__ = ["IterableWrapperIterDataPipe"]
