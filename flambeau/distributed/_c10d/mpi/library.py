@@ -99,7 +99,7 @@ def join(store: Store, rank: int, size: int) -> World:
     return World.current
 
 
-_MEMORY = "/dev/shm/mpich_shm_"
+_MEMORY = ("/dev/shm/mpich_shm_", "/dev/shm/ucx_shm_posix_")
 _STARTING = 60.0                            # seconds in which a job surely maps its memory
 
 
@@ -107,24 +107,43 @@ def _unlink_memory() -> None:
     """Take away the name of the memory that the processes of this machine share, as all of them
     have it now: then nothing is left of it however they end. So with what jobs have left that
     ended while they started."""
-    found = glob.glob(f"{_MEMORY}*")
-    mine = _mapped("self") if found else set()
-    for path in found:
+    found = _names()
+    mine = _held("self") if found else set()
+    for path in mine.intersection(found):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    remove_memory_of_nobody(time.time() - _STARTING, after=False)
+
+
+def remove_memory_of_nobody(moment: float, after: bool = True) -> None:
+    """Remove memory that this user's processes have shared and none has any more: what was made
+    after a moment, or before."""
+    stale = []
+    for path in _names():
         with contextlib.suppress(OSError):
             about = os.stat(path)
-            old = about.st_uid == os.geteuid() and time.time() - about.st_mtime > _STARTING
-            if path in mine or (old and not any(path in _mapped(pid) for pid in os.listdir("/proc")
-                                                if pid.isdigit())):
-                os.unlink(path)
+            if about.st_uid == os.geteuid() and (about.st_mtime >= moment) == after:
+                stale.append(path)
+    held = set().union(*map(_held, filter(str.isdigit, os.listdir("/proc")))) if stale else set()
+    for path in set(stale) - held:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
-def _mapped(pid: str) -> set[str]:
-    """The files of that kind that a process has in its memory."""
-    try:
-        with open(f"/proc/{pid}/maps") as file:
-            return {line.split()[-1] for line in file if _MEMORY in line}
-    except OSError:
-        return set()
+def _names() -> list[str]:
+    return [path for prefix in _MEMORY for path in glob.glob(f"{prefix}*")]
+
+
+def _held(pid: str) -> set[str]:
+    """The files of that kind that a process has in its memory, or open."""
+    found = set()
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as file:
+        found = {line.split()[-1] for line in file if line.split()[-1].startswith(_MEMORY)}
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{number}"))
+    return found
 
 
 def _initialize(manager: ProcessManager) -> None:

@@ -98,6 +98,7 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._rdzv_handler = spec.rdzv_handler
         self._pcontext: PContext | None = None
         self._worker_watchdog: Any = None
+        self._begun = time.time()
 
     # Helpers of programs --------------------------------------------------------------------
 
@@ -228,6 +229,8 @@ class LocalElasticAgent(SimpleElasticAgent):
             self._health_check_server = None
         if self._pcontext is not None:
             self._pcontext.close(death_sig, timeout)
+            from flambeau.distributed._c10d.mpi.library import remove_memory_of_nobody
+            remove_memory_of_nobody(self._begun)        # workers may have been ended too early
 
     @prof
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
