@@ -102,6 +102,8 @@ def _reset_current_rpc_agent() -> None:
 class TensorPipeAgent(RpcAgent):
     """The agent of this worker."""
 
+    calls_itself = False                # are values that are made here asked for by a message?
+
     def __init__(self, store: Store, name: str, rank: int, world_size: int | None, opts: Any,
                  reverse_device_maps: Any = None, devices: Any = None):
         self.store, self._options, self.is_static_group = store, opts, world_size is not None

@@ -244,6 +244,7 @@ class PyRRef:
     def to_here(self, timeout: float = -1.0) -> Any:
         """A copy of the value; at the owner the value."""
         if self.is_owner():
+            self._check_creation()
             return self._owned.value.wait()
         self._fork.check("to_here() on it")
         self._raise_failure()
@@ -253,12 +254,17 @@ class PyRRef:
         return value
 
     def _raise_failure(self) -> None:
+        self._check_creation()
         if self._made is not None and self._made.done():
-            if str(self._made._error).startswith("RPCErr:1:"):
-                raise RuntimeError(
-                    "RRef creation via rpc.remote() timed out, and it is possible that the RRef "
-                    "on the owner node does not exist.") from self._made._error
             self._made.value()
+
+    def _check_creation(self) -> None:
+        """Raise if the message that was to create the value may not have come to its owner."""
+        if self._made is not None and self._made.done() and \
+                str(self._made._error).startswith(("RPCErr:1:", "RPCErr:2:")):
+            raise RuntimeError(
+                "RRef creation via rpc.remote() timed out, and it is possible that the RRef "
+                "on the owner node does not exist.") from self._made._error
 
     def local_value(self) -> Any:
         """The value, at its owner."""
@@ -299,7 +305,7 @@ class PyRRef:
 
     def _get_future(self) -> Future[Any]:
         """Done when the owner has made the value."""
-        return self._owned.value if self.is_owner() else self._made or self._fork.confirmed
+        return self._made or (self._owned.value if self.is_owner() else self._fork.confirmed)
 
     _get_profiling_future = _get_future
 
@@ -318,6 +324,7 @@ class PyRRef:
 
     def _serialize(self) -> tuple[Any, ...]:
         """A new fork, for the process that this goes to."""
+        self._check_creation()
         if self._fork is not None:
             self._fork.check("fork an UserRRef")
         fork_id, here = _context.new_id(), current_agent().get_worker_info().id
@@ -383,6 +390,11 @@ def make_remote(to: WorkerInfo, function: Any, args: Any, kwargs: Any, timeout: 
     rref_id = _context.new_id()
     if to.id == agent.get_worker_info().id:
         owned = _context.own(rref_id)
+        if agent.calls_itself:
+            made = agent.call(to, _create, (rref_id, rref_id, function, args, kwargs or {}),
+                              timeout=timeout)
+            made._when_done(lambda: _delete_fork(rref_id, rref_id))
+            return PyRRef._of(owned, made=made)
         _add_fork(rref_id, rref_id)
         agent._pool.submit(_fill_own, owned, function, args, kwargs)
         return PyRRef._of(owned)
