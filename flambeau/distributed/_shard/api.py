@@ -85,7 +85,7 @@ def _collect_local_shard(module: nn.Module) -> nn.Module:
             return output
         local, spec = output.local_tensor(), output._sharding_spec
         if isinstance(spec, ChunkShardingSpec) and local.size(spec.dim) == 1:
-            return local.squeeze(output._sharding_spec.dim)
+            return local.squeeze(output._sharding_spec.dim)  # type: ignore[attr-defined]
         return local
     module.register_forward_hook(hook)
     return module

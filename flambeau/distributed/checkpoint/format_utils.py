@@ -48,7 +48,7 @@ class BroadcastingTorchSaveReader(StorageReader):
         if self.is_coordinator:
             assert self.checkpoint_id is not None
             state = flambeau.load(self.checkpoint_id, map_location="cpu", weights_only=False)
-            if planner.flatten_state_dict:
+            if planner.flatten_state_dict:  # type: ignore[attr-defined]
                 from flambeau.distributed.checkpoint._nested_dict import flatten_state_dict
                 state, _ = flatten_state_dict(state)
         if dist.is_initialized():

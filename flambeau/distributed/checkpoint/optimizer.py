@@ -74,12 +74,13 @@ class _ReaderWithOffset(DefaultLoadPlanner):
     def __init__(self, fqn_to_offset: dict[str, Sequence[int]]):
         super().__init__()
         self.fqn_to_offset = fqn_to_offset
-        self.metadata, self.state_dict, self.translation = None, {}, {}
+        self.metadata, self.state_dict = None, {}
+        self.translation: dict[str, Any] = {}
 
     def create_local_plan(self) -> LoadPlan:
         """What is to be read for each value."""
         requests = []
-        self.translation: dict[str, Any] = {}
+        self.translation = {}
         assert self.metadata is not None
         for fqn, value in self.state_dict.items():
             about = self.metadata.state_dict_metadata[fqn]
@@ -96,7 +97,7 @@ class _ReaderWithOffset(DefaultLoadPlanner):
                 original = type(item.dest_index)(
                     item.dest_index.fqn, _element_wise_sub(item.dest_index.offset, offset),
                     item.dest_index.index)
-                self.translation[item.dest_index] = original
+                self.translation[item.dest_index] = original  # type: ignore[index]
                 requests.append(item)
         return LoadPlan(requests)
 

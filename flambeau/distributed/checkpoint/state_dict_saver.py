@@ -140,7 +140,7 @@ def _save_state_dict(state_dict: dict[str, Any], storage_writer: StorageWriter,
             planner.set_up_planner(state_dict=state_dict, storage_meta=storage_meta,
                                    is_coordinator=together.is_coordinator)
         except TypeError:           # a planner from before there was `storage_meta`
-            planner.set_up_planner(state_dict, together.is_coordinator)
+            planner.set_up_planner(state_dict, together.is_coordinator)  # type: ignore[arg-type]
         storage_writer.set_up_storage_writer(together.is_coordinator, rank=together.rank,
                                              use_collectives=use_collectives)
         return storage_writer.prepare_local_plan(planner.create_local_plan())

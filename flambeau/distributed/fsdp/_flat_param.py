@@ -138,6 +138,7 @@ class FlatParamHandle:
         self._keep_low_precision_grads = keep_low_precision_grads
         self._training_state = HandleTrainingState.IDLE
         self._state: Any = None
+        self._freed = False                             # its memory, though it is used later
         self._unsharded_grad: Tensor | None = None
         self._reduced_grad: Tensor | None = None
         self._waiting_grad: Tensor | None = None        # of passes that were not shared
@@ -188,7 +189,8 @@ class FlatParamHandle:
         flat_param._sharded_size = flat_param.size()
         self._names = fqns
         flat_param._params = None
-        for info in (*infos, *shared):
+        every: tuple[Any, ...] = (*infos, *shared)
+        for info in every:
             delattr(info.module, info.param_name)
         if self._use_orig_params:
             flat_param._params = found
@@ -304,13 +306,15 @@ class FlatParamHandle:
         for info, tensor in zip(self.flat_param._param_infos, tensors):
             by_place[info.module, info.param_name] = tensor
             _put(info.module, info.param_name, tensor, registered)
-        for info in self.flat_param._shared_param_infos:
-            _put(info.module, info.param_name, by_place[info.prim_module, info.prim_param_name],
-                 registered)
+        for other in self.flat_param._shared_param_infos:
+            _put(other.module, other.param_name,
+                 by_place[other.prim_module, other.prim_param_name], registered)
 
     def remove_views(self) -> None:
         """Take away what has been put in the place of the parameters."""
-        for info in (*self.flat_param._param_infos, *self.flat_param._shared_param_infos):
+        every: tuple[Any, ...] = (*self.flat_param._param_infos,
+                                  *self.flat_param._shared_param_infos)
+        for info in every:
             info.module._parameters.pop(info.param_name, None)
             info.module.__dict__.pop(info.param_name, None)
 

@@ -104,7 +104,7 @@ def _pre_backward_hook(state: Any, handle: FlatParamHandle) -> None:
             lambda: _post_backward_final_callback(root, root))
     state.training_state = TrainingState.FORWARD_BACKWARD
     handle._training_state = HandleTrainingState.BACKWARD_PRE
-    if getattr(handle, "_freed", False):
+    if handle._freed:
         handle.refill()
         handle._freed = False
     handle.use_unsharded_views()

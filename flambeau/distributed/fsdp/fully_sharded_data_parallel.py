@@ -240,7 +240,7 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
             return getattr(super().__getattr__(FSDP_WRAPPED_MODULE), name)
 
     def __getitem__(self, key: int) -> Any:
-        return self.module[key]
+        return self.module[key]  # type: ignore[index]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         _runtime_utils._lazy_init(self, self)
@@ -311,7 +311,7 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
             if not callable(hook):
                 raise ValueError("The communication hook must be callable but got "
                                  f"{hook}")
-            m._comm_hook, m._comm_hook_state = hook, state
+            m._comm_hook, m._comm_hook_state = hook, state  # type: ignore[assignment]
 
     # ---- whole parameters and norms -------------------------------------------------------------
 

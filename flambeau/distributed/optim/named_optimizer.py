@@ -24,7 +24,7 @@ class _NamedOptimizer(Optimizer):
                  param_groups: Collection[Mapping[str, Any]] | None = None,
                  module: nn.Module | None = None, *args: Any, **kwargs: Any):
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
-        self.param_groups = param_groups
+        self.param_groups = param_groups  # type: ignore[assignment]
         self._param_groups_check()
         self.named_parameters = dict(named_parameters)
         everything = self.named_parameters.values() if param_groups is None else param_groups

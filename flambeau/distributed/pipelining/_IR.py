@@ -304,7 +304,7 @@ def _move_state_into_stages(split: fx.GraphModule, parts: list[str]) -> None:
             held = value
             if len(users) > 1 and isinstance(value, nn.Parameter):
                 held = copy.deepcopy(value)
-                held._pipe_origin = id(value)
+                held._pipe_origin = id(value)  # type: ignore[attr-defined]
             stage = split.get_submodule(user.target)
             places = [place for place, arg in enumerate(user.args) if arg is node]
             inputs = stage.graph.find_nodes(op="placeholder")

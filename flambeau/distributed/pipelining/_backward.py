@@ -232,7 +232,7 @@ def _autograd_grad_for_inputs(outputs: Sequence[Tensor], inputs: Sequence[Any],
 def stage_backward_weight(weights: Iterator[Parameter], param_groups: list[dict[str, Any]],
                           retain_graph: bool = False) -> tuple[Tensor | None, ...]:
     """Add the gradients of the weights that `stage_backward_input` has left; what they are now."""
-    weights = list(weights)
+    weights = list(weights)  # type: ignore[assignment]
     owners = {_get_grad_fn_or_grad_acc(weight): weight
               for weight in weights if weight.requires_grad}
     for group in param_groups:

@@ -93,7 +93,7 @@ def get_schedule_ops(schedule: str | type[_PipelineSchedule], pp_degree: int,
         count = pp_degree * per_rank
         options = {"defer_pp_recv": True} if defer_pp_recv and issubclass(
             kind, _PipelineScheduleRuntime) else {}
-        made = kind([_StageOutline(place * pp_degree, count, 0, pp_degree)
+        made = kind([_StageOutline(place * pp_degree, count, 0, pp_degree)  # type: ignore[arg-type]
                      for place in range(per_rank)], num_microbatches, **options)
     orders = made.pipeline_order_with_comms if with_comms else made.pipeline_order
     steps = [orders[rank] for rank in range(pp_degree)]

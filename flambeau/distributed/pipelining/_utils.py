@@ -93,7 +93,7 @@ class _DTensorMeta(_TensorMeta):
         local = flambeau.empty_strided(self.shape, self.stride, dtype=self.dtype, device=device)
         result = DTensor.from_local(local, mesh, self.placements, shape=self.global_shape,
                                     stride=self.global_stride)
-        return result.requires_grad_(self.requires_grad)
+        return result.requires_grad_(self.requires_grad)  # type: ignore[return-value]
 
     def get_diff(self, other: _TensorMeta) -> list[str]:
         found = _TensorMeta.get_diff(self, other)

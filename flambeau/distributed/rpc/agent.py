@@ -335,7 +335,7 @@ class TensorPipeAgent(RpcAgent):
             self._execute(rank, number, call, context)
             return
         known = collect_all(unknown)
-        known._when_done(lambda: self._pool.submit(
+        known._when_done(lambda: self._pool.submit(  # type: ignore[arg-type]
             self._execute, rank, number, known._error or call, context))
 
     def _execute(self, rank: int, number: int, call: Any, context: Any) -> None:

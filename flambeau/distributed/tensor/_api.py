@@ -303,7 +303,7 @@ def distribute_tensor(tensor: Tensor, device_mesh: DeviceMesh | None = None,
     given = [Replicate()] * mesh.ndim if placements is None else list(placements)
     _check_count(given, mesh)
     if isinstance(tensor, DTensor):
-        return _already(tensor, mesh, given)
+        return _already(tensor, mesh, given)  # type: ignore[arg-type]
     placed = _normalized(given, tensor.ndim)
     local = tensor.detach()
     for i, placement in enumerate(placed):

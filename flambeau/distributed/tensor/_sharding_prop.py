@@ -66,7 +66,7 @@ def cheapest(schema: OpSchema, strategies: Iterable[Strategy], outputs: int = 1)
                 f"supported. The input has placement {specs[0].placements}, but no valid strategy "
                 "preserves this placement. Please use the out-of-place version of this operation "
                 "instead.")
-        chosen.append(min(allowed, key=lambda strategy, i=i: (
+        chosen.append(min(allowed, key=lambda strategy, i=i: (  # type: ignore[misc]
             sum(_cost(spec, i, wanted, topo, size)
                 for spec, wanted, size in zip(specs, strategy[1], sizes)),
             sum(wanted != spec.placements[i] for spec, wanted in zip(specs, strategy[1])))))

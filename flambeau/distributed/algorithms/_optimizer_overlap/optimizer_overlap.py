@@ -59,7 +59,7 @@ class _OverlappedStandardOptimizer(OverlappedOptimizer):
         ddp.register_comm_hook(None, _hook_then_optimizer(allreduce_hook, self._opt_hook_state))
 
     def register_fsdp(self, fsdp: Any) -> None:
-        super().register_fsdp(fsdp)
+        super().register_fsdp(fsdp)  # type: ignore[safe-super]
 
 
 def _as_overlapped_optim(optim_cls: type, params: Any, *args: Any, **kwargs: Any) -> Any:

@@ -42,7 +42,7 @@ class EtcdStore(Store):
         """The entry of that name, which is waited for."""
         return self._decode(self._wait_for([key], None)[self._key(key)])
 
-    def add(self, key: Any, num: int) -> int:           # type: ignore[override]
+    def add(self, key: Any, num: int) -> int:
         """Add a number to that of an entry, 0 if there is none; gives the sum."""
         place = self._key(key)
         try:

@@ -59,4 +59,4 @@ def _derive_module_name(depth: int = 1) -> str | None:
     frame = inspect.currentframe()
     for _ in range(depth):
         frame = frame and frame.f_back
-    return frame and frame.f_globals.get("__name__")
+    return frame and frame.f_globals.get("__name__")  # type: ignore[return-value]

@@ -90,7 +90,7 @@ def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
     """
     for name, schedule in _BY_NAME.items():
         if name.lower() == schedule_name.lower():
-            return schedule
+            return schedule  # type: ignore[return-value]
     raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are "
                      f"{list(_BY_NAME)}")
 

@@ -181,7 +181,7 @@ class PipelineStage(_PipelineStageBase):
         """Find the outputs by a trial with inputs like those that will come."""
         def tell(before: Any) -> _StageForwardMeta:
             if self.is_first:
-                inputs = tuple(args)
+                inputs = tuple(args)  # type: ignore[arg-type]
             else:
                 inputs = tuple(map(self._ones_from_metadata, before.forward_metas))
             tensors = tuple(value for value in inputs if isinstance(value, Tensor))

@@ -78,7 +78,7 @@ def _reduction(schema: OpSchema) -> list[Strategy]:
     spec = schema.specs[0]
     dims = normalize_dims(schema.argument(1, "dim"), spec.ndim)
     if schema.name in ("prod", "all", "any", "sum") and schema.op._overloadname == "default":
-        dims = list(range(spec.ndim))
+        dims = list(range(spec.ndim))  # type: ignore[assignment]
     keepdim = bool(schema.argument(2, "keepdim", False))
     found = _reduced(schema, dims, keepdim, reduced_term(schema.name))
     if schema.name == "sum":

@@ -42,7 +42,7 @@ def _strategies(schema: OpSchema, custom_sharding_fn: Any) -> list[Strategy]:
     tensors = [isinstance(leaf, DTensorSpec) for leaf in leaves]
     for outputs, inputs in custom_sharding_fn(*schema.args_schema, **schema.kwargs_schema):
         found.append((tuple(outputs), _of_tensors(inputs, tensors, schema)))
-    return found
+    return found  # type: ignore[return-value]
 
 
 def _of_tensors(inputs: Sequence[Any], tensors: list[bool], schema: OpSchema) -> tuple[Any, ...]:

@@ -37,7 +37,7 @@ def _reconstruct_dtensor(module: nn.Module, _input: Any) -> None:
             whole = _unflatten_tensor(parameter, spec)
             whole._local_parameter = parameter                  # type: ignore[attr-defined]
             found.append((module, name, whole))
-    _update_module_param(found)
+    _update_module_param(found)  # type: ignore[arg-type]
 
 
 def _localize_dtensor(module: nn.Module, *_: Any, ignored_params: set[nn.Parameter] | None = None

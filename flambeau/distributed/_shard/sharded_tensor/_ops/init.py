@@ -77,4 +77,4 @@ def register_tensor_creation_op(op: Callable[..., Any]) -> None:
 
 
 for _op in tensor_like_creation_op_map:
-    register_tensor_creation_op(_op)
+    register_tensor_creation_op(_op)  # type: ignore[arg-type]

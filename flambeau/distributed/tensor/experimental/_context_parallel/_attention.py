@@ -275,7 +275,7 @@ def _context_parallel_buffers(mesh: DeviceMesh, buffers: list[Any], buffer_seq_d
     found = []
     for buffer, dim in zip(buffers, buffer_seq_dims):
         if not isinstance(buffer, Tensor):
-            found.append(_create_cp_block_mask(
+            found.append(_create_cp_block_mask(  # type: ignore[call-arg]
                 buffer.mask_mod, buffer.kv_num_blocks.shape[0], buffer.kv_num_blocks.shape[1],
                 *buffer.seq_lengths, mesh, load_balancer))
             continue
