@@ -87,6 +87,9 @@ class RemovableHandle:
         self.remove()
 
 
+RemovableHandle.__module__ = "flambeau.utils.hooks"
+
+
 def register(hooks: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook

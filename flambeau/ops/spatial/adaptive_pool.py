@@ -63,6 +63,8 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
 
     def body(self: Tensor, output_size: Any) -> Tensor:
         if output_size != single:
+            if len(output_size) != n:
+                adaptive_sizes(n, self, output_size, name)      # says what is wrong
             return inner(self, output_size)
         adaptive_sizes(n, self, output_size, name)
         result = self.mean(tuple(range(-n, 0)), True)
@@ -150,7 +152,10 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 def _adaptive_maxima(n: int) -> None:
     """The functions of `nn.functional`."""
     def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        return _ADAPTIVE_MAX[n](input, output_size if n == 1 else sizes_or_own(output_size, input))
+        sizes = output_size if n == 1 else sizes_or_own(output_size, input)
+        if n > 1 and not isinstance(sizes, int) and len(sizes) != n:
+            adaptive_sizes(n, input, sizes, f"adaptive_max_pool{n}d")
+        return _ADAPTIVE_MAX[n](input, sizes)
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         return with_indices(input, output_size)[0]

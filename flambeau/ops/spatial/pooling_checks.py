@@ -117,12 +117,13 @@ def check_one_dimensional(input: Tensor, name: str) -> None:
 def adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[int, ...]:
     """One size for each dimension."""
     x, largest = input._array, "max" in name
+    if len(output_size) != n and not largest:
+        raise RuntimeError(f"{name}: output_size must be {n}")
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got"
                            f"{':' * largest} {list(x.shape)}")
     if len(output_size) != n:
-        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}" if largest
-                           else f"{name}: output_size must be {n}")
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}")
     for d in range(1 if largest else x.ndim - n, x.ndim):
         if not x.shape[d]:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch "

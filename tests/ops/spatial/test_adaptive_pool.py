@@ -1,6 +1,9 @@
 """Layers that `flambeau/ops/spatial/adaptive_pool.py` computes."""
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
+
+import flambeau
 
 cases = Cases()
 simple = cases.simple
@@ -18,3 +21,13 @@ simple("adaptive_max_pool3d", lambda t, F, x: F.adaptive_max_pool3d(x, 2), (1, 2
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+@pytest.mark.parametrize("name, said", [
+    ("adaptive_avg_pool2d", "adaptive_avg_pool2d: output_size must be 2"),
+    ("adaptive_max_pool2d", r"adaptive_max_pool2d\(\): internal error: output_size.size\(\) must"),
+    ("adaptive_avg_pool3d", "adaptive_avg_pool3d: output_size must be 3")])
+def test_as_many_sizes_as_dimensions_are_pooled(name, said):
+    sizes = (2, 2) if name.endswith("3d") else (2, 2, 2)
+    with pytest.raises(RuntimeError, match=said):
+        getattr(flambeau.nn.functional, name)(flambeau.ones(1, 1, 4, 4), sizes)
