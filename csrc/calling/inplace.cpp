@@ -185,7 +185,8 @@ PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyO
 // A tuple of tensors for several results: all of them fit, or nothing is written.
 static PyObject *write_outs(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *outs) {
     PyTypeObject *type = (PyTypeObject *)f->returns;
-    if (!PyTuple_CheckExact(outs) || f->pointwise || !PyType_IsSubtype(type, &PyTuple_Type)) return nullptr;
+    bool named = PyType_IsSubtype(type, &PyTuple_Type) && type != &PyTuple_Type;  // lists give nothing
+    if (!PyTuple_CheckExact(outs) || f->pointwise || !named) return nullptr;
     Py_ssize_t count = PyTuple_GET_SIZE(outs);
     PyObject **items = &PyTuple_GET_ITEM(outs, 0);
     for (Py_ssize_t k = 0; k < count; k++) {

@@ -104,17 +104,21 @@ class Declaration(Record):
     out_type    what is said of an `out` of another type; if nothing, all that it can be cast to do
     out_first   does its type have to be that of the first tensor (or `bool`, if it says so), and
                 is it asked for before dimensions and extents?
-    out_cast    what is said of one that the result can't be cast to
+    out_cast    what is said of one that the result can't be cast to; this, the type and the speaker
+                may be functions of the arguments (the first two also of both types)
     out_device  what is said of an `out` on another device
-    out_reported_as     the op that says that `out=` is not differentiable, where it is another;
-                None: none; False: it does not ask whether anything requires grad
+    out_reported_as     the op that says that `out=` is not differentiable, where it is another (or
+                the sentence); None: none; False: it does not ask whether anything requires grad
+    out_rows    is an `out` that is resized laid out row by row, and not as the result is?
+                "occupied": only one that had elements; a function of the arguments says so
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to; "fill": what is read
                 may be one element of it. Several words may be said
     autocast    what autocast makes of floating tensors: "lower", "full", the "widest" precision,
                 "untouched"; or "opened", if it looks at what it is made of
     out_any     may `out` have any type?
-    typed_by_out    does the type of `out` stand for a `dtype` that is not given?
+    typed_by_out    does the type of `out` stand for a `dtype` that is not given? "floating": only
+                a floating one
     inplace     is there a form that writes to the first tensor? If that is a method, as a function
                 too?
     returns     the class of several results, where the schema does not say it
@@ -176,10 +180,11 @@ class Declaration(Record):
     out_cast: str = ""
     out_device: str = ""
     out_reported_as: Any = ""
+    out_rows: Any = False
     overlap: str = ""
     autocast: str = ""
     out_any: bool = False
-    typed_by_out: bool = False
+    typed_by_out: Any = False
     inplace: bool = False
     inplace_function: bool = False
     returns: Any = None

@@ -60,6 +60,7 @@ class Factory(Record):
                 of a batch: of the canonical arguments and `dtype`
     missing     values of canonical arguments that an overload lacks
     out         is there an `out=` form? If not of all overloads, a tuple of their names
+    counted     does `out` keep another shape, if it has as many elements?
     method      is it a method rather than a function?
     """
     texts: tuple[str, ...]
@@ -73,6 +74,7 @@ class Factory(Record):
     slices: Any = None
     missing: dict[str, Any] = {}
     out: Any = False
+    counted: bool = False
     method: bool = False
     doc: str = ""
     published: Any = None
@@ -80,6 +82,7 @@ class Factory(Record):
     out_device: str = "device type {found} does not match device type of out parameter ({out})"
     out_reported_as: Any = ""
     overlap: str = ""
+    out_rows = False
     out_type = out_cast = autocast = ""                         # nothing is said of these
     explicit = True                     # modes that look below autograd see the call
     aten: tuple[Any, ...] = ()         # … as it is
@@ -208,6 +211,8 @@ class Factory(Record):
         if memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = result.contiguous(memory_format=memory_format)
         if out is not None:
+            if self.counted and out._array.size == result._array.size:
+                result = result.view(out._array.shape)
             result = into(out, self.op, result)
         return as_leaf(result) if wanted and not leaf else result
 

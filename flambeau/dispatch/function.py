@@ -421,10 +421,10 @@ def refuse_type(op: Op, values: list[Any]) -> None:
 
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
     """Canonical arguments with the type of `out` for a `dtype` that was not given."""
-    own = op.declaration.canonical_parameters(op.schema)
-    place = [p.name for p in own].index("dtype")
-    return canonical if canonical[place] is not None else (
-        *canonical[:place], out._array.dtype, *canonical[place + 1:])
+    own, declared = op.declaration.canonical_parameters(op.schema), op.declaration
+    place, kept = [p.name for p in own].index("dtype"), declared.typed_by_out == "floating"
+    return canonical if canonical[place] is not None or kept > out.dtype.is_floating_point else (
+        *canonical[:place], out.dtype if op.composite else out._array.dtype, *canonical[place + 1:])
 
 
 # ---- the same in C -------------------------------------------------------------------------------

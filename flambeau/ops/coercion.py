@@ -138,6 +138,8 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
             if hasattr(level, "before_write") and type(out) in tensor_types:
                 level.before_write(out)
     if isinstance(result, tuple):
+        if _gives_list(op):
+            return _store_list(out, op, result, read)
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "
                             f"{type(out).__name__}")
@@ -147,6 +149,20 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     return store_one(out, op, result, read)
+
+
+def _gives_list(op: Any) -> bool:
+    return op.schema is not None and op.schema.results[0].is_list
+
+
+def _store_list(out: Any, op: Any, result: Any, read: Any) -> None:
+    """Store as many results as there are parts; PyTorch gives none of them back."""
+    if len(out) != len(result):
+        name = "_".join([part for part in (op.name, op.schema.overload, "out") if part])
+        raise RuntimeError(f"{name} expected an out= argument of size {len(result)}, got size "
+                           f"{len(out)}")
+    for one, value in zip(out, result):
+        store_one(one, op, value, read)
 
 
 def _refuse_slices(op: Any, *given: Any) -> None:
@@ -176,7 +192,7 @@ def refuse_out(out: Any, op: Any, read: tuple[Any, ...], error: Exception) -> No
     outs = out if isinstance(out, (tuple, list)) else (out,)
     declared = op.declaration
     if grad_enabled() and _speaks_first(op) and any_requires_grad((*read, *outs), {}):
-        refuse_gradients(op)
+        refuse_gradients(op, read)
     if declared.out_first:
         found = dtypes.bool_ if declared.out_first is bool else read[0].dtype
         if outs[0].dtype is not found:
@@ -195,12 +211,13 @@ def _speaks_first(op: Any) -> bool:
     """Is the refusal of gradients the first thing that is said? It is, but where an op is made of
     others, of which one says it."""
     speaker = op.declaration.out_reported_as
-    return not op.composite or (bool(speaker) and (op.name in speaker or speaker in op.name))
+    return not op.composite or (
+        type(speaker) is str and bool(speaker) and (op.name in speaker or speaker in op.name))
 
 
 def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if grad_enabled() and (out.requires_grad or result.requires_grad):
-        refuse_gradients(op)
+        refuse_gradients(op, read)
     if out is result:
         return out
     if out._inference:
@@ -219,10 +236,11 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if result.dtype is not out.dtype:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
+        in_rows = _in_rows(op, out, read)
         resize_output(out, result._array.shape)
         if out._device is meta:
             out._array = result.to(out.dtype)._array
-        elif op.kind == "pointwise" or (op.namespace == "linalg" and op.name not in _IN_ROWS):
+        elif not in_rows:
             out._array = views.empty_like(result._array, out._array.dtype) \
                 if views.is_dense(result._array) else np.empty(
                     result._array.shape, out._array.dtype)
@@ -238,8 +256,13 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     return out
 
 
-# the results of these are copied, where those of others are computed in their places
-_IN_ROWS = frozenset({"linalg_lstsq", "linalg_matrix_power", "linalg_tensorinv"})
+def _in_rows(op: Any, out: Tensor, read: Any) -> bool:
+    """Does `out` get new memory row by row? The results of such ops are copied, where those of
+    others are computed in their places."""
+    said = False if op.declaration is None else op.declaration.out_rows
+    if said == "occupied":
+        return out._array.size > 0
+    return said(*read) if callable(said) else bool(said)
 
 
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:

@@ -18,6 +18,9 @@ OUT_TYPE = "Expected out tensor to have dtype {c_found}, but got {c_out} instead
 FOUND_TYPE = "Found dtype {out} but expected {found}"
 SCALAR_TYPE = "expected scalar type {found} but found {out}"
 PYTHON_TYPE = "Expected out tensor to have dtype {found_dtype} but got {out_dtype} instead"
+OF_VECTORS = "result dtype {out} does not match input dtype {found}"
+OF_ROWS = "addmv input tensors must have the same dtype, but got {out}, {found}, and {found}"
+NO_RESIZING = "cannot resize variables that require grad"
 OUT_DEVICE = "Expected out tensor to have device {found}, but got {out} instead"
 CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dtype, but got " \
     "result with dtype {out}"
@@ -42,16 +45,20 @@ def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
     return RuntimeError(said.format(name=name, out=out, found=found))
 
 
-def refuse_gradients(op: Op) -> None:
-    """Raise where a tensor of a call with `out=` requires grad, if the op minds."""
+def refuse_gradients(op: Op, read: Any = ()) -> None:
+    """Raise where a tensor of a call with `out=`, which has `read` these arguments, requires grad,
+    if the op minds."""
     declared = (op.functional or op).declaration
     given = declared.out_reported_as if declared is not None else ""
+    given = given(*read) if callable(given) else given
     if given is False or (not given and given is not None and not op.composite
                           and not op.is_differentiable):
         return
     c_name = f"{op.namespace}_{op.name}" if declared is None and op.namespace in (
         "linalg", "special") else op.name
     speaker = c_name if given == "" else given
+    if speaker and " " in speaker:
+        raise RuntimeError(speaker)
     raise RuntimeError(f"{speaker}(): functions with out=... arguments don't support automatic "
                        "differentiation, but one of the arguments requires grad." if speaker else
                        "a leaf Variable that requires grad is being used in an in-place operation.")
@@ -76,15 +83,15 @@ def check_out_type(op: Op, out: Any, found: Any, read: Any = ()) -> None:
     elif name in ("any", "all"):
         castable = out.dtype.kind == "b" or out.dtype.name == "uint8"
     declared = (op.functional or op).declaration
-    if declared is not None and declared.out_any:
-        return
-    cast = declared.out_cast if declared is not None else ""
-    said = declared.out_type if declared is not None else ""
+    said, cast = (declared.out_type, declared.out_cast) if declared is not None else ("", "")
     if callable(said):
         said = said(read, out.dtype, found)
     elif out._device is devices.meta and said in (FOUND_TYPE, SCALAR_TYPE):
         said = ""                                       # kernels say this, and none runs
-    said = said or ("" if castable else cast)
+    if declared is not None and declared.out_any:
+        return
+    if not said and not castable:
+        said = cast(read, out.dtype, found) if callable(cast) else cast
     if said:
         from flambeau.core.promotion import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError

@@ -21,6 +21,8 @@ from samples import HERE, as_tensors, flat_tensors
 import flambeau
 from flambeau import func
 from flambeau.core import op as core_op
+from flambeau.dispatch.declaration import Declaration
+from flambeau.ops.overlap import is_dense
 from flambeau.utils._python_dispatch import TorchDispatchMode
 
 
@@ -200,6 +202,15 @@ def geometry(results):
     """Shapes, types and layouts; of dimensions of one element the stride says nothing."""
     return [(tuple(r.shape), r.dtype, r.requires_grad,
              [s for s, n in zip(r.stride(), r.shape) if n > 1 and r.numel()]) for r in results]
+
+
+def out_in_rows(function, args):
+    """Is an empty `out=` laid out row by row, and not as the result is? None: nothing is said."""
+    declared = getattr(getattr(function, "twin", None), "declaration", None)
+    if not isinstance(declared, Declaration):
+        return None
+    said = declared.out_rows
+    return said(*args) if callable(said) else said is True
 
 
 def on_device(device, name, sample, layout):
@@ -407,8 +418,15 @@ class SampleTests:
                 # of other signatures
                 said = ("out", "positional", "element 0", "must be Tensor")
                 assert any(words in str(error) for words in said), error
+            except RuntimeError as error:       # of another form of the result
+                assert "does not support the out kwarg" in str(error)
             else:
                 same(outs, wanted, f"{what}, out=")
+                rows = out_in_rows(function, args)
+                for out, value in zip(outs, wanted if rows is not None else ()):
+                    if is_dense(value._array) and value.dim():
+                        seen = [value.contiguous()] if rows else [value]
+                        assert geometry([out]) == geometry([t.detach() for t in seen]), what
 
     @of("all")
     def test_geometry_on_meta(self, name):

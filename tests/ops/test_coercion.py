@@ -219,3 +219,81 @@ def test_on_meta_python_says_what_out_has_to_be(name, arguments):
         getattr(torch._C._nn, name)(torch.rand(1, 1, 4, 4, device="meta"), *arguments, out=out)
     x = torch.rand(4, device="meta")
     assert torch._C._nn.elu(x, out=out).dtype is torch.float64      # its kernel would say it
+
+
+@given(st.permutations(range(4)), st.sampled_from([0, 1, 2, 3]))
+def test_memory_that_out_gets_is_laid_out_as_the_result(dims, dim):
+    x = torch.arange(24.0).reshape(1, 2, 3, 4).permute(*dims)
+    for op, args in ((torch.cat, ([x, x], dim)), (torch.cumsum, (x, dim)), (torch.mul, (x, x)),
+                     (torch.sort, (x, dim)), (torch.linalg.inv, (torch.eye(3).expand(2, 3, 3),))):
+        wanted = op(*args)
+        first = wanted[0] if isinstance(wanted, tuple) else wanted
+        outs = [torch.empty(0, dtype=r.dtype) for r in
+                (wanted if isinstance(wanted, tuple) else [wanted])]
+        op(*args, out=outs[0] if len(outs) == 1 else tuple(outs))
+        assert outs[0].stride() == first.stride(), op
+
+
+def test_memory_that_out_gets_row_by_row():
+    a, column = torch.eye(3), torch.zeros(3, 3, 2)
+    for op in (torch.linalg.householder_product, torch.ormqr, torch.geqrf, torch.cholesky_inverse):
+        args = {torch.linalg.householder_product: (a, torch.ones(3)),
+                torch.ormqr: (a, torch.ones(3), a)}.get(op, (a,))
+        for out, strides in ((torch.empty(0), (1, 3)), (column.clone(), (3, 1))):
+            op(*args, out=(out, torch.empty(0)) if op is torch.geqrf else out)
+            assert out.stride() == strides, op
+    z = torch.zeros(2, 3, 4, dtype=torch.complex64)
+    assert torch.fft.fft(z, dim=1).stride() == (12, 1, 3)
+    assert torch.fft.fft(z, dim=1, out=z.new_empty(0)).stride() == (12, 4, 1)
+    assert torch.fft.ifft(z.real, dim=1, out=z.new_empty(0)).stride() == (12, 1, 3)
+
+
+def test_out_of_lists_gives_nothing():
+    outs = torch.empty(3), torch.empty(3)
+    assert torch.unbind_copy(torch.arange(6.0).view(2, 3), 0, out=outs) is None
+    assert outs[1].tolist() == [3, 4, 5]
+    with pytest.raises(RuntimeError, match="unbind_copy_int_out expected an out= argument of size "
+                       "2, got size 1"):
+        torch.unbind_copy(torch.zeros(2, 3), 0, out=outs[:1])
+
+
+def test_out_of_ranges_keeps_its_shape():
+    assert torch.linspace(0, 3, 4, out=torch.empty(2, 2)).tolist() == [[0, 1], [2, 3]]
+    assert torch.arange(4, out=torch.empty(2, 2)).tolist() == [[0, 1], [2, 3]]
+    assert torch.linspace(0, 1, 0, out=torch.empty(0, 2)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda x: torch.diff(x, out=torch.empty(3, dtype=torch.int64)), "result type Float can't be"),
+    (lambda x: torch.mean(x, out=torch.empty((), dtype=torch.int64)), r"mean.dtype_out\(\): input"),
+    (lambda x: torch.mean(x.double(), 0, out=torch.empty((), dtype=torch.int64)),
+     "result type Float can't be cast to the desired output type Long"),
+    (lambda x: torch.matmul(x, x, out=torch.empty((), dtype=torch.float64)),
+     "result dtype Double does not match input dtype Float"),
+    (lambda x: torch.linalg.matrix_power(torch.eye(2), 2, out=torch.eye(2).double()),
+     "Expected out tensor to have dtype float, but got double instead"),
+    (lambda x: torch.linalg.matrix_power(torch.eye(2), 2, out=torch.eye(2).requires_grad_()),
+     r"matmul\(\): functions with out=..."),
+    (lambda x: torch.diag(x, out=torch.zeros(4, 4).requires_grad_()), r"aten::diag_embed\(\)"),
+    (lambda x: torch.normal(x, x.exp(), out=torch.empty(4).requires_grad_()), r"normal\(\): "),
+    (lambda x: torch.normal(0.0, 1.0, (4,), dtype=torch.float64, out=torch.empty(4)),
+     "dtype Double does not match dtype of out parameter"),
+    (lambda x: torch.empty((4,), out=torch.empty(4).requires_grad_()),
+     "cannot resize variables that require grad"),
+    (lambda x: torch.nonzero(x, as_tuple=True, out=torch.empty(0, dtype=torch.int64)),
+     "nonzero does not support the out kwarg when as_tuple is True"),
+    (lambda x: torch.median(x, 0, out=(torch.empty(()), torch.empty(()))),
+     "Expected tensor for argument #1 'indices' to have scalar type Long"),
+])
+def test_what_is_said_of_out(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(torch.arange(4.0))
+
+
+def test_numbers_are_drawn_in_the_type_of_out():
+    mean, out = torch.zeros(20, dtype=torch.float64), torch.empty(20)
+    torch.manual_seed(0)
+    torch.normal(mean, 1.0, out=out)
+    torch.manual_seed(0)
+    assert torch.equal(out, torch.normal(mean.float(), 1.0))
+    assert torch.normal(0.0, 1.0, (3,), out=torch.empty(3)).dtype is torch.float32

@@ -468,22 +468,35 @@ static bool lstsq_each(void *routine, const Matrices &m, PyArrayObject *left, co
     auto run = (void (*)(I *, I *, I *, T *, I *, T *, I *, I *, T *, I *, T *, I *, I *))routine;
     I rows = I(m.rows), columns = I(m.columns), k = I(b.columns), high = std::max(rows, columns), error = 0;
     I length = 64 * (rows + 2 * columns + k + 1) + 4 * columns, order[LONGEST_SIDE], found;
-    std::vector<T> work(length), tall(high * k);
-    T *a = (T *)PyArray_DATA(left) + begin * rows * columns, *to = (T *)PyArray_DATA(x) + begin * columns * k;
+    std::vector<T> work(length);
+    T *a = (T *)PyArray_DATA(left) + begin * rows * columns, *to = (T *)PyArray_DATA(x) + begin * high * k;
     const T *from = (const T *)PyArray_DATA(right) + begin * rows * k;
     npy_int64 *ranks = (npy_int64 *)PyArray_DATA(rank);
-    for (npy_intp item = begin; item < end; item++, a += rows * columns, from += rows * k, to += columns * k) {
-        for (I j = 0; j < k; j++) std::copy(from + j * rows, from + (j + 1) * rows, tall.data() + j * high);
+    for (npy_intp item = begin; item < end; item++, a += rows * columns, from += rows * k, to += high * k) {
+        for (I j = 0; j < k; j++) std::copy(from + j * rows, from + (j + 1) * rows, to + j * high);
         std::fill(order, order + columns, I(0));
-        run(&rows, &columns, &k, a, &rows, tall.data(), &high, order, &limit, &found, work.data(), &length, &error);
+        run(&rows, &columns, &k, a, &rows, to, &high, order, &limit, &found, work.data(), &length, &error);
         if (error) return false;
         ranks[item] = found;
-        for (I j = 0; j < k; j++) std::copy(tall.data() + j * high, tall.data() + j * high + columns, to + j * columns);
     }
     return true;
 }
 
-// lstsq(a, b, rcond, driver), by `gelsy`: solution, no residuals, ranks, no singular values
+// The first `n` along an axis, as a view that takes over the reference to `x`
+static PyArrayObject *narrowed(PyArrayObject *x, int axis, npy_intp n) {
+    npy_intp shape[NPY_MAXDIMS];
+    std::copy(PyArray_DIMS(x), PyArray_DIMS(x) + PyArray_NDIM(x), shape);
+    shape[axis] = n;
+    PyArrayObject *view = (PyArrayObject *)PyArray_New(&PyArray_Type, PyArray_NDIM(x), shape, PyArray_TYPE(x),
+                                                       PyArray_STRIDES(x), PyArray_DATA(x), 0,
+                                                       NPY_ARRAY_WRITEABLE | NPY_ARRAY_ALIGNED, nullptr);
+    if (!view) Py_DECREF(x);
+    else if (PyArray_SetBaseObject(view, (PyObject *)x) < 0) Py_CLEAR(view);
+    return view;
+}
+
+// lstsq(a, b, rcond, driver), by `gelsy`: solution, no residuals, ranks, no singular values; LAPACK
+// writes the solution over what `b` was copied to, which may have more rows
 static PyObject *lstsq(Args a, Py_ssize_t n, PyObject *) {
     Matrices m, b;
     bool vector = false;
@@ -497,11 +510,13 @@ static PyObject *lstsq(Args a, Py_ssize_t n, PyObject *) {
     void *routine = PyErr_Occurred() ? nullptr : gelsy.find(m.type());
     if (!routine) return declined();
     PyArrayObject *left = copied(m), *right = copied(b, vector), *rank = one_each(m, -1, NPY_INT64);
-    PyArrayObject *x = vector ? one_each(m, m.columns, m.type()) : by_columns(m, m.columns, b.columns);
+    npy_intp high = std::max(m.rows, m.columns);
+    PyArrayObject *x = vector ? one_each(m, high, m.type()) : by_columns(m, high, b.columns);
     bool good = left && right && rank && x &&
                 DISPATCH_EACH(m, lstsq_each, routine, m, left, b, right, x, rank, limit);
     Py_XDECREF(left), Py_XDECREF(right);
     if (!good) return drop({x, rank});
+    if (!(x = narrowed(x, m.lead, m.columns))) return drop({rank});
     npy_intp none = 0;
     PyArrayObject *nothing = (PyArrayObject *)PyArray_ZEROS(1, &none, m.type(), 0),
                   *no_values = (PyArrayObject *)PyArray_ZEROS(1, &none, m.type(), 0);

@@ -250,7 +250,7 @@ def _least_squares(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: st
                 np.zeros((*lead, min(m, n)), real) if driver in ("gelsd", "gelss") else nothing)
     x, rank, values = _lstsq(flattened(a, lead), flattened(b, lead), cond,
                              "gelsy" if driver == "gels" else driver)
-    x = unflattened(np.ascontiguousarray(x), lead)
+    x = unflattened(x, lead)[..., :n, :]        # LAPACK wrote it over `b`, which may be taller
     rank = rank.reshape(lead).astype(np.int64)
     determined = m > n and (driver == "gels" or (rank == n).all())
     if determined and driver != "gelsy":
@@ -291,4 +291,4 @@ def _lstsq(a: np.ndarray, b: np.ndarray, cond: float, driver: str) -> tuple[Any,
     run(items, work, work.size, [(r,) for r in rest])
     if (info > 0).any():
         raise LinAlgError("torch.linalg.lstsq: SVD did not converge in Linear Least Squares")
-    return tall[:, :, :n], rank, None if pivoting else found
+    return tall, rank, None if pivoting else found

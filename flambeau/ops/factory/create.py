@@ -14,6 +14,7 @@ from flambeau.dispatch.members import member
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import as_element, beyond_c
 from flambeau.ops.factory.from_data import tensor
+from flambeau.ops.out_types import NO_RESIZING
 
 # ---- filled with a value -------------------------------------------------------------------------
 
@@ -43,7 +44,7 @@ ones = factory(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.ones, n
                out=True, overlap="anywhere",
                doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
 empty = factory(f"empty.memory_format(SymInt[] size, *, {OPTIONS}, {FORMAT}) -> Tensor",
-                kernel=_empty, native="empty", out=True, out_reported_as="empty",
+                kernel=_empty, native="empty", out=True, out_reported_as=NO_RESIZING,
                 doc="A tensor with whatever values its memory had.")
 full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", kernel=_full,
                native="full", type="value", out=True, overlap="anywhere",

@@ -22,7 +22,7 @@ arange = factory(
     f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     kernel=lambda start, end, step, target: _range(start, end, step, target), native="arange",
-    type="whole", missing={"start": 0, "step": 1}, out=("", "start_step"),
+    type="whole", missing={"start": 0, "step": 1}, out=("", "start_step"), counted=True,
     doc="""The numbers start, start + step, … below `end`.
 
     int64 if all three are integers, else the default floating type.
@@ -50,8 +50,8 @@ def _up_to(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
 
 up_to = factory(
     f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor", kernel=_up_to,
-    missing={"step": 1}, out=True, doc="""start, start + step, … up to `end`, which is included;
-    `arange` is what others have.
+    missing={"step": 1}, out=True, counted=True,
+    doc="""start, start + step, … up to `end`, which is included; `arange` is what others have.
 
     >>> import flambeau, warnings
     >>> with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def _bounds(name: str, more: str = "") -> list[str]:
 
 
 linspace = factory(
-    *_bounds("linspace"), native="linspace", type="floating", out=True,
+    *_bounds("linspace"), native="linspace", type="floating", out=True, counted=True,
     kernel=lambda start, end, steps, target: _spaced("linspace", start, end, steps, None, target),
     slices=lambda start, end, steps, dtype: _slices_spaced(start, end, steps, None, dtype),
     doc="""`steps` numbers evenly spaced from `start` to `end`, both included.
@@ -126,6 +126,7 @@ linspace = factory(
     """)
 logspace = factory(
     *_bounds("logspace", ", float base=10.0"), native="logspace", type="floating", out=True,
+    counted=True,
     kernel=lambda start, end, steps, base, target: _spaced(
         "logspace", start, end, steps, base, target),
     slices=lambda start, end, steps, base, dtype: _slices_spaced(start, end, steps, base, dtype),

@@ -24,6 +24,7 @@ from flambeau.kernels.linalg import fourier
 from flambeau.kernels.moving import views
 from flambeau.ops.indexing.basic import basic_view
 from flambeau.ops.linalg.support import conj, differentiating
+from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
 from flambeau.ops.spatial.padding import constant_pad_nd
@@ -232,6 +233,15 @@ COMPLEX_OUT = "{} expects a complex output tensor, but got {{out}}"
 REAL_OUT = "{} expects a floating point output tensor, but got {{out}}"
 
 
+def _is_complex(input: Tensor, *rest: Any) -> bool:
+    return input._array.dtype.kind in "cW"
+
+
+def _conjugated_type(read: Any, out: Any, found: Any) -> str:
+    """Of a real input the result is conjugated into `out`, which has to have its type."""
+    return "" if _is_complex(*read) or not out.is_complex else FOUND_TYPE
+
+
 def _declared(name: str, out: str, kernel: str, title: str = "") -> Any:
     """Declare a function of `flambeau.fft`, over one dimension or (of a `title`) several: what is
     said of an `out` of another type, and the map that refuses to differentiate it."""
@@ -240,9 +250,11 @@ def _declared(name: str, out: str, kernel: str, title: str = "") -> Any:
     given = f"int[1]? s=None, {dims}" if many else "int? n=None, int dim=-1"
 
     def declare(body: Any, doc: str = "") -> Any:
+        conjugates = {"out_rows": _is_complex, "out_type": _conjugated_type} \
+            if name in ("ifft", "ihfft") else {"out_rows": True}
         return op(f"fft_{name}(Tensor self, {given}, str? norm=None) -> Tensor", body=body,
                   autocast="full", out_reported_as=kernel, out_cast=out.format(title or name),
-                  doc=doc or body.__doc__)
+                  doc=doc or body.__doc__, **conjugates)
     return declare
 
 

@@ -193,7 +193,7 @@ op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", 
    jvp=lambda self_t, index, dim: scatter(self_t, dim, index, 0))
 op("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
-   "Tensor", overload_of=scatter, body=_combined, **_WRITES)
+   "Tensor", overload_of=scatter, body=_combined, out_reported_as="aten::scatter", **_WRITES)
 
 
 def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:

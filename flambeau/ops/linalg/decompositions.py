@@ -73,8 +73,7 @@ def _cholesky_back(grad: Any, L: Tensor, upper: bool) -> Any:
         g, L = adjoint(g), adjoint(L)
     X = matmul(adjoint(L), g)
     S = (tril(X) + adjoint(tril(X, -1))) * 0.5
-    left = triangular(adjoint(L), S, True)
-    return [adjoint(triangular(adjoint(L), adjoint(left), True))]
+    return [triangular(L, triangular(adjoint(L), S, True), False, left=False)]
 
 
 cholesky_ex = op(
@@ -116,7 +115,7 @@ cholesky = op(
     "cholesky(Tensor self, bool upper=False) -> Tensor", kernel=_old_cholesky, kernel_checks=True,
     canonical=_check_cholesky("cholesky"), core="(n,n)->(n,n)", out_cast=CASTABLE_RESULT,
     d_self=lambda grad, result, upper: _cholesky_back([grad], result, upper)[0], autocast="full",
-    doc="`linalg.cholesky`, by its older name.")
+    out_rows=True, doc="`linalg.cholesky`, by its older name.")
 
 
 # ---- QR -----------------------------------------------------------------------------------------
@@ -129,8 +128,7 @@ def _qr_square_back(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
     T = triu(M)
     X = matmul(Q, T + adjoint(T) - diag_embed(with_type_of(real_diagonal(T), T)))
     X = add_terms(X, gQ)
-    # X R⁻ᴴ = (R⁻¹ Xᴴ)ᴴ
-    return adjoint(triangular(R, adjoint(X), True))
+    return triangular(adjoint(R), X, False, left=False)
 
 
 def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:

@@ -88,7 +88,8 @@ def inv(A: Tensor) -> Tensor:
 
 
 @op("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
-    out_cast=CASTABLE_RESULT.replace("{name}", "tensorinv"), out_reported_as=None, autocast="full")
+    out_cast=CASTABLE_RESULT.replace("{name}", "tensorinv"), out_reported_as=None, out_rows=True,
+    autocast="full")
 def tensorinv(self: Tensor, ind: int) -> Tensor:
     """The inverse for `tensordot(·, ind)`: the first `ind` dimensions against the rest."""
     if ind <= 0:
@@ -109,7 +110,7 @@ def tensorinv(self: Tensor, ind: int) -> Tensor:
 def pinv_back(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
     """The gradient of A through P = A⁺, where the rank does not change."""
     AH, PH, gH = adjoint(A), adjoint(P), adjoint(g)
-    result = -matmul(PH, matmul(g, PH))
+    result = -adjoint(matmul(P, matmul(gH, P)))
     left, right = matmul(gH, matmul(P, PH)), matmul(matmul(PH, P), gH)
     result = result + left - matmul(PH, matmul(AH, left))
     return result + right - matmul(right, matmul(AH, PH))
@@ -244,6 +245,9 @@ lstsq = op(
     "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     kernel=orthogonal.lstsq, kernel_checks=True, canonical=_check_lstsq, vjp=_lstsq_back,
     batch=_lstsq_batched, differentiable=(True, True, False, False), autocast="full",
+    out_rows="occupied",
+    out_cast="torch.linalg.lstsq: Expected solution to be safely castable from {found} dtype, "
+    "but got solution with dtype {out}",
     doc="""The X of least norm that minimises |A X - B|, with what the LAPACK driver ("gelsy",
     "gels", "gelsd" or "gelss") tells: squared residuals, rank, singular values.
 

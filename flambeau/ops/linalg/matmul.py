@@ -12,7 +12,7 @@ from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor, add_members
 from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import Misfit, compiled
-from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.out_types import OF_ROWS, OF_VECTORS, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.reshaping import reshape, unsafe_view
@@ -221,8 +221,7 @@ def _batched_mv(size: int, dims: Any, self: Tensor, vec: Tensor) -> Any:
 mv = op("mv(Tensor self, Tensor vec) -> Tensor", kernel=_mv, kernel_checks=True,
         canonical=_check_mv, kind="multilinear", core="(n,k),(k)->(n)",
         refuses=("addmv_impl_cpu", "bUW8"), overlap="anywhere", batch=_batched_mv,
-        out_type="addmv input tensors must have the same dtype, but got {out}, {found}, and "
-        "{found}",
+        out_type=OF_ROWS,
         d_self=lambda grad, vec: mul(unsqueeze(grad, 1), conj(vec)),
         d_vec=lambda grad, self: mv(adjoint(self), grad),
         doc="The product of a matrix and a vector.")
@@ -257,7 +256,7 @@ def _batched_dot(turn: Any) -> Any:
 
 _VECTORS: dict[str, Any] = {
     "kernel_checks": True, "canonical": _check_vectors, "core": "(n),(n)->()",
-    "out_type": "result dtype {out} does not match input dtype {found}", "out_first": True}
+    "out_type": OF_VECTORS, "out_first": True}
 
 dot = op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=_dot, kind="multilinear",
          refuses=("dot", "bUW8"), batch=_batched_dot(lambda a: a), **_VECTORS,
@@ -282,7 +281,9 @@ vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
 # ---- what users call -----------------------------------------------------------------------------
 
 
-@op("matmul(Tensor self, Tensor other) -> Tensor", autocast="lower", out_type=OUT_TYPE,
+@op("matmul(Tensor self, Tensor other) -> Tensor", autocast="lower",
+    out_type=lambda read, out, found: {(1, 1): OF_VECTORS, (2, 1): OF_ROWS}.get(
+        (read[0].ndim, read[1].ndim), OUT_TYPE),
     out_reported_as="matmul", operators="__matmul__",
     aliases=("linalg_matmul(Tensor self, Tensor other) -> Tensor",))
 def matmul(input: Tensor, other: Tensor) -> Tensor:

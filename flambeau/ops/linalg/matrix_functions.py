@@ -28,7 +28,7 @@ from flambeau.ops.linalg.support import (
     identity,
     matmul,
 )
-from flambeau.ops.out_types import CASTABLE_RESULT
+from flambeau.ops.out_types import CASTABLE_RESULT, OUT_TYPE, can_cast
 from flambeau.ops.pointwise.arithmetic import abs
 from flambeau.ops.pointwise.conditional import nan_to_num, where
 from flambeau.ops.reduction.minmax import amax, amin
@@ -62,7 +62,19 @@ def _power(A: Tensor, n: int) -> Tensor:
     return result
 
 
-@op("linalg_matrix_power(Tensor self, int n) -> Tensor", out_reported_as=None,
+def _speaker_of_power(A: Tensor, n: int) -> str | None:
+    return ("linalg_inv_ex" if n == -1 else "matmul") if _multiplies_last(n) else None
+
+
+def _multiplies_last(n: int) -> bool:
+    """Is what is computed last a product (or an inverse), and no copy of a square?"""
+    return n in (-3, -2, -1, 2, 3) or -n & n not in (n, -n)
+
+
+@op("linalg_matrix_power(Tensor self, int n) -> Tensor", out_reported_as=_speaker_of_power,
+    out_type=lambda read, out, found:
+    OUT_TYPE if _multiplies_last(read[1]) and can_cast(found, out) else "",
+    out_rows=True,
     out_cast=CASTABLE_RESULT.replace("{name}", "matrix_power"),
     aliases=("matrix_power(Tensor self, int n) -> Tensor",))
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:

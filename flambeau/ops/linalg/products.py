@@ -49,7 +49,13 @@ _OF_SUMS = "tensordot: Expected the output tensor to have dtype {found}, but got
     "tensor with dtype {out}"
 
 
-@op("inner(Tensor self, Tensor other) -> Tensor", out_type=_OF_SUMS, out_reported_as="mul")
+def _multiplies(input: Tensor, other: Tensor) -> bool:
+    return not input._array.ndim or not other._array.ndim
+
+
+@op("inner(Tensor self, Tensor other) -> Tensor",
+    out_type=lambda read, out, found: "" if _multiplies(*read) else _OF_SUMS,
+    out_reported_as=lambda input, other: "mul" if _multiplies(input, other) else None)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimensions; a number multiplies.
 
@@ -72,7 +78,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @op("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", autocast="lower",
-    out_type="{name}: Expected out of dtype{found} but found {out}", out_reported_as="sum")
+    out_type="{name}: Expected out of dtype{found} but found {out}",
+    out_reported_as=lambda x, y, dim: "vdot" if x.ndim == y.ndim == 1 else "sum")
 def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast.
 

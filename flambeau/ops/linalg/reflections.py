@@ -67,7 +67,9 @@ _geqrf = op("_geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=orthogonal.g
             method=False, out=False)
 
 
-@op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", autocast="full")
+@op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", autocast="full", out_rows="occupied",
+    out_cast="torch.geqrf: Expected a to be safely castable from {found} dtype, but got a with "
+    "dtype {out}")
 @one_node
 def geqrf(self: Tensor) -> Any:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
@@ -149,7 +151,7 @@ householder_product = op(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     kernel=orthogonal.householder_product, kernel_checks=True, canonical=_check_product,
     core="(m,n),(k)->(m,n)", vjp=_product_back,
-    batch=batch_leading(lambda: householder_product), autocast="full",
+    batch=batch_leading(lambda: householder_product), autocast="full", out_rows="occupied",
     aliases=("orgqr(Tensor self, Tensor input2) -> Tensor",),
     out_cast="torch.linalg.householder_product: Expected result to be safely castable from "
     "{found} dtype, but got result with dtype {out}",
@@ -208,7 +210,7 @@ ormqr = op(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> "
     "Tensor", kernel=orthogonal.ormqr, kernel_checks=True, canonical=_check_ormqr,
     core="(m,n),(k),(p,q)->(p,q)", vjp=_ormqr_back,
-    batch=batch_leading(lambda: ormqr), autocast="full",
+    batch=batch_leading(lambda: ormqr), autocast="full", out_rows="occupied",
     out_type="torch.{name}: Expected input and result to have the same dtype, but input has "
     "dtype{found} and result has dtype {out}",
     doc="The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the right.")

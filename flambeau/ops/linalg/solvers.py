@@ -233,7 +233,7 @@ def _old_triangular_back(grad: Any, needs: Any, A: Tensor, solution: Tensor, upp
         if needs[1]:
             moved = -matmul(conj(solution), _flip(gB)) if transpose else \
                 -matmul(gB, adjoint(solution))
-            gA = add_terms(gA, _part(moved, upper, unitriangular))
+            gA = add_terms(_part(moved, upper, unitriangular), gA)
     return [gB, gA]
 
 
@@ -288,7 +288,7 @@ def _cholesky_solve_back(grad: Tensor, needs: Any, input2: Tensor, result: Tenso
 cholesky_solve = op(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
     kernel=lapack.cholesky_solve, kernel_checks=True, canonical=_check_cholesky_solve,
-    core="(n,k),(n,n)->(n,k)", vjp=_cholesky_solve_back, out_cast=CASTABLE_RESULT,
+    core="(n,k),(n,n)->(n,k)", vjp=_cholesky_solve_back, out_cast=CASTABLE_RESULT, out_rows=True,
     autocast="full", doc="X with A X = B, from the Cholesky factor of A.")
 
 
@@ -306,4 +306,4 @@ cholesky_inverse = op(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor", kernel=lapack.cholesky_inverse,
     kernel_checks=True, canonical=_check_cholesky_inverse, core="(n,n)->(n,n)",
     d_self=_cholesky_inverse_back, out_cast=CASTABLE_RESULT, autocast="full",
-    doc="The inverse of A from its Cholesky factor.")
+    out_rows="occupied", doc="The inverse of A from its Cholesky factor.")

@@ -55,9 +55,9 @@ public["nn.functional"]["bilinear"] = bilinear
 def _products(rows: Tensor, weight: Tensor, second: Tensor) -> Tensor:
     """(n, i), (o, i, j) and (n, j) to (n, o)."""
     n, (o, i, j) = rows._array.shape[0], weight._array.shape
-    # (n, i) by (i, o · j), then each sample's (o, j) by its second input
-    half = flambeau.mm(rows, weight.permute(1, 0, 2).reshape(i, o * j)).reshape(n, o, j)
-    return flambeau.bmm(half, second.unsqueeze(2)).squeeze(2)
+    # (n, j) by (j, o · i), then each sample's (o, i) by its first input
+    half = flambeau.mm(second, weight.reshape(o * i, j).t()).reshape(n, o, i)
+    return flambeau.bmm(half, rows.unsqueeze(2)).squeeze(2)
 
 
 __all__ = ["bilinear"]

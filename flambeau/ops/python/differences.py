@@ -22,8 +22,13 @@ def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return cut(input, dim, 1, n), cut(input, dim, 0, n - 1)
 
 
+def _speaker_of_differences(input: Tensor, n: int, *rest: Any) -> str | None:
+    return ("logical_xor" if input._array.dtype.kind == "b" else "sub") if n else None
+
+
 @op("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
-    out_type="expected scalar_type {found} but found {out}", overlap="element")
+    out_reported_as=_speaker_of_differences, out_type=lambda read, out, found:
+    "" if read[1] else "expected scalar_type {found} but found {out}", overlap="element")
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
          append: Tensor | None = None) -> Tensor:
     """The n-th differences of neighbours along `dim`.

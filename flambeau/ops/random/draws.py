@@ -23,6 +23,7 @@ from flambeau.kernels.creation import random as kernels
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.node_names import one_node
+from flambeau.ops.out_types import NO_RESIZING
 from flambeau.ops.random.fills import (
     Fill,
     bernoulli_fill,
@@ -167,8 +168,9 @@ def log_normal_(self: Tensor, mean: float, std: float, generator: Any) -> Tensor
 def fill_out(name: str, out: Tensor, shape: tuple[int, ...], fill: Fill) -> Tensor:
     """`out=`, filled."""
     if out.requires_grad and grad_enabled():
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
-                           "differentiation, but one of the arguments requires grad.")
+        raise RuntimeError(NO_RESIZING if name == "randn" else
+                           f"aten::{name}(): functions with out=... arguments don't support "
+                           "automatic differentiation, but one of the arguments requires grad.")
     if out._array.shape != shape:
         resize_output(out, shape)
     return overwrite(out, fill)

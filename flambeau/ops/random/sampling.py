@@ -35,6 +35,7 @@ from flambeau.ops.random.fills import (
     vmap_level,
 )
 from flambeau.ops.special.functions import _standard_gamma_grad
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.transforms import meta
 
@@ -135,7 +136,14 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
                   input._device)
 
 
-@op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True, overlap="element")
+def _of_other_type(read: Any, out: Any, found: Any) -> str:
+    if out.is_complex and read[0]._array.size:
+        raise no_kernel("bernoulli_tensor_cpu_self_", out.numpy)
+    return ""
+
+
+@op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True, out_type=_of_other_type,
+    overlap="element")
 def bernoulli(self: Tensor, generator: Any) -> Tensor:
     """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`.
 
@@ -257,7 +265,8 @@ def _with_tensors(*arguments: Any) -> Any:
 
 
 @op(*_OVERLOADS, method=False, overlap="element", aten_calls=_with_tensors,
-    out_reported_as="aten::normal", typed_by_out=True)
+    typed_by_out=True,
+    out_type=lambda read, out, found: "dtype {found} does not match dtype of out parameter ({out})")
 def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: Any, device: Any,
            pin_memory: Any, requires_grad: Any) -> Tensor:
     """Normal numbers: of the means and deviations in two tensors that broadcast, of one tensor and
@@ -271,10 +280,14 @@ def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: A
         target = as_numpy_dtype(dtype) or default_float()
         return draw_like(extents_of(size), target, normal_fill(target, mean, std, generator),
                          device, requires_grad=bool(requires_grad))
-    target = (mean if isinstance(mean, Tensor) else std)._array.dtype
+    target = as_numpy_dtype(dtype) or (mean if isinstance(mean, Tensor) else std)._array.dtype
     if target not in dtypes.FLOATING:
         raise no_kernel("normal_kernel_cpu", target)
     _check_deviation(std)
+    if dtype is not None:                   # of `out`, in which the numbers are drawn
+        real = np.zeros(0, target).real.dtype
+        mean, std = (cast(x, kind) if isinstance(x, Tensor) else x
+                     for x, kind in ((mean, target), (std, real)))
     if not isinstance(std, Tensor):
         sampler, canonical = _normal_of_means, (mean, generator, float(std))
     elif not isinstance(mean, Tensor):

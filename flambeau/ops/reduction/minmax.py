@@ -82,13 +82,19 @@ def _of_several(name: str, which: str) -> Any:
 amax, amin = _of_several("amax", "largest"), _of_several("amin", "smallest")
 
 
+_NOT_CASTABLE = (
+    "Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to "
+    "be true, but got false.  (Could this error message be improved?  If so, please report an "
+    "enhancement request to PyTorch.)")
+
+
 def _overloads(name: str, other: Any, doc: str) -> Any:
     """`max` or `min`: of all, along a dimension, and of each pair."""
     title = name.capitalize()
     function = op(
         f"{name}(Tensor self) -> Tensor", kernel=getattr(kernels, f"{name}_all"),
         refuses=(f"{name}_all", "UcW8"), node=f"{title}Backward1", doc=doc,
-        out_device=OUT_DEVICE, overlap="element",
+        out_cast=_NOT_CASTABLE, out_device=OUT_DEVICE, overlap="element",
         batch=lambda size, dims, self: (
             table[f"a{name}"].call(batch_as_rows(self, dims[0], size), 1, False), 0),
         d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
@@ -100,7 +106,7 @@ def _overloads(name: str, other: Any, doc: str) -> Any:
        node=f"{title}Backward0", d_self=scatter_grad,
        jvp=lambda self_t, indices, dim, keepdim: (take_along(self_t, indices, dim, keepdim), None))
     op(f"{name}.other(Tensor self, Tensor other) -> Tensor", overload_of=function, body=other,
-       out_device=OUT_DEVICE, overlap="element")
+       out_device=OUT_DEVICE, out_reported_as=f"{name}imum", overlap="element")
     return function
 
 

@@ -21,6 +21,7 @@ from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import exp, log
 from flambeau.ops.reduction.minmax import put_along
 from flambeau.ops.reduction.sums import has_zero
+from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.diagonal import triu
 from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import movedim, unsqueeze
@@ -136,7 +137,7 @@ def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
 def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     weights = conjugated(_weights(self, result, dim))
     spread = weights * unsqueeze(movedim(grad, dim, -1), -2)
-    return movedim(spread.sum(-1), -1, dim)
+    return contiguous(movedim(spread.sum(-1), -1, dim))
 
 
 def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:

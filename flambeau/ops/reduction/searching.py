@@ -33,6 +33,7 @@ from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_as_rows, batch_first, movedim
 from flambeau.ops.view.splitting import unbind
+from flambeau.schema import errors
 
 # ---- nonzero ------------------------------------------------------------------------------------
 
@@ -57,7 +58,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     if not as_tuple:
         return nonzero_rows(input) if out is None else nonzero_rows(input, out=out)
     if out is not None:
-        raise TypeError("nonzero() got an unexpected keyword argument 'out': as_tuple=True")
+        if not isinstance(out, Tensor):
+            raise TypeError("nonzero(): argument 'out' must be Tensor, not "
+                            f"{errors.type_name(out)}")
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     rows = nonzero_rows(input if input._array.ndim else reshape(input, (1,)))
     return unbind(rows, 1)
 

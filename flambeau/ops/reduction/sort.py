@@ -70,6 +70,15 @@ msort = op("msort(Tensor self) -> Tensor", body=lambda self: sort(self, 0)[0], o
 
 # ---- some of the elements -----------------------------------------------------------------------
 
+
+def _of_each(values: str, indices: str) -> Any:
+    """What is said of an `out` of another type, for the values and for their positions."""
+    def said(read: Any, out: Any, found: Any) -> str:
+        return values if found is read[0].dtype else indices
+    return said
+
+
+
 topk = _chosen(
     f"topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> {_BOTH}",
     kernel=sorting.topk, keepdim=True, out_type=OUT_TYPE, out_device=OUT_DEVICE,
@@ -87,7 +96,8 @@ topk = _chosen(
     """)
 kthvalue = _chosen(
     f"kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> {_BOTH}",
-    kernel=sorting.kthvalue, out_type="output values must be of same type as input",
+    kernel=sorting.kthvalue, out_type=_of_each("output values must be of same type as input",
+                                               "output indices must be of scalar type Long"),
     overlap="index",
     refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim else "",
              "bUcW8"),
@@ -107,7 +117,13 @@ def _median(name: str, doc: str) -> Any:
         d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
     _chosen(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> {_BOTH}",
             overload_of=function, kernel=getattr(sorting, name),
-            node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"))
+            node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"),
+            out_type=_of_each(
+                "Expected tensor for 'values' to have the same type as tensor for argument #2 "
+                "'self'; but type torch.{out}Tensor does not equal torch.{found}Tensor (while "
+                "checking arguments for median)",
+                "Expected tensor for argument #1 'indices' to have scalar type Long; but got "
+                "torch.{out}Tensor instead (while checking arguments for median)"))
     return function
 
 
@@ -123,7 +139,8 @@ nanmedian = _median("nanmedian", """The median of the elements that are not NaN,
 mode = _chosen(
     f"mode(Tensor self, int dim=-1, bool keepdim=False) -> {_BOTH}",
     kernel=sorting.mode,
-    out_type="expected scalar type '{found}' but got '{out}' for values output",
+    out_type=_of_each("expected scalar type '{found}' but got '{out}' for values output",
+                      "expected scalar type 'Long' but got '{out}' for indices output"),
     overlap="element",
     refuses=(lambda self, *_: "mode_cpu" if self.ndim or self.dtype.kind in "cW" else "", "UcW8"),
     doc="The most frequent element along `dim`, the smallest of equally frequent ones, and a "

@@ -12,7 +12,7 @@ from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.refused import characters
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.factory.create import eye, ones_like
 from flambeau.ops.pointwise.comparison import isnan, logical_not
 from flambeau.ops.pointwise.complex import conjugated
@@ -80,10 +80,18 @@ def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
     return product(shape) if dim is None else product([shape[d] for d in dim])
 
 
+def _mean_of_other_type(read: Any, out: Any, found: Any) -> str:
+    if read[1] is None:
+        return "mean.dtype_out(): input types can't be cast to the desired output type {out}"
+    return "" if found.is_complex else "result type Float can't be cast to the desired output " \
+        "type {out}"                # the sum is of that type, then divided
+
+
 mean = op(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_mean, kind="linear", dims="dim", first=_check_mean, refuses=("sum_cpu", "W8"),
+    kernel=_mean, kind="linear", dims="dim", first=_check_mean, out_cast=_mean_of_other_type,
+    refuses=("sum_cpu", "W8"),
     d_self=lambda grad, self_shape, dim, keepdim: _spread(
         grad, self_shape, dim, keepdim) / count(self_shape, dim),
     doc="""The mean of all elements, or along `dim` (one or several).
@@ -151,10 +159,17 @@ prod = op(
 # ---- leaving out NaN ----------------------------------------------------------------------------
 
 
+def _sum_of_other_type(read: Any, out: Any, found: Any) -> str:
+    if found.is_floating_point and not out.is_floating_point:
+        raise no_kernel("nansum_cpu", out.numpy)
+    return ""
+
+
 nansum = op(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    kernel=kernels.nansum, dims="dim", typed_by_out=True, refuses=(_sum_name, "UW8"),
+    kernel=kernels.nansum, dims="dim", typed_by_out="floating", out_type=_sum_of_other_type,
+    refuses=(_sum_name, "UW8"),
     overlap="anywhere", d_self=lambda grad, self, dim, keepdim: masked_fill(
         _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
     jvp=lambda self_t, self, dim, keepdim, dtype: sum_over(
@@ -171,6 +186,9 @@ def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     if self._array.dtype not in FLOATING:
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
                            f"got {type_name(self.dtype)}")
+    if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:
+        raise RuntimeError("nanmean(): could not infer output dtype. Optional dtype must be either "
+                           f"a floating point or complex dtype. Got: {type_name(dtype)}")
     count_of = sum(logical_not(isnan(self)), dim, keepdim)
     return nansum(self, dim, keepdim, dtype=dtype) / count_of
 
@@ -178,7 +196,8 @@ def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 nanmean = op(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    body=_nanmean, out_reported_as="nansum", doc="The mean of the elements that are not NaN.")
+    body=_nanmean, out_reported_as="nansum", out_type=_sum_of_other_type,
+    doc="The mean of the elements that are not NaN.")
 
 
 # ---- truth and counting -------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.declaration import checked
+from flambeau.kernels.moving import views
 from flambeau.kernels.moving.layouts import keeping_layout
 from flambeau.ops.out_types import OUT_TYPE, SCALAR_TYPE
 from flambeau.ops.view.shape import batch_first, movedim
@@ -35,6 +36,8 @@ def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
     sides = _sides(pad, self.ndim)
     source = self[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n
                          in zip(sides, self.shape)])]
+    if all(n <= 0 for n in pad):
+        return views.copy(source)          # what is cut out lies as the input does
     shape = [n + max(a, 0) + max(b, 0) for (a, b), n in zip(sides, source.shape)]
     if value:
         result = np.empty(shape, self.dtype)

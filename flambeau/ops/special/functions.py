@@ -87,7 +87,8 @@ def _check_written_mvlgamma(self: Tensor, p: int) -> None:
 
 
 @op("mvlgamma(Tensor self, int p) -> Tensor", inplace=True, inplace_first=_check_written_mvlgamma,
-    out_cast="mvlgamma: result type {found} can't be cast to the desired output type {found}",
+    out_cast=lambda read, out, found: f"mvlgamma: result type {type_name(read[0].dtype)} can't be "
+    "cast to the desired output type {found}",
     aliases=("special_multigammaln(Tensor self, int p) -> Tensor",))
 @one_node
 def mvlgamma(self: Tensor, p: int) -> Tensor:
@@ -410,7 +411,9 @@ def _check_written_ldexp(self: Tensor, other: Tensor) -> None:
 
 @op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, inplace_function=True,
     inplace_first=_check_written_ldexp, overlap="element",
-    out_cast="ldexp can't be cast to the desired output type {out}")
+    out_cast=lambda read, out, found:
+    "" if found.is_complex and out.is_floating_point else
+    "ldexp can't be cast to the desired output type {out}")
 @one_node
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""

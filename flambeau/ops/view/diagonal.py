@@ -7,7 +7,7 @@ from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving import rearranging, views
-from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.out_types import OUT_TYPE, can_cast
 from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.copies import exact_copies
 from flambeau.ops.view.reshaping import reshape
@@ -70,7 +70,12 @@ def _diag(input: Tensor, diagonal: int) -> Tensor:
 
 
 diagonal_copy = exact_copies(diagonal)
-diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag, out_type=OUT_TYPE,
+diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag,
+          out_type=lambda read, out, found:
+          OUT_TYPE if read[0].ndim == 2 or can_cast(found, out) else "",
+          out_cast="diag: result type {found} can't be cast to the desired out= type {out}",
+          out_reported_as=lambda input, diagonal:
+          f"aten::{'diag_embed' if input.ndim == 1 else 'diagonal_copy'}",
           doc="A matrix with a vector on its diagonal, or the diagonal of a matrix.")
 
 

@@ -275,7 +275,7 @@ def _blocks_back(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
     for shape in tensors_shapes:
         m, n = (1,) * (2 - len(shape)) + shape
         part = cut(cut(grad, 0, row, row + m), 1, column, column + n)
-        parts.append(reshape(part, shape))
+        parts.append(part if len(shape) == 2 else reshape(part, shape))
         row, column = row + m, column + n
     return parts
 

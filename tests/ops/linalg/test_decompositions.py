@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matrices import KINDS, lower_only, matrix
 from sample_tests import SampleTests
 from samples import Samples, call
@@ -502,3 +504,14 @@ def test_outputs_that_get_a_shape_get_the_order_of_the_result():
     for decompose in (linalg.inv, linalg.cholesky):
         a, out = flambeau.eye(3) * 4, flambeau.empty(0)
         assert decompose(a, out=out).stride() == decompose(a).stride() == out.stride() == (1, 3)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from([(3, 3), (2, 3, 3)]), st.sampled_from(["cholesky", "qr", "pinv"]))
+def test_gradients_lie_column_by_column(shape, name):
+    x = flambeau.randn(*shape, generator=flambeau.Generator().manual_seed(0))
+    x = (x @ x.mT + flambeau.eye(3)).requires_grad_()
+    found = getattr(flambeau.linalg, name)(x)
+    parts = found if isinstance(found, tuple) else [found]
+    grad, = flambeau.autograd.grad([(one * one).sum() for one in parts], [x])
+    assert grad.stride()[-2:] == (1, 3)
