@@ -2,6 +2,7 @@
 other namespaces, in-place forms, and compositions, under the dispatcher's names and arguments."""
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 from collections.abc import Callable
@@ -21,6 +22,7 @@ _own: dict[str, Callable[..., Any]] = {}
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """The function that computes `aten::name`; None if there is none."""
+    _read()
     if name in _own:
         return _own[name]
     for prefix, space in _SPACES.items():
@@ -39,6 +41,13 @@ def function_named(name: str) -> Callable[..., Any] | None:
     return None
 
 
+@cache
+def _read() -> None:
+    """Import the modules that define further functions here."""
+    for module in ("compositions", "fused_steps", "gradients"):
+        importlib.import_module(f"flambeau.dispatch.aten.{module}")
+
+
 def _writing(base: str) -> Callable[..., Any] | None:
     """The in-place form of a function of `nn.functional`."""
     function = getattr(flambeau.nn.functional, base, None)
@@ -47,7 +56,8 @@ def _writing(base: str) -> Callable[..., Any] | None:
     return lambda x, *args, **kwargs: function(x, *args, **kwargs, inplace=True)
 
 
-def _defines(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def defines(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say that the function under it computes the ops of these names."""
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             _own[name] = function
@@ -58,12 +68,12 @@ def _defines(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 # ---- sizes ---------------------------------------------------------------------------------------
 
 
-@_defines("sym_size")
+@defines("sym_size")
 def _size(self: Tensor, dim: int | None = None) -> Any:
     return list(self.shape) if dim is None else self.shape[dim]
 
 
-@_defines("sym_stride")
+@defines("sym_stride")
 def _stride(self: Tensor, dim: int | None = None) -> Any:
     return list(self.stride()) if dim is None else self.stride(dim)
 
@@ -76,12 +86,12 @@ _own["output_nr"] = lambda self: self.output_nr
 _own["retains_grad"] = lambda self: self.retains_grad
 
 
-@_defines("sym_is_contiguous")
+@defines("sym_is_contiguous")
 def _contiguous(self: Tensor, memory_format: Any = None) -> bool:
     return self.is_contiguous(memory_format=memory_format or flambeau.contiguous_format)
 
 
-@_defines("is_non_overlapping_and_dense")
+@defines("is_non_overlapping_and_dense")
 def _dense(self: Tensor) -> bool:
     expected = 1
     for stride, size in sorted(zip(self.stride(), self.shape)):
@@ -92,7 +102,7 @@ def _dense(self: Tensor) -> bool:
     return True
 
 
-@_defines("sym_constrain_range", "sym_constrain_range_for_size")
+@defines("sym_constrain_range", "sym_constrain_range_for_size")
 def _constrain(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     if (min is not None and size < min) or (max is not None and size > max):
         raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
@@ -101,20 +111,20 @@ def _constrain(size: Any, *, min: int | None = None, max: int | None = None) -> 
 # ---- assertions ----------------------------------------------------------------------------------
 
 
-@_defines("_assert_async")
+@defines("_assert_async")
 def _assert_tensor(self: Tensor, assert_msg: str = "Expected Tensor with single nonzero value") \
         -> None:
     if not bool(self):
         raise RuntimeError(assert_msg)
 
 
-@_defines("_assert_scalar")
+@defines("_assert_scalar")
 def _assert_number(self: Any, assert_msg: str) -> None:
     if not self:
         raise RuntimeError(assert_msg)
 
 
-@_defines("_assert_tensor_metadata")
+@defines("_assert_tensor_metadata")
 def _assert_looks(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *,
                   device: Any = None, layout: Any = None) -> None:
     for name, wanted, found in (("size", size, list(a.shape)), ("stride", stride, list(a.stride())),
@@ -124,7 +134,7 @@ def _assert_looks(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = 
             raise RuntimeError(f"Tensor {name} mismatch! Expected: {wanted}, Got: {found}")
 
 
-@_defines("_new_zeros_with_same_feature_meta")
+@defines("_new_zeros_with_same_feature_meta")
 def _zeros_laid_out_as(self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
     """Zeros in memory as that of `other`, once for each of the first dimensions of `self`."""
     memory, batch = other.untyped_storage().nbytes() // other.element_size(), \
@@ -159,7 +169,7 @@ _own["data"] = lambda self: self.data
 _own["flatten_dense_tensors"] = lambda tensors: flambeau.cat([t.flatten() for t in tensors])
 
 
-@_defines("unflatten_dense_tensors")
+@defines("unflatten_dense_tensors")
 def _unflattened(flat: Tensor, tensors: Any) -> list[Tensor]:
     parts = flat.split([t.numel() for t in tensors])
     return [part.view(t.shape) for part, t in zip(parts, tensors)]
@@ -196,13 +206,13 @@ def _trilinear(a: Tensor, b: Tensor, c: Tensor, expand_a: Any, expand_b: Any, ex
     return product.sum(tuple(summed)) if summed else product
 
 
-@_defines("_linalg_eigh")
+@defines("_linalg_eigh")
 def _eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, ...]:
     values, vectors = flambeau.linalg.eigh(A, UPLO)
     return values, vectors if compute_v else vectors.new_empty(0)
 
 
-@_defines("_linalg_svd")
+@defines("_linalg_svd")
 def _svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: Any = None
          ) -> tuple[Tensor, ...]:
     if compute_uv:
@@ -221,7 +231,7 @@ _own["linear_backward"] = lambda self, grad_output, weight, output_mask: (
     grad_output.flatten(0, -2).sum(0) if output_mask[2] else None)
 
 
-@_defines("_convolution")
+@defines("_convolution")
 def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
                  dilation: Any, transposed: bool, output_padding: Any, groups: int,
                  *options: Any) -> Tensor:
@@ -229,28 +239,28 @@ def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any
                                 output_padding, groups)
 
 
-@_defines("_convolution_mode")
+@defines("_convolution_mode")
 def _convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
                       padding: str, dilation: Any, groups: int) -> Tensor:
     function = getattr(flambeau.nn.functional, f"conv{weight.ndim - 2}d")
     return function(input, weight, bias, stride, padding, dilation, groups)
 
 
-@_defines("slow_conv3d", "thnn_conv2d", "slow_conv3d_forward", "_slow_conv2d_forward")
+@defines("slow_conv3d", "thnn_conv2d", "slow_conv3d_forward", "_slow_conv2d_forward")
 def _slow_convolution(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None,
                       stride: Any = 1, padding: Any = 0) -> Tensor:
     function = getattr(flambeau.nn.functional, f"conv{weight.ndim - 2}d")
     return function(self, weight, bias, stride, padding)
 
 
-@_defines("slow_conv_dilated2d", "slow_conv_dilated3d")
+@defines("slow_conv_dilated2d", "slow_conv_dilated3d")
 def _dilated(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None,
              stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> Tensor:
     function = getattr(flambeau.nn.functional, f"conv{weight.ndim - 2}d")
     return function(self, weight, bias, stride, padding, dilation)
 
 
-@_defines("slow_conv_transpose2d", "slow_conv_transpose3d")
+@defines("slow_conv_transpose2d", "slow_conv_transpose3d")
 def _transposed(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None,
                 stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1
                 ) -> Tensor:
@@ -276,7 +286,7 @@ def inside(name: str) -> Any:
                   doc=f"The op {name}.")
 
 
-@_defines("pad_sequence")
+@defines("pad_sequence")
 def _padded(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
             padding_side: str = "right") -> Tensor:
     if not sequences:
@@ -294,25 +304,25 @@ def _padded(sequences: Any, batch_first: bool = False, padding_value: float = 0.
     return flambeau.stack(padded, 0 if batch_first else 1)
 
 
-@_defines("_pad_circular")
+@defines("_pad_circular")
 def _pad_circular(self: Tensor, pad: Any) -> Tensor:
     return flambeau.nn.functional.pad(self, pad, mode="circular")
 
 
-@_defines("_pad_enum")
+@defines("_pad_enum")
 def _pad_enum(self: Tensor, pad: Any, mode: int, value: float | None = None) -> Tensor:
     names = ("constant", "reflect", "replicate", "circular")
     return flambeau.nn.functional.pad(self, pad, names[mode], value if mode == 0 else None)
 
 
-@_defines("_addmm_activation")
+@defines("_addmm_activation")
 def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
                       use_gelu: bool = False) -> Tensor:
     found = flambeau.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
     return flambeau.nn.functional.gelu(found, approximate="tanh") if use_gelu else found.relu()
 
 
-@_defines("embedding_backward", "embedding_sparse_backward")
+@defines("embedding_backward", "embedding_sparse_backward")
 def _embedding_backward(grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int,
                         scale_grad_by_freq: bool, sparse: bool = False) -> Tensor:
     return flambeau.ops.aten.embedding_dense_backward(grad, indices, num_weights, padding_idx,
