@@ -48,9 +48,9 @@ def _differentiable_results(op: Any) -> int:
 def _of_pointwise(op: Any, kind: str) -> tuple[Any, ...]:
     if kind != "elementwise":
         return ()
-    apart = sum(1 << op.tensors.index(name) for name in op.apart)
+    apart = sum(1 << op.tensors.index(name) for name in op.conditions)
     checked = 2 * (op.check is not None) + (op.check_bools is not None)
-    return (op.floating, op.wide, checked, apart, op.raw, op.fixed, op.usual, op.defaults)
+    return (op.floating, op.wide, checked, apart, op.raw, op.fixed, op.default_kernel, op.defaults)
 
 
 def callable_of(kind: str, op: Any, closure: Any, kernel: Any) -> Any:

@@ -119,7 +119,7 @@ class Op:
     declaration: Any = None
     binder: Any = None                  # of a call before its overload is known
     refuses: Any = ()                   # PyTorch's name of the kernel, and kinds of dtypes
-    apart: Any = ()                     # of pointwise ops: operands that are conditions
+    conditions: Any = ()                # of pointwise ops: operands that are no part of the type
     inplace_check: Any = None           # … what raises for tensors that are not written to
     fixed = False                       # … has the result the type of the first operand?
     if TYPE_CHECKING:

@@ -116,7 +116,7 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "rules": _rules,
     "type": one_of("default", "floating", "value", "whole"),    # of a factory
     **dict.fromkeys(("dims", "new_dims", "all_dims", "some_dims", "sizes", "unused", "order",
-                     "nondiff", "apart"), _parameters)}
+                     "nondiff", "conditions"), _parameters)}
 _CHECKED = _CHECKS.keys()
 
 

@@ -47,25 +47,25 @@ from flambeau.schema.parser import Parameter, Schema
 class Pointwise(Declaration):
     """What is declared of a pointwise op, beside what a `Declaration` says.
 
-    apart       operands that are conditions: bools, which have no part in the type of the rest
-    check_apart     raises for one that is not boolean, where that is an error
+    conditions  operands that are conditions: bools, which have no part in the type of the rest
+    check_conditions    raises for one that is not boolean, where that is an error
     fixed       the result has the type of the first operand, and the kernel converts the others
     inplace_check   raises for a tensor that the in-place form does not take
     check       raises for types of operands that PyTorch refuses: where they are not all the same
     check_bools     … where one of them is boolean
-    boolean    the result is True or False
+    boolean     the result is True or False
     raw         the kernel takes numbers as they are given
     wraps       in the graph numbers stand for tensors without a history
     wide        numbers meet half types in float32: only the result is rounded
-    usual       the kernel for when all parameters that are no operands have their defaults
-    says        what to say of kinds of element types that are refused: a text, or the RuntimeError
+    default_kernel  the kernel for when all parameters that are no operands have their defaults
+    refused_as  what to say of kinds of element types that are refused: a text, or the RuntimeError
                 of those that PyTorch does not call missing
     """
     kind: str = "pointwise"
     inplace: bool = True
     inplace_function: bool = True
-    apart: str = ""
-    check_apart: Any = None
+    conditions: str = ""
+    check_conditions: Any = None
     fixed: bool = False
     check: Any = None
     check_bools: Any = None
@@ -74,8 +74,8 @@ class Pointwise(Declaration):
     wraps: bool = False
     wide: bool = False
     inplace_check: Any = None
-    usual: Any = None
-    says: dict[str, Any] = {}
+    default_kernel: Any = None
+    refused_as: dict[str, Any] = {}
 
     @cached_property
     def operand_names(self) -> frozenset[str]:
@@ -100,12 +100,14 @@ class Pointwise(Declaration):
                 tensors=operands, params=tuple([p.name for p in rest]),
                 nondiff=(*self.nondiff.split(), *[n for n in operands if n not in tensors]),
                 floating=self.floating, wide=self.wide,
-                apart=self.apart.split(), check_apart=self.check_apart, check=self.check,
-                check_bools=self.check_bools, raw=self.raw or self.fixed, fixed=self.fixed,
+                conditions=self.conditions.split(), check_conditions=self.check_conditions,
+                check=self.check, check_bools=self.check_bools, raw=self.raw or self.fixed,
+                fixed=self.fixed,
                 inplace_check=self.inplace_check, refuses=self.refuses,
                 reject=characters(self.refuses[1]) if self.refuses else "",
-                refusal=self.says, namespace=self.namespace, doc=self.doc,
-                usual=rounding_once(self.usual) if self.wide and self.usual else self.usual,
+                refusal=self.refused_as, namespace=self.namespace, doc=self.doc,
+                default_kernel=rounding_once(self.default_kernel)
+                if self.wide and self.default_kernel else self.default_kernel,
                 defaults=tuple([p.value for p in rest]),
                 saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
@@ -124,7 +126,7 @@ class Pointwise(Declaration):
 def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]:
     """The twin of `run_pointwise`: operands in one type, the kernel, the node."""
     n, differentiable, rejected = len(op.tensors), op.is_differentiable, op.reject
-    kernel, usual, defaults = op.kernel, op.usual, op.defaults
+    kernel, default_kernel, defaults = op.kernel, op.default_kernel, op.defaults
 
     def call(*canonical: Any) -> Any:
         if interceptors:
@@ -137,17 +139,17 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
         for value in inputs:
             if type(value) not in plain_types and value is not None and type(value) not in SCALARS:
                 return coerce(op, canonical)
-        for check in (op.check_apart, op.check, op.check_bools):
+        for check in (op.check_conditions, op.check, op.check_bools):
             if check is not None:
                 check(*canonical)
         values = operands(op, inputs)
         first = next(v for v, name in zip(values, op.tensors) if isinstance(v, np.ndarray)
-                     and name not in op.apart)
+                     and name not in op.conditions)
         if first.dtype.char in rejected:
             raise refusal(op, first, values)
         try:
-            if usual is not None and all(map(is_, params, defaults)):
-                array = usual(*values)
+            if default_kernel is not None and all(map(is_, params, defaults)):
+                array = default_kernel(*values)
             else:
                 array = kernel(*values, *params)
         except ValueError:
@@ -185,14 +187,15 @@ def operands(op: Op, inputs: tuple[Any, ...]) -> list[Any]:
     values = [value._array if type(value) in tensor_types else value for value in inputs]
     if op.fixed:
         return values
-    if op.apart:
+    if op.conditions:
         return _beside_conditions(op, values)
     return promoted(op, values)
 
 
 def _beside_conditions(op: Op, values: list[Any]) -> list[Any]:
-    rest = iter(promoted(op, [v for v, name in zip(values, op.tensors) if name not in op.apart]))
-    return [convert(v, np.dtype(bool)) if name in op.apart else next(rest)
+    rest = iter(promoted(op, [v for v, name in zip(values, op.tensors)
+                              if name not in op.conditions]))
+    return [convert(v, np.dtype(bool)) if name in op.conditions else next(rest)
             for v, name in zip(values, op.tensors)]
 
 

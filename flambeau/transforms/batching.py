@@ -360,7 +360,7 @@ def _in_one_type(op: Op, inputs: Any, values: list[Any]) -> list[Any]:
     promotes differently."""
     if op.fixed:
         return values
-    common = [type(t) in tensor_types and name not in op.apart for t, name in zip(
+    common = [type(t) in tensor_types and name not in op.conditions for t, name in zip(
         inputs, op.tensors)]
     wanted = result_type([t._array for t, counts in zip(inputs, common) if counts]).numpy
     return [cast(v, wanted) if counts and v._array.dtype != wanted else v

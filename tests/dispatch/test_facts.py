@@ -49,8 +49,8 @@ def test_pointwise_ops():
     with pytest.raises(ValueError, match="misspelled: d_othr='…' names no parameter of its "
                                          "schemas, which have 'self', 'other'"):
         pointwise("misspelled(Tensor self, Tensor other)", kernel=lambda x, y: x, d_othr=1)
-    with pytest.raises(ValueError, match="apart='mask' names no parameter"):
-        pointwise("misspelled(Tensor self, Tensor other)", kernel=lambda x, y: x, apart="mask")
+    with pytest.raises(ValueError, match="conditions='mask' names no parameter"):
+        pointwise("misspelled(Tensor self, Tensor other)", kernel=lambda x, y: x, conditions="mask")
 
 
 def test_factories():

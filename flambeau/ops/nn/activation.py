@@ -74,8 +74,8 @@ hardtanh = pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)", kernel=_hardtanh, **_INNER,
     out_type=FOUND_TYPE,
     refuses=("clamp_scalar_cpu", "bcUW8"),
-    says={"b": "Bool inputs not supported for hardtanh",
-          "c": "clamp is not supported for complex types"},
+    refused_as={"b": "Bool inputs not supported for hardtanh",
+                "c": "clamp is not supported for complex types"},
     vjp=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val))
 _flat_hardtanh = _flat(lambda: hardtanh_backward)
 hardtanh_backward = pointwise(
@@ -93,7 +93,8 @@ def relu6(self: Tensor) -> Tensor:
 leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)", **_INNER,
     out_type=FOUND_TYPE,
-    kernel=lambda x, slope: kernels.leaky_relu(x, within(x, slope)), usual=kernels.leaky_relu,
+    kernel=lambda x, slope: kernels.leaky_relu(x, within(x, slope)),
+    default_kernel=kernels.leaky_relu,
     refuses=("leaky_relu_cpu", REAL), inplace_node="LeakyReluBackward1",
     vjp=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope, False))
 leaky_relu_backward = pointwise(
@@ -182,7 +183,7 @@ def _elu(x: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
 
 elu = pointwise(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", kernel=_elu,
-    usual=lambda x: kernels.elu(x), refuses=("elu_cpu", REAL), inplace_node="EluBackward1",
+    default_kernel=lambda x: kernels.elu(x), refuses=("elu_cpu", REAL), inplace_node="EluBackward1",
     out_type=FOUND_TYPE, **_INNER, vjp=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, alpha, scale, input_scale, False, self))
 
@@ -223,8 +224,8 @@ def _celu(x: np.ndarray, alpha: Any) -> np.ndarray:
 
 
 celu = pointwise(
-    "celu(Tensor self, Scalar alpha=1.0)", kernel=_celu, usual=lambda x: kernels.elu(x), **_TOP,
-    refuses=("elu_cpu", REAL), inplace_node="CeluBackward1",
+    "celu(Tensor self, Scalar alpha=1.0)", kernel=_celu, default_kernel=lambda x: kernels.elu(x),
+    **_TOP, refuses=("elu_cpu", REAL), inplace_node="CeluBackward1",
     vjp=lambda grad, self, alpha: elu_backward(grad, alpha, 1, 1.0 / alpha, False, self),
     doc="max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017.")
 _SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -301,7 +302,7 @@ mish_backward = pointwise(
 softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", **_INNER, inplace=False,
     kernel=lambda x, beta, threshold: kernels.softplus(x, within(x, beta), within(x, threshold)),
-    usual=kernels.softplus, refuses=("softplus_cpu", REAL), out_type=FOUND_TYPE,
+    default_kernel=kernels.softplus, refuses=("softplus_cpu", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
     doc="log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`.")
 
@@ -357,8 +358,8 @@ def _gelu_slope(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray
 
 
 gelu = pointwise(
-    'gelu(Tensor self, *, str approximate="none")', kernel=_gelu, usual=kernels.gelu, **_INNER,
-    refuses=("GeluKernelImpl", REAL), out_type=FOUND_TYPE,
+    'gelu(Tensor self, *, str approximate="none")', kernel=_gelu, default_kernel=kernels.gelu,
+    **_INNER, refuses=("GeluKernelImpl", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, approximate: gelu_backward(grad, self, approximate=approximate),
     doc="""x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
 
@@ -387,7 +388,7 @@ def _bent_gelu(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor, appr
 
 gelu_backward = pointwise(
     'gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none")',
-    kernel=_gelu_slope, usual=kernels.gelu_backward, **_BACKWARD, vjp=_bent_gelu)
+    kernel=_gelu_slope, default_kernel=kernels.gelu_backward, **_BACKWARD, vjp=_bent_gelu)
 
 # ---- with weights, and with gates ----------------------------------------------------------------
 

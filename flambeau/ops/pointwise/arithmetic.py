@@ -65,7 +65,7 @@ def number_for(dtype: np.dtype, alpha: Any) -> Any:
 
 add = pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                 "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                kernel=_scaled(1), usual=kernels.add, refuses=("add_stub", "U8"),
+                kernel=_scaled(1), default_kernel=kernels.add, refuses=("add_stub", "U8"),
                 d_self=1, d_other=lambda alpha: alpha, operators="__add__ __radd__ __iadd__",
                 deprecated=("add(Tensor self, Scalar alpha, Tensor other) -> Tensor",),
                 **_WITH_NUMBERS, doc="""The sum of two tensors, or of a tensor and a number; `other`
@@ -92,7 +92,7 @@ def refuse_bool(self: Any, other: Any, *_: Any) -> None:
 
 sub = pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                 "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                kernel=_scaled(-1), usual=kernels.subtract, refuses=("add_stub", "bU8"),
+                kernel=_scaled(-1), default_kernel=kernels.subtract, refuses=("add_stub", "bU8"),
                 check_bools=refuse_bool, d_self=1, d_other=lambda alpha: -alpha,
                 operators="__sub__ __isub__",
                 deprecated=("sub(Tensor self, Scalar alpha, Tensor other) -> Tensor",),
@@ -114,7 +114,7 @@ def _reversed(self: np.ndarray, other: Any, alpha: Any = 1) -> np.ndarray:
 rsub = pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
                  kernel=_reversed,
-                 usual=_reversed,
+                 default_kernel=_reversed,
                  refuses=("add_stub", "bU8"), check_bools=refuse_bool, out=False, inplace=False,
                  method=False, d_self=lambda alpha: -alpha, d_other=1, operators="__rsub__",
                  doc="other - alpha · input.")
@@ -152,7 +152,7 @@ div = pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
 neg = pointwise("neg(Tensor self) -> Tensor", kernel=kernels.negative, d=-1, operators="__neg__",
                 aliases=("negative(Tensor self) -> Tensor",), refuses=("neg_cpu", "bU8"),
                 out_type=FOUND_TYPE,
-                says={"b": "Negation, the `-` operator, on a bool tensor" + _MASK},
+                refused_as={"b": "Negation, the `-` operator, on a bool tensor" + _MASK},
                 doc="-input.")
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", kernel=kernels.reciprocal,
                        floating=True, d=lambda result: neg(result * result), doc="1 / input.")
@@ -218,7 +218,7 @@ abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators
     tensor([1.5000, 2.0000])
     """)
 sign = pointwise("sign(Tensor self) -> Tensor", kernel=kernels.sign, d=0, out_type=FOUND_TYPE,
-                 refuses=("sign_cpu", "U8"), says={
+                 refuses=("sign_cpu", "U8"), refused_as={
                      "c": "Unlike NumPy, torch.sign is not intended to support complex numbers. "
                           "Please use torch.sgn instead."},
                  doc="-1, 0 or 1, as the input is negative, zero or positive.")
@@ -402,7 +402,7 @@ addcmul = pointwise(
     deprecated=("addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",),
     kernel=lambda self, tensor1, tensor2, value, out=None: kernels.addcmul(
         self, tensor1, tensor2, _whole(self.dtype, value), out),
-    usual=kernels.addcmul, refuses=("addcmul_cpu_out", "bU8"), d_self=1,
+    default_kernel=kernels.addcmul, refuses=("addcmul_cpu_out", "bU8"), d_self=1,
     d_tensor1=lambda tensor2, value: tensor2 * value,
     d_tensor2=lambda tensor1, value: tensor1 * value,
     doc="""input + value · tensor1 · tensor2.
@@ -428,7 +428,7 @@ def _refuse_integers(self: Tensor, tensor1: Tensor, tensor2: Tensor, *_: Any) ->
 addcdiv = pointwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     deprecated=("addcdiv(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",),
-    kernel=kernels.addcdiv, usual=kernels.addcdiv, check=_refuse_integers,
+    kernel=kernels.addcdiv, default_kernel=kernels.addcdiv, check=_refuse_integers,
     refuses=("addcdiv_cpu_out", "bBilUW8"), d_self=1,
     d_tensor1=lambda tensor2, value: reciprocal(tensor2) * value,
     d_tensor2=lambda tensor1, tensor2, value: tensor1 * -value / (tensor2 * tensor2),
@@ -469,8 +469,8 @@ def tensor_class_name(tensor: Tensor) -> str:
 relu = pointwise("relu(Tensor self) -> Tensor", kernel=kernels.relu,
                  vjp=lambda grad, result: threshold_backward(grad, result, 0),
                  refuses=("clamp_min_scalar_cpu", "U8"), out=False,
-                 says={"b": "Boolean inputs not supported for relu",
-                       "c": "clamp is not supported for complex types"}, doc="max(0, input).")
+                 refused_as={"b": "Boolean inputs not supported for relu",
+                             "c": "clamp is not supported for complex types"}, doc="max(0, input).")
 threshold_backward = pointwise(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     kernel=kernels.threshold_backward,

@@ -59,7 +59,7 @@ def _one_infinity(name: str, value: float) -> Any:
         return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
     return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
                      out_type=f"{name} does not support non-boolean outputs.",
-                     says={"c": RuntimeError(f"{name} does not support complex inputs.")},
+                     refused_as={"c": RuntimeError(f"{name} does not support complex inputs.")},
                      doc=f"Is the element {value:+}?")
 
 
@@ -68,7 +68,7 @@ isneginf = _one_infinity("isneginf", -float("inf"))
 signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=False,
                     refuses=("signbit_cpu", "cW"),
                     out_type="signbit does not support non-boolean outputs.",
-                    says={"c": "signbit is not implemented for complex tensors."},
+                    refused_as={"c": "signbit is not implemented for complex tensors."},
                     doc="Is the sign bit set? True of -0.0 too.")
 
 
@@ -149,7 +149,7 @@ def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
 
     return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
                      refuses=(f"{name}_cpu", "UcW8"), doc=doc, first=_real_only(name),
-                     says={"c": f"{name} not implemented for complex tensors."},
+                     refused_as={"c": f"{name} not implemented for complex tensors."},
                      aliases=[f"{alias}(Tensor self, Tensor other) -> Tensor" for alias in aliases])
 
 
@@ -164,7 +164,7 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
                      refuses=(lambda x: f"{name[1:]}imum_cpu" if x.dtype.char in
                               characters("U") else f"{name}_cpu", "UcW8"), doc=doc,
                      first=_real_only(name),
-                     says={"c": f"{name} not implemented for complex tensors."})
+                     refused_as={"c": f"{name} not implemented for complex tensors."})
 
 
 maximum = _choice("maximum", kernels.maximum, lt, "The larger of each pair; NaN if either is NaN.")

@@ -58,7 +58,7 @@ where = pointwise(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other)",
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other)",
     "where.Scalar(Tensor condition, Scalar self, Scalar other)",
-    kernel=kernels.where, apart="condition", check_apart=_check_condition, inplace=False,
+    kernel=kernels.where, conditions="condition", check_conditions=_check_condition, inplace=False,
     out="self", out_type="Expected out type to be {found} but got {out}", wraps=True,
     node="WhereBackward0", nondiff="condition", aten_calls=_where_tensors,
     vjp=lambda grad, condition, needs: (None, where(condition, grad, 0) if needs[1] else None,
@@ -115,8 +115,8 @@ def _mask_vjp(grad: Tensor, mask: Tensor, needs: Any) -> Any:
 masked_fill = pointwise(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
-    kernel=_filled, canonical=_one_value, apart="mask", check_apart=_check_mask, fixed=True,
-    out=False, nondiff="mask", overlap="anywhere fill",
+    kernel=_filled, canonical=_one_value, conditions="mask", check_conditions=_check_mask,
+    fixed=True, out=False, nondiff="mask", overlap="anywhere fill",
     refuses=("masked_fill", "U8"), vjp=_mask_vjp,
     doc="""`value`, a number or a 0-d tensor, where the mask is True; else the input.
 

@@ -24,7 +24,7 @@ def _rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
                      out_type=FOUND_TYPE,
                      aliases=[f"{other}(Tensor self) -> Tensor" for other in aliases],
                      refuses=(f"{name}_vml_cpu", ""),
-                     says={"c": f"{name} is not supported for complex inputs"})
+                     refused_as={"c": f"{name} is not supported for complex inputs"})
 
 
 floor = _rounding("floor", kernels.floor, "The greatest whole number that is not greater.")
@@ -44,7 +44,7 @@ def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
 round = pointwise("round(Tensor self) -> Tensor",
                   "round.decimals(Tensor self, *, int decimals) -> Tensor",
                   kernel=lambda self, decimals=0: _round_decimals(self, decimals) if decimals
-                  else kernels.rint(self), usual=kernels.rint, d=0,
+                  else kernels.rint(self), default_kernel=kernels.rint, d=0,
                   aliases=("special_round(Tensor self, *, int decimals=0) -> Tensor",),
                   refuses=("round_vml_cpu", ""), out_type=FOUND_TYPE,
                   doc="""The nearest whole number, or the nearest with so many `decimals`; halves go
