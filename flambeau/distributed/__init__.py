@@ -161,8 +161,8 @@ def _is_spmd_types_available() -> bool:
 _MODULES = lazy_modules(
     "flambeau.distributed", "_composable", "_composable_state", "_functional_collectives",
     "_mesh_layout", "_shard", "_tensor", "algorithms", "argparse_util", "autograd", "c10d_logger",
-    "checkpoint", "collective_utils", "config", "constants", "device_mesh", "elastic", "fsdp",
-    "launch", "launcher", "logging_handlers", "nn", "optim", "remote_device", "rpc", "run",
+    "checkpoint", "collective_utils", "config", "constants", "debug", "device_mesh", "elastic",
+    "fsdp", "launch", "launcher", "logging_handlers", "nn", "optim", "remote_device", "rpc", "run",
     "tensor", "utils")
 _FROM = {
     "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh",

@@ -3,7 +3,7 @@ CuTe (https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html
 order."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau.distributed._pycute.int_tuple import (
@@ -54,6 +54,9 @@ class Layout(LayoutBase):
         if has_none(crd):
             return Layout(slice_(crd, self.shape), slice_(crd, self.stride))
         return crd2idx(crd, self.shape, self.stride)
+
+    def __iter__(self) -> Iterator[Layout]:
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, i: int) -> Layout:
         if is_tuple(self.shape):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import parse_qs, urlparse
 
 from flambeau.distributed.elastic.multiprocessing.errors import record
 
@@ -24,19 +25,23 @@ def _dump_stacks() -> str:
                      for number, frame in sys._current_frames().items())
 
 
-_HANDLERS: dict[str, Any] = {"ping": lambda: "pong", "dump_traceback": _dump_stacks}
+HANDLERS: dict[str, Any] = {"ping": lambda: "pong", "dump_traceback": _dump_stacks}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class WorkerHandler(BaseHTTPRequestHandler):
     """`POST /handler/NAME` runs a handler, `GET /handler/` lists them."""
 
     def do_POST(self) -> None:
-        run = _HANDLERS.get(self.path.removeprefix("/handler/"))
-        self._answer(404, f"Handler {self.path} not found") if run is None else \
-            self._answer(200, run())
+        asked = urlparse(self.path)
+        run = HANDLERS.get(asked.path.removeprefix("/handler/"))
+        if run is None:
+            self._answer(404, f"Handler {self.path} not found")
+            return
+        given = {name: float(values[0]) for name, values in parse_qs(asked.query).items()}
+        self._answer(200, run(**given))
 
     def do_GET(self) -> None:
-        self._answer(200, repr(sorted(_HANDLERS)) if self.path == "/handler/" else "")
+        self._answer(200, repr(sorted(HANDLERS)) if self.path == "/handler/" else "")
 
     def _answer(self, status: int, text: str) -> None:
         body = text.encode()
@@ -55,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def _worker_server(socket_path: str) -> Iterator[None]:
     """Inside, this process answers at a socket of the file system."""
-    with socketserver.ThreadingUnixStreamServer(socket_path, _Handler) as server:
+    with socketserver.ThreadingUnixStreamServer(socket_path, WorkerHandler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05},
                          daemon=True).start()
