@@ -29,6 +29,15 @@ from flambeau.ops import load
 from flambeau.schema.function_schema import FunctionSchema
 
 
+def refuse_call(schemas: list[FunctionSchema], args: tuple[Any, ...], kwargs: dict[str, Any],
+                is_overload: bool = False) -> None:
+    """Raise as PyTorch's dispatcher does, if the call fits none of the schemas."""
+    from flambeau.dispatch.aten.wrong_calls import misfit
+    error = misfit(schemas, args, kwargs, is_overload)
+    if error is not None:
+        raise error from None
+
+
 class OpOverload(OperatorBase):
     """One signature of an op, under the name that PyTorch's dispatcher has for it."""
 
@@ -82,7 +91,12 @@ class OpOverload(OperatorBase):
             from flambeau.dispatch.aten import subclass
             if rules is subclass.run:
                 return subclass.show(self, *args, **kwargs)
-        return self.run(*args, **kwargs)
+        try:
+            return self.run(*args, **kwargs)
+        except TypeError:
+            if self.namespace == "aten":
+                refuse_call([self._schema], args, kwargs, True)
+            raise
 
     @property
     def run(self) -> Callable[..., Any]:
@@ -243,7 +257,12 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.op(*args, **kwargs)
+        try:
+            return self.op(*args, **kwargs)
+        except TypeError:
+            if self.namespace == "aten":
+                refuse_call([*self._schemas.values()], args, kwargs)
+            raise
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.overloads())

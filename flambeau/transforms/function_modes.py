@@ -1,8 +1,10 @@
 """The public side of `__torch_function__`: modes, ways around it, and the default of subclasses."""
 from __future__ import annotations
 
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
 
+import flambeau
 from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
 from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
@@ -43,10 +45,31 @@ def default_torch_function(cls: type, function: Any, types: Any, args: tuple[Any
     """What a subclass does that does not say otherwise: run it, give results the subclass."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
+    if _is_foreign(function):
+        function = _own(function)
     result = within(subclasses_enabled, False, function, *args, **kwargs)
     if function in _KEEPS_TYPE:
         return result
     return as_subclass(result, cls)
+
+
+def _is_foreign(function: Any) -> bool:
+    """Is it PyTorch's own, of C or of Python?"""
+    if isinstance(function, FunctionType):
+        return function.__globals__.get("__name__", "").startswith("torch.")
+    return isinstance(function, BuiltinFunctionType | MethodDescriptorType)
+
+
+def _own(function: Any) -> Any:
+    """The function of that name here, for one of PyTorch that was given a tensor of ours: to call
+    that would lead to the same question again."""
+    found: Any = Tensor if isinstance(function, MethodDescriptorType) else flambeau
+    path = [] if found is Tensor else (function.__module__ or "torch").split(".")[1:]
+    for part in (*path, function.__name__):
+        found = getattr(found, part, None)
+    if found is None:
+        raise NotImplementedError(f"flambeau has no {function.__name__}")
+    return found
 
 
 _KEEPS_TYPE: set[Any] = set()

@@ -1,4 +1,6 @@
 """Modes and subclasses that take functions over: who is asked, in which order, and ways around."""
+from types import FunctionType
+
 import pytest
 
 import flambeau as torch
@@ -60,3 +62,17 @@ def test_types_that_are_no_tensors_take_over():
     with pytest.raises(TypeError, match=r"no implementation found for '\w+\.mul'"):
         torch.mul(torch.ones(1), other)
     assert handle_torch_function(torch.sum, (other,), other)[0] == "foreign"
+
+
+def test_functions_of_pytorch_itself_are_those_of_that_name_here():
+    """A program may hold both: what PyTorch asks a tensor of ours to run is not asked again."""
+    def again(*args, **kwargs):
+        raise AssertionError("asked again")
+    softmax = FunctionType(again.__code__, {"__name__": "torch.nn.functional"}, "softmax")
+    x = torch.ones(2, requires_grad=True)
+    found = torch.Tensor.__torch_function__(softmax, (torch.Tensor,), (x, 0))
+    assert found.tolist() == [0.5, 0.5]
+    assert found.requires_grad
+    unknown = FunctionType(again.__code__, {"__name__": "torch.nn.functional"}, "no_such")
+    with pytest.raises(NotImplementedError, match="no_such"):
+        torch.Tensor.__torch_function__(unknown, (torch.Tensor,), (x,))

@@ -52,8 +52,7 @@ def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse:
     if sparse:
         from flambeau.ops.sparse.embedding import scattered
         return scattered(grad, self_shape, index, dim)
-    zeros = new_zeros(grad, self_shape)
-    return scatter_add(zeros, dim, index, grad) if index._array.size else zeros
+    return scatter_add(new_zeros(grad, self_shape), dim, index, grad)
 
 
 def _gathered(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -> tuple[Any, ...]:

@@ -274,7 +274,7 @@ def _det_back(grad: Tensor, A: Tensor) -> Tensor:
     """grad · the conjugate cofactors: det A · A⁻ᴴ, both from one LU factorisation, so that what is
     wrong with a tiny pivot cancels; without pivots to divide by, from the singular values."""
     n = A._array.shape[-1]
-    if not n:
+    if not A._array.size:
         return zeros_like(A)
     LU, pivots, _ = lu_factor_ex(A)
     sizes = np.abs(np.diagonal(values_of(LU), 0, -2, -1))

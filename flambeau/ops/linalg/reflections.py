@@ -142,6 +142,8 @@ def _check_product(input: Tensor, tau: Tensor) -> Any:
 
 
 def _product_back(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
+    if not input._array.size or not tau._array.size:
+        return [None, None]
     m, n = input._array.shape[-2:]
     eye = wrap(np.eye(m, n, dtype=input._array.dtype))
     return _reflected_back(grad, input, tau, eye.expand(*input._array.shape), False)[:2]
@@ -198,7 +200,7 @@ def _check_ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, trans
 
 def _ormqr_back(grad: Tensor, needs: Any, self: Tensor, input2: Tensor, input3: Tensor, left: bool,
                 transpose: bool) -> Any:
-    if not needs[0] and not needs[1]:
+    if not (needs[0] or needs[1]) or not self._array.size:
         return [None, None, ormqr(self, input2, grad, left, not transpose)]
     if left:
         return _reflected_back(grad, self, input2, input3, transpose)
