@@ -59,8 +59,8 @@ class MemRecordsAcc:
     def __init__(self, mem_records: Iterable[Any]):
         self._records = sorted(mem_records, key=lambda r: r[0])
 
-    def in_interval(self, start_us: float, end_us: float) -> Iterable[Any]:
-        return [r for r in self._records if start_us <= r[0] <= end_us]
+    def in_interval(self, start_ns: float, end_ns: float) -> Iterable[Any]:
+        return [r for r in self._records if start_ns <= r[0] <= end_ns]
 
 
 class FormattedTimesMixin:

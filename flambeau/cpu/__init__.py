@@ -57,7 +57,7 @@ class Stream:
     def wait_stream(self, stream: Any) -> None:
         """Has nothing to wait for."""
 
-    def record_event(self, event: Any = None) -> None:
+    def record_event(self) -> None:
         """Has nothing to record."""
 
     def wait_event(self, event: Any) -> None:

@@ -375,17 +375,17 @@ class Graph:
 
     # ---- sizes ----------------------------------------------------------------------------------
 
-    def create_size_node(self, tensor: Node, dim: int) -> Node:
+    def create_size_node(self, tensor_node: Node, dim: int) -> Node:
         """The size of a tensor along a dimension."""
-        return self._measure("sym_size", tensor, dim)
+        return self._measure("sym_size", tensor_node, dim)
 
-    def create_stride_node(self, tensor: Node, dim: int) -> Node:
+    def create_stride_node(self, tensor_node: Node, dim: int) -> Node:
         """The stride of a tensor along a dimension."""
-        return self._measure("sym_stride", tensor, dim)
+        return self._measure("sym_stride", tensor_node, dim)
 
-    def create_storage_offset_node(self, tensor: Node) -> Node:
+    def create_storage_offset_node(self, tensor_node: Node) -> Node:
         """Where in its memory a tensor begins."""
-        return self._measure("sym_storage_offset", tensor)
+        return self._measure("sym_storage_offset", tensor_node)
 
     def _measure(self, name: str, *args: Any) -> Node:
         import flambeau

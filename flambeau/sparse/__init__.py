@@ -150,11 +150,11 @@ class check_sparse_tensor_invariants:
     def __exit__(self, *exception: Any) -> None:
         _sparse.Invariants.enabled, self.saved_state = self.saved_state, None
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
+    def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(mth)
         def checked(*args: Any, **kwargs: Any) -> Any:
             with type(self)(self.state):
-                return function(*args, **kwargs)
+                return mth(*args, **kwargs)
         return checked
 
 

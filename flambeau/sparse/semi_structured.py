@@ -19,7 +19,7 @@ class SparseSemiStructuredTensor(Tensor):
         raise NotImplementedError(f"{cls.__name__}: there is no GPU")
 
     @classmethod
-    def from_dense(cls, original_tensor: Tensor) -> Any:
+    def from_dense(cls, original_tensor: Tensor, alg_id: int = 0) -> Any:
         """The matrix in this layout: to be chosen by a subclass."""
         raise NotImplementedError
 
@@ -30,7 +30,7 @@ class SparseSemiStructuredTensorCUTLASS(SparseSemiStructuredTensor):
     BACKEND = "cutlass"
 
     @classmethod
-    def from_dense(cls, original_tensor: Tensor) -> Any:
+    def from_dense(cls, original_tensor: Tensor, alg_id: int = 0) -> Any:
         """The matrix in this layout; there is no GPU for it."""
         _refuse(original_tensor)
 
@@ -41,7 +41,7 @@ class SparseSemiStructuredTensorCUSPARSELT(SparseSemiStructuredTensor):
     BACKEND = "cusparselt"
 
     @classmethod
-    def from_dense(cls, original_tensor: Tensor) -> Any:
+    def from_dense(cls, original_tensor: Tensor, alg_id: int = 0) -> Any:
         """The matrix in this layout; there is no GPU for it."""
         _refuse(original_tensor)
 

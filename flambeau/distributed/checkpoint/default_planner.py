@@ -189,9 +189,9 @@ class DefaultLoadPlanner(LoadPlanner):
         """The plans as they are."""
         return create_default_global_load_plan(global_plan)
 
-    def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
+    def finish_plan(self, new_plan: LoadPlan) -> LoadPlan:
         """The plan as it is."""
-        return central_plan
+        return new_plan
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
         """Put the value into the state."""

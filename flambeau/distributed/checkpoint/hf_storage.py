@@ -130,7 +130,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         super().__init__(path)
         self.thread_count = thread_count
 
-    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+    def read_metadata(self) -> Metadata:
         """What is there: the heads of all files say it."""
         files = sorted(Path(self.path).glob("*.safetensors"))
         if not files:

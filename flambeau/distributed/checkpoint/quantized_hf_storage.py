@@ -24,9 +24,9 @@ class QuantizedHuggingFaceStorageReader(HuggingFaceStorageReader):
         self.target_dtype, self.block_size = target_dtype, block_size
         self._scaled: set[str] = set()
 
-    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+    def read_metadata(self) -> Metadata:
         """What is there, without the scales."""
-        found = super().read_metadata(*args, **kwargs)
+        found = super().read_metadata()
         for name in [n for n in found.state_dict_metadata if n.endswith(_SCALE)]:
             weight = name.removesuffix(_SCALE)
             if weight in found.state_dict_metadata:

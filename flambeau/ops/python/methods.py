@@ -185,10 +185,10 @@ class Conversion(Chapter):
                                          tensor_contents=tensor_contents)
         return tensor_repr(self, tensor_contents=tensor_contents)
 
-    def __format__(self, spec: str) -> str:
+    def __format__(self, format_spec: str) -> str:
         if self._array.ndim == 0 and (type(self) is Tensor or self._conjugated or self._negated):
-            return self.item().__format__(spec)
-        return object.__format__(self, spec)
+            return self.item().__format__(format_spec)
+        return object.__format__(self, format_spec)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__} - {"_view"})
@@ -290,7 +290,7 @@ class Copying(Chapter):
         result.__dict__.update(copy.deepcopy(state, memo))
         return result
 
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+    def __reduce_ex__(self, proto: int) -> tuple[Any, ...]:
         state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED and k != "_grad"}
         if self._device.type == "meta":
             return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)
