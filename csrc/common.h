@@ -38,8 +38,10 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define INLINE inline __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define INLINE __forceinline
+#define INLINE_LAMBDA
 #endif
 
 template <class To, class From>
@@ -59,6 +61,11 @@ struct BFloat {
     uint16_t v;
 };
 
+// A bool's byte. A view of other bytes may hold any: all but zero are true.
+struct Truth {
+    uint8_t v;
+};
+
 template <class T>
 struct Complex {
     T re, im;
@@ -75,6 +82,7 @@ INLINE float widen(Half h) {
 }
 
 INLINE float widen(BFloat b) { return bits<float>(uint32_t(b.v) << 16); }
+INLINE uint8_t widen(Truth t) { return t.v != 0; }
 
 template <class T>
 INLINE T widen(T x) {
@@ -150,6 +158,10 @@ struct ComputeOf<Half> {
 template <>
 struct ComputeOf<BFloat> {
     using type = float;
+};
+template <>
+struct ComputeOf<Truth> {
+    using type = uint8_t;
 };
 template <class T>
 using Compute = typename ComputeOf<T>::type;

@@ -3,7 +3,13 @@
 
 namespace checked {
 
-static Inner correlate{"network_correlate"}, spread{"network_spread"};
+static Inner correlate{"network_correlate"}, spread{"network_spread"}, brain_correlate{"network_brain_correlate"};
+
+// An array of float or double; of bfloat16, where that has loops.
+static PyArrayObject *image(PyObject *x, bool transposed) {
+    bool brain = brain_correlate.function && !transposed && type_of(x) >= 0 && dtype_of(type_of(x)) == BF;
+    return brain ? (PyArrayObject *)x : floats(x);
+}
 
 template <class T>
 static void add_bias(PyArrayObject *result, PyArrayObject *bias) {
@@ -19,7 +25,8 @@ static void add_bias(PyArrayObject *result, PyArrayObject *bias) {
 
 // (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 static PyObject *convolution(PyObject *const *args) {
-    PyArrayObject *x = floats(args[0]), *w = floats(args[1]);
+    bool transposed = args[6] == Py_True;
+    PyArrayObject *x = image(args[0], transposed), *w = image(args[1], transposed);
     npy_intp stride[MAX_DIMS], padding[MAX_DIMS], dilation[MAX_DIMS], extra[MAX_DIMS], groups;
     Held held[4];
     int n = x ? PyArray_NDIM(x) - 2 : 0;
@@ -32,7 +39,6 @@ static PyObject *convolution(PyObject *const *args) {
              *paddings = strides ? per_axis(args[4], n, padding, held[1]) : nullptr,
              *dilations = paddings ? per_axis(args[5], n, dilation, held[2]) : nullptr;
     if (!dilations) return PyErr_Occurred() ? nullptr : moving::misfit();
-    bool transposed = args[6] == Py_True;
     const npy_intp *size = PyArray_DIMS(x) + 2, *kernel = PyArray_DIMS(w) + 2;
     for (int d = 0; d < n; d++)
         if (stride[d] < 1 || padding[d] < 0 || dilation[d] < 1) return moving::misfit();
@@ -60,6 +66,10 @@ static PyObject *convolution(PyObject *const *args) {
         for (int d = 0; d < n; d++)
             if (size[d] + 2 * padding[d] < dilation[d] * (kernel[d] - 1) + 1)
                 return moving::misfit();
+        if (PyArray_TYPE(x) != NPY_FLOAT && PyArray_TYPE(x) != NPY_DOUBLE) {  // which adds the bias itself
+            PyObject *given[] = {args[0], args[1], args[2], strides, paddings, dilations, args[8]};
+            return brain_correlate(given, 7);
+        }
         PyObject *given[] = {args[0], args[1], strides, paddings, dilations, args[8]};
         result.hold(correlate(given, 6));
     }
@@ -78,6 +88,7 @@ int register_convolution(PyObject *module) {
         PyErr_Clear();
         return 0;
     }
+    if (brain_correlate.find(module) < 0) PyErr_Clear();
     return PyModule_AddFunctions(module, methods);
 }
 

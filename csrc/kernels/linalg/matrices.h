@@ -11,6 +11,10 @@
 
 namespace linalg {
 
+// Has the processor instructions for products of bfloat16?
+bool multiplies_brains();
+
+
 using Args = PyObject *const *;
 
 // A routine for float32 and one for float64.

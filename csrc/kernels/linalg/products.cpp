@@ -189,6 +189,7 @@ bool by_blas(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k,
 
 constexpr npy_intp TINY = 128;          // so many multiplications are not worth a vector
 constexpr npy_intp OWN = 1 << 15;       // so many are done faster by our own loops than by BLAS
+constexpr npy_intp PACKED = 1 << 18;    // so many, by those that copy their factors first
 
 template <class T>
 static bool by_own_loops(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m) {
@@ -210,6 +211,8 @@ static bool by_own_loops(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, np
         if (sums) return matrix_vector(b.at, b.column, a.at, m, k, to), true;
         if (b.column == 1 && k <= SMALL_DEPTH && work <= OWN && m >= 4)
             return small_product(a, b, to, n, k, m), true;
+        if (k <= PACKED_DEPTH && work > LOOPS && work <= PACKED && n >= 8 && m >= 16)
+            return packed_product(a, b, to, n, k, m), true;
     }
 #endif
     return false;

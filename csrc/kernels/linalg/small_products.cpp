@@ -1,5 +1,6 @@
 #include "kernels/linalg/small_products.h"
 
+#include "kernels/moving/transposed.h"
 #include "kernels/network/module.h"
 
 #if NETWORK_VECTORS
@@ -32,6 +33,13 @@ void small_product(Part<float> a, Part<float> b, float *to, npy_intp n, npy_intp
 }
 void small_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k, npy_intp m) {
     NETWORK_BEST(small_product<double>)(a, b, to, n, k, m);
+}
+
+void packed_product(Part<float> a, Part<float> b, float *to, npy_intp n, npy_intp k, npy_intp m) {
+    NETWORK_BEST(packed_product<float>)(a, b, to, n, k, m);
+}
+void packed_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k, npy_intp m) {
+    NETWORK_BEST(packed_product<double>)(a, b, to, n, k, m);
 }
 
 }  // namespace linalg

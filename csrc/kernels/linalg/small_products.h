@@ -21,4 +21,10 @@ void matrix_vector(const double *a, npy_intp step, const double *v, npy_intp row
 void small_product(Part<float> a, Part<float> b, float *to, npy_intp n, npy_intp k, npy_intp m);
 void small_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k, npy_intp m);
 
+constexpr npy_intp PACKED_DEPTH = 256;  // … and of packed_product
+
+// The same for any strides.
+void packed_product(Part<float> a, Part<float> b, float *to, npy_intp n, npy_intp k, npy_intp m);
+void packed_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k, npy_intp m);
+
 }  // namespace linalg

@@ -1,5 +1,7 @@
 // Loops of small products for one instruction set; see isa.h. `Part` is a matrix with strides in elements.
 
+#include "kernels/network/gemm.h"
+
 template <class T>
 struct Vector {
     typedef T type __attribute__((vector_size(VECTOR_BYTES)));
@@ -133,5 +135,57 @@ static void small_product(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, n
         for (; i < n; i++, left.at += a.row)
             wide > lanes ? block<T, 1>(left, right, step, k, to + i * m + j, m, columns)
                          : narrow_block<T, 1>(left, right, step, k, to + i * m + j, m, columns);
+    }
+}
+
+// to[l * width + r] = x[r * step + l]
+template <class T>
+static void pack_turned(const T *x, npy_intp step, npy_intp rows, npy_intp depth, npy_intp width, T *to) {
+    constexpr npy_intp size = sizeof(T);
+    const npy_intp fours = rows / 4 * 4;
+    for (npy_intp r = 0; r < fours; r += 4) {
+        npy_intp l = 0;
+        for (; l + 4 <= depth; l += 4) {
+            const char *from = (const char *)(x + r * step + l);
+            char *place = (char *)(to + l * width + r);
+            if constexpr (size == 4) turn_four<uint32_t>(from, step * size, place, width * size);
+            else turn_four<uint64_t>(from, step * size, place, width * size);
+        }
+        for (; l < depth; l++)
+            for (npy_intp k = r; k < r + 4; k++) to[l * width + k] = x[k * step + l];
+    }
+    for (npy_intp r = fours; r < rows; r++)
+        for (npy_intp l = 0; l < depth; l++) to[l * width + r] = x[r * step + l];
+}
+
+// Any product of up to PACKED_DEPTH terms: both factors are copied as a tile reads them.
+template <class T>
+static void packed_product(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, npy_intp m) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp high = tile_rows(n), panels = (m + wide - 1) / wide;
+    Buffer<T> left(high * k), right(panels * wide * k);
+    T spill[MAX_ROWS * wide];
+    npy_intp whole = b.row == 1 ? m / wide * wide : 0;
+    for (npy_intp j = 0; j < whole; j += wide)
+        pack_turned(b.at + j * b.column, b.column, wide, k, wide, right.get() + j * k);
+    pack_panels(k, m - whole, b.at + whole * b.column, b.row, b.column, right.get() + whole * k);
+    for (npy_intp i = 0; i < n; i += high) {
+        npy_intp rows = n - i < high ? n - i : high;
+        if (a.column == 1) pack_turned(a.at + i * a.row, a.row, rows, k, rows, left.get());
+        else
+            for (npy_intp l = 0; l < k; l++)
+                for (npy_intp r = 0; r < rows; r++) left[l * rows + r] = a.at[(i + r) * a.row + l * a.column];
+        Tile<T> run = tile_of<T, 1>(rows);
+        for (npy_intp j = 0; j < m; j += wide) {
+            const T *panel = right.get() + j * k;
+            T *place = to + i * m + j;
+            if (j + wide <= m) {
+                run(k, left.get(), rows, panel, wide, place, m, false);
+                continue;
+            }
+            run(k, left.get(), rows, panel, wide, spill, wide, false);
+            for (npy_intp r = 0; r < rows; r++)
+                for (npy_intp c = 0; c < m - j; c++) place[r * m + c] = spill[r * wide + c];
+        }
     }
 }

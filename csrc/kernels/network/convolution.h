@@ -73,6 +73,50 @@ inline void find_runs(const Geometry &g, npy_intp first, npy_intp count, std::ve
     }
 }
 
+inline void three(const npy_intp *from, int count, npy_intp fill, npy_intp *to) {
+    for (int i = 0; i < 3; i++) to[i] = i < 3 - count ? fill : from[i - (3 - count)];
+}
+
+// Fills in the geometry from shapes of the large image and the weights; `out` is null to compute
+// it.
+inline bool geometry(Geometry &g, const std::vector<npy_intp> &large,
+                     const std::vector<npy_intp> &w, const npy_intp *out, PyObject *const *args) {
+    int dims = int(large.size()) - 2;
+    std::vector<npy_intp> stride, padding, dilation;
+    if (dims < 1 || dims > 3 || int(w.size()) != dims + 2 || !take_ints(args[0], stride) ||
+        !take_ints(args[1], padding) || !take_ints(args[2], dilation) ||
+        !take_int(args[3], g.groups) || int(stride.size()) != dims || int(padding.size()) != dims ||
+        int(dilation.size()) != dims)
+        return false;
+    if (g.groups < 1 || large[1] % g.groups || w[0] % g.groups || large[1] / g.groups != w[1])
+        return false;
+    g.n = large[0];
+    g.c = w[1];
+    g.o = w[0] / g.groups;
+    three(&large[2], dims, 1, g.size);
+    three(&w[2], dims, 1, g.kernel);
+    three(stride.data(), dims, 1, g.stride);
+    three(padding.data(), dims, 0, g.padding);
+    three(dilation.data(), dims, 1, g.dilation);
+    if (out) three(out, dims, 1, g.out);
+    for (int i = 0; i < 3; i++) {
+        npy_intp reach = g.dilation[i] * (g.kernel[i] - 1) + 1, room = g.size[i] + 2 * g.padding[i];
+        if (g.stride[i] < 1 || g.padding[i] < 0 || g.kernel[i] < 1 || room < reach) return false;
+        npy_intp most = (room - reach) / g.stride[i] + 1;
+        if (!out) g.out[i] = most;
+        if (g.out[i] > most) return false;
+    }
+    std::copy(g.out, g.out + 3, g.windows);
+    g.prepare();
+    return true;
+}
+
+inline std::vector<npy_intp> small_shape(const Geometry &g, const std::vector<npy_intp> &large) {
+    std::vector<npy_intp> shape = {g.n, g.groups * g.o};
+    shape.insert(shape.end(), g.windows + 5 - large.size(), g.windows + 3);
+    return shape;
+}
+
 // Copies `planes` planes into the padded, split layout.
 template <class T>
 void pad_planes(const Geometry &g, const T *x, npy_intp planes, T *to) {
@@ -124,6 +168,34 @@ void crop_planes(const Geometry &g, const T *from, npy_intp planes, T *x) {
                     }
                 }
             }
+}
+
+// The images as they are, or their padded copy.
+template <class T>
+struct Padded {
+    Buffer<T> copy;
+    const T *data, *end;
+    Padded(const Geometry &g, const T *x) : copy(g.direct ? 0 : g.n * g.image + 128) {
+        data = g.direct ? x : copy.get();
+        end = data + g.n * g.image + (g.direct ? 0 : 128);
+        if (g.direct) return;
+        npy_intp planes = g.n * g.groups * g.c, area = g.size[0] * g.size[1] * g.size[2];
+        parallel_for(
+            planes, std::max<npy_intp>(1, PARALLEL_FROM / (g.plane + 1)),
+            [&](int64_t first, int64_t last) {
+                pad_planes(g, x + first * area, last - first, copy.get() + first * g.plane);
+            },
+            1);
+        std::fill(copy.get() + g.n * g.image, copy.get() + g.n * g.image + 128, T(0));
+    }
+};
+
+// Samples at a time whose padded copies stay below 64 MB.
+template <class T>
+npy_intp batch_of(const Geometry &g) {
+    return g.direct
+               ? g.n
+               : std::max<npy_intp>(1, (npy_intp(64) << 20) / npy_intp(sizeof(T) * (g.image + 1)));
 }
 
 }  // namespace network

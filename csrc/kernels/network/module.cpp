@@ -101,7 +101,7 @@ int register_network(PyObject *module) {
     if (network::register_front(module)) return -1;
     for (auto add :
          {register_network_activations, register_network_attention, register_network_convolution,
-          register_network_ctc, register_network_distances, register_network_fourier, register_network_indexing,
+          register_network_brain_convolution, register_network_ctc, register_network_distances, register_network_fourier, register_network_indexing,
           register_network_losses, register_network_normalization, register_network_pooling,
           register_network_recurrent, register_network_resampling, register_network_searching,
           register_network_softmax, register_network_sorting, register_checked})

@@ -20,6 +20,7 @@ int register_checked(PyObject *module);  // after all others, which it calls
 int register_network_activations(PyObject *module);
 int register_network_attention(PyObject *module);
 int register_network_convolution(PyObject *module);
+int register_network_brain_convolution(PyObject *module);
 int register_network_ctc(PyObject *module);
 int register_network_distances(PyObject *module);
 int register_network_fourier(PyObject *module);

@@ -31,45 +31,6 @@ struct Wide1 {
     static float call(float x) { return float(function(double(x))); }
 };
 
-// ---- first and second kind ----------------------------------------------------------------------
-
-// P cos χ - Q sin χ and P sin χ + Q cos χ times √(2/(πx)), χ = x - (2 order + 1) π/4.
-template <int order>
-void hankel(double x, double &first, double &second) {
-    double w = 64 / (x * x), c = std::cos(x), s = std::sin(x);
-    double p = order ? sum_on(HANKEL_P1, w, 0, 1) : sum_on(HANKEL_P0, w, 0, 1);
-    double q = (order ? sum_on(HANKEL_Q1, w, 0, 1) : sum_on(HANKEL_Q0, w, 0, 1)) / x;
-    double cosine = order ? s - c : c + s, sine = order ? -(c + s) : s - c;
-    double scale = 1 / std::sqrt(vec::PI * x);
-    first = scale * (p * cosine - q * sine);
-    second = scale * (p * sine + q * cosine);
-}
-
-template <int order>
-double first_kind(double x) {
-    double y = std::fabs(x), first, second;
-    if (std::isinf(y)) return NOTHING;
-    if (!(y > 8)) {
-        double sum = order ? sum_on(BESSEL_J1, y * y, 0, 64) : sum_on(BESSEL_J0, y * y, 0, 64);
-        return order ? x * sum : sum;
-    }
-    hankel<order>(y, first, second);
-    return order && x < 0 ? -first : first;
-}
-
-template <int order>
-double second_kind(double x) {
-    if (x == 0) return -vec::INF64;
-    if (!(x > 0) || std::isinf(x)) return NOTHING;
-    double first, second;
-    if (x > 8) return hankel<order>(x, first, second), second;
-    double near = 2 / vec::PI * std::log(x / 2) * first_kind<order>(x);
-    if (!order) return near + sum_on(BESSEL_Y0, x * x, 0, 64);
-    return near - 2 / vec::PI / x + x * sum_on(BESSEL_Y1, x * x, 0, 64);
-}
-
-// ---- modified -----------------------------------------------------------------------------------
-
 // As `sum_on`, with its terms written out: for loops over elements that are vectors.
 template <int N>
 INLINE double unrolled_sum_on(const double (&c)[N], double x, double low, double high) {
@@ -81,6 +42,125 @@ INLINE double unrolled_sum_on(const double (&c)[N], double x, double low, double
     }
     return t * here - before + c[0];
 }
+
+// A function with one formula near 0 and another far from it, as `Op` says; both are in vectors, and a
+// block of elements that needs one only takes that. Beyond `Op::LIMIT` the C library's functions are used.
+enum Side { NEAR = 1, FAR = 2, BEYOND = 4 };
+
+template <class Op, class T>
+CLONES int sides(const T *x, npy_intp n) {
+    int found = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        int away = std::fabs(x[i]) > T(Op::LIMIT) ? BEYOND : FAR;
+        found |= Op::is_far(x[i]) ? away : NEAR;
+    }
+    return found;
+}
+template <class Op>
+struct OnlyNear {
+    template <class T>
+    static INLINE T call(T x) { return T(Op::near(double(x))); }
+};
+template <class Op>
+struct OnlyFar {
+    template <class T>
+    static INLINE T call(T x) { return T(Op::far(double(x))); }
+};
+template <class Op>
+struct Either {
+    template <class T>
+    static INLINE T call(T x) {
+        double near = Op::near(double(x)), far = Op::far(double(x));
+        return T(Op::is_far(x) ? far : near);
+    }
+};
+template <class Op, class T>
+int two_sided_loop(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 512;
+    for (npy_intp i = 0; i < n; i += block) {
+        npy_intp m = n - i < block ? n - i : block;
+        const T *x = (const T *)p[0] + i;
+        T *r = (T *)p[1] + i;
+        char *q[] = {(char *)x, (char *)r};
+        int found = sides<Op>(x, m);
+        if (found & BEYOND)
+            for (npy_intp j = 0; j < m; j++) r[j] = T(Op::library(double(x[j])));
+        else if (found == NEAR) loop1<OnlyNear<Op>, T, T>(m, q);
+        else if (found == FAR) loop1<OnlyFar<Op>, T, T>(m, q);
+        else loop1<Either<Op>, T, T>(m, q);
+    }
+    return 0;
+}
+template <class Op>
+void declare_two_sided(PyObject *module, const char *name) {
+    Kernel *k = make_kernel(module, name, 1);
+    if (!k) return;
+    add_loops<OnlyNear<Op>, Same, 1>(k, Types<float, double>{});
+    k->table[F4].loop = two_sided_loop<Op, float>;
+    k->table[F8].loop = two_sided_loop<Op, double>;
+}
+
+// ---- first and second kind ----------------------------------------------------------------------
+
+// P cos χ - Q sin χ and P sin χ + Q cos χ times √(2/(πx)), χ = x - (2 order + 1) π/4, of cos x and sin x.
+template <int order>
+INLINE void hankel(double x, double c, double s, double &first, double &second) {
+    double w = 64 / (x * x);
+    double p = order ? unrolled_sum_on(HANKEL_P1, w, 0, 1) : unrolled_sum_on(HANKEL_P0, w, 0, 1);
+    double q = (order ? unrolled_sum_on(HANKEL_Q1, w, 0, 1) : unrolled_sum_on(HANKEL_Q0, w, 0, 1)) / x;
+    double cosine = order ? s - c : c + s, sine = order ? -(c + s) : s - c;
+    double scale = 1 / std::sqrt(vec::PI * x);
+    first = scale * (p * cosine - q * sine);
+    second = scale * (p * sine + q * cosine);
+}
+
+template <int order>
+struct FirstKind {
+    static constexpr double LIMIT = vec::TRIG_LIMIT;
+    template <class T>
+    static INLINE bool is_far(T x) { return std::fabs(x) > T(8); }
+    static INLINE double near(double x) {
+        double sum = order ? unrolled_sum_on(BESSEL_J1, x * x, 0, 64) : unrolled_sum_on(BESSEL_J0, x * x, 0, 64);
+        return order ? x * sum : sum;
+    }
+    static INLINE double far_of(double x, double c, double s) {
+        double first, second;
+        hankel<order>(std::fabs(x), c, s, first, second);
+        return order && x < 0 ? -first : first;
+    }
+    static INLINE double far(double x) {
+        double y = std::fabs(x);
+        return far_of(x, vec::cos(y), vec::sin(y));
+    }
+    static double library(double x) {
+        double y = std::fabs(x);
+        return !is_far(x) ? near(x) : std::isinf(y) ? NOTHING : far_of(x, std::cos(y), std::sin(y));
+    }
+};
+
+template <int order>
+struct SecondKind {
+    static constexpr double LIMIT = vec::TRIG_LIMIT;
+    template <class T>
+    static INLINE bool is_far(T x) { return std::fabs(x) > T(8); }
+    static INLINE double near(double x) {
+        double logarithmic = 2 / vec::PI * vec::log(x / 2) * FirstKind<order>::near(x);
+        double r = order ? logarithmic - 2 / vec::PI / x + x * unrolled_sum_on(BESSEL_Y1, x * x, 0, 64)
+                         : logarithmic + unrolled_sum_on(BESSEL_Y0, x * x, 0, 64);
+        return x == 0 ? -vec::INF64 : x < 0 ? NOTHING : r;
+    }
+    static INLINE double far_of(double x, double c, double s) {
+        double first, second;
+        hankel<order>(std::fabs(x), c, s, first, second);
+        return x < 0 ? NOTHING : second;
+    }
+    static INLINE double far(double x) { return far_of(x, vec::cos(x), vec::sin(x)); }
+    static double library(double x) {
+        return !is_far(x) ? near(x) : std::isinf(x) ? NOTHING : far_of(x, std::cos(x), std::sin(x));
+    }
+};
+
+// ---- modified -----------------------------------------------------------------------------------
 
 template <int order>
 INLINE double scaled_first(double x) {  // exp(-|x|) I(x)
@@ -117,31 +197,26 @@ struct ModifiedI1 {
     static INLINE T call(T x) { return T(modified_first<1>(x)); }
 };
 
-// K(x) for 0 < x ≤ 2.
-template <int order>
-double near_second(double x) {
-    double logarithm = std::log(x / 2), z = x * x;
-    if (!order) return sum_on(BESSEL_K0, z, 0, 4) - logarithm * modified_first<0>(x);
-    return 1 / x + logarithm * modified_first<1>(x) + x * sum_on(BESSEL_K1, z, 0, 4);
-}
-
-template <int order>
-double far_second(double x) {  // exp(x) K(x) for x > 2
-    return (order ? sum_on(FAR_K1, 2 / x, 0, 1) : sum_on(FAR_K0, 2 / x, 0, 1)) / std::sqrt(x);
-}
-
-template <int order>
-double scaled_second(double x) {
-    if (!(x > 0)) return x == 0 ? vec::INF64 : NOTHING;
-    return x > 2 ? far_second<order>(x) : std::exp(x) * near_second<order>(x);
-}
-
-template <int order>
-double modified_second(double x) {
-    if (!(x > 0)) return x == 0 ? vec::INF64 : NOTHING;
-    if (!(x > 2)) return near_second<order>(x);
-    return std::isinf(x) ? 0 : std::exp(-x) * far_second<order>(x);
-}
+// K(x), times exp(x) where it is `scaled`.
+template <int order, bool scaled>
+struct ModifiedSecond {
+    static constexpr double LIMIT = vec::INF64;
+    template <class T>
+    static INLINE bool is_far(T x) { return x > T(2); }
+    static INLINE double near(double x) {
+        double logarithm = vec::log(x / 2), z = x * x, c = x < 2 ? x : 2, e = vec::exp(c);
+        double first = e * (order ? x * unrolled_sum_on(BESSEL_I1, c, 0, 8) : unrolled_sum_on(BESSEL_I0, c, 0, 8));
+        double r = order ? 1 / x + logarithm * first + x * unrolled_sum_on(BESSEL_K1, z, 0, 4)
+                         : unrolled_sum_on(BESSEL_K0, z, 0, 4) - logarithm * first;
+        r = scaled ? e * r : r;
+        return x == 0 ? vec::INF64 : x > 0 ? r : NOTHING;
+    }
+    static INLINE double far(double x) {
+        double r = (order ? unrolled_sum_on(FAR_K1, 2 / x, 0, 1) : unrolled_sum_on(FAR_K0, 2 / x, 0, 1)) / std::sqrt(x);
+        return scaled ? r : x == vec::INF64 ? 0 : vec::exp(-x) * r;
+    }
+    static double library(double x) { return is_far(x) ? far(x) : near(x); }
+};
 
 // ---- Airy's -------------------------------------------------------------------------------------
 
@@ -173,17 +248,24 @@ double airy(double x) {
 
 // ---- normal distribution ------------------------------------------------------------------------
 
-// exp(x²) erfc(x)
-double erfcx(double x) {
-    if (!(x >= 0)) {
-        if (x < -26.7) return vec::INF64;
-        if (std::isnan(x)) return x;
-        double whole = std::rint(x * 32) / 32, rest = x - whole;  // x² = whole² + rest (x + whole)
-        return 2 * std::exp(whole * whole) * std::exp(rest * (x + whole)) - erfcx(-x);
+// exp(x²) erfc(x); what is far is negative
+struct Erfcx {
+    static constexpr double LIMIT = vec::INF64;
+    template <class T>
+    static INLINE bool is_far(T x) { return x < T(0); }
+    static INLINE double near(double x) {
+        double r = unrolled_sum_on(ERFCX_SUM, (x - 2) / (x + 2), -1, 1) / (1 + x / 2);
+        return x > 1e8 ? 0.564189583547756287 / x : r;
     }
-    if (x > 1e8) return 1 / (x * std::sqrt(vec::PI));
-    return sum_of(ERFCX_SUM, count(ERFCX_SUM), (x - 2) / (x + 2)) / (1 + x / 2);
-}
+    static INLINE double far(double x) {
+        double c = x > -26.8 ? x : -26.8;
+        double whole = std::rint(c * 32) / 32, rest = c - whole;  // x² = whole² + rest (x + whole)
+        double r = 2 * vec::exp(whole * whole) * vec::exp(rest * (c + whole)) - near(-c);
+        return x < -26.7 ? vec::INF64 : r;
+    }
+    static double library(double x) { return is_far(x) ? far(x) : near(x); }
+};
+double erfcx(double x) { return Erfcx::library(x); }
 
 constexpr double ROOT_HALF = 0.707106781186547524;
 
@@ -195,10 +277,14 @@ struct Ndtr {
     }
 };
 
-double log_ndtr(double x) {
-    if (x < -1) return std::log(erfcx(-x * ROOT_HALF) / 2) - x * x / 2;
-    return std::log1p(-0.5 * std::erfc(x * ROOT_HALF));
-}
+struct LogNdtr {
+    static constexpr double LIMIT = vec::INF64;
+    template <class T>
+    static INLINE bool is_far(T x) { return x < T(-1); }
+    static INLINE double near(double x) { return vec::log1p(-0.5 * vec::erfc(x * ROOT_HALF)); }
+    static INLINE double far(double x) { return vec::log(Erfcx::near(-x * ROOT_HALF) / 2) - x * x / 2; }
+    static double library(double x) { return is_far(x) ? far(x) : near(x); }
+};
 
 // The quantile of the lower tail, p ≤ 1/2, by Acklam's rational functions: to nine digits.
 INLINE double rough_quantile(double p) {
@@ -256,24 +342,24 @@ int ndtri_loop(npy_intp n, char *const *q) {
 
 int register_bessel(PyObject *m) {
     using Wide = Types<float, double>;
-    declare<Wide1<first_kind<0>>, 1>(m, "j0", Wide{});
-    declare<Wide1<first_kind<1>>, 1>(m, "j1", Wide{});
-    declare<Wide1<second_kind<0>>, 1>(m, "y0", Wide{});
-    declare<Wide1<second_kind<1>>, 1>(m, "y1", Wide{});
+    declare_two_sided<FirstKind<0>>(m, "j0");
+    declare_two_sided<FirstKind<1>>(m, "j1");
+    declare_two_sided<SecondKind<0>>(m, "y0");
+    declare_two_sided<SecondKind<1>>(m, "y1");
     declare<ScaledI0, 1>(m, "i0e", CostlyFloats{});
     declare<ScaledI1, 1>(m, "i1e", CostlyFloats{});
     declare<ModifiedI0, 1>(m, "i0", CostlyFloats{});
     declare<ModifiedI1, 1>(m, "i1", CostlyFloats{});
     declare<ModifiedI0, 1>(m, "modified_i0", Wide{});
     declare<ModifiedI1, 1>(m, "modified_i1", Wide{});
-    declare<Wide1<scaled_second<0>>, 1>(m, "k0e", Wide{});
-    declare<Wide1<scaled_second<1>>, 1>(m, "k1e", Wide{});
-    declare<Wide1<modified_second<0>>, 1>(m, "k0", Wide{});
-    declare<Wide1<modified_second<1>>, 1>(m, "k1", Wide{});
+    declare_two_sided<ModifiedSecond<0, true>>(m, "k0e");
+    declare_two_sided<ModifiedSecond<1, true>>(m, "k1e");
+    declare_two_sided<ModifiedSecond<0, false>>(m, "k0");
+    declare_two_sided<ModifiedSecond<1, false>>(m, "k1");
     declare<Wide1<airy>, 1>(m, "airy_ai", Wide{});
-    declare<Wide1<erfcx>, 1>(m, "erfcx", Wide{});
+    declare_two_sided<Erfcx>(m, "erfcx");
     declare<Ndtr, 1>(m, "ndtr", CostlyFloats{});
-    declare<Wide1<log_ndtr>, 1>(m, "log_ndtr", Wide{});
+    declare_two_sided<LogNdtr>(m, "log_ndtr");
     Kernel *quantile = declare<Ndtri, 1>(m, "ndtri", Wide{});
     if (quantile) quantile->table[F8].loop = ndtri_loop;
     return PyErr_Occurred() ? -1 : 0;

@@ -75,8 +75,10 @@ struct LoopTypes {
     using A = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
     static constexpr bool widens = std::is_floating_point_v<To> || sizeof(To) > sizeof(A);
     static constexpr bool wraps = is_whole<A> || sizeof(To) <= 2;
-    using from = typename std::conditional_t<is_whole<A> && !widens, std::common_type<Unsigned<sizeof(A)>>,
-                                             std::common_type<A>>::type;
+    using from = std::conditional_t<
+        std::is_same_v<From, bool>, Truth,
+        typename std::conditional_t<is_whole<A> && !widens, std::common_type<Unsigned<sizeof(A)>>,
+                                    std::common_type<A>>::type>;
     using to = typename std::conditional_t<is_whole<To> && wraps, std::common_type<Unsigned<sizeof(To)>>,
                                            std::common_type<To>>::type;
 };
@@ -144,9 +146,8 @@ void add_all_casts() {
     casts[BF][F4] = from_brain, casts[F4][BF] = to_brain;
     casts[F2][F2] = casts[BF][BF] = casts[U2][U2];
 
-    using Others = Types<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat>;
+    using Others = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat>;
     add_casts_through<C8, F4>(Others{}), add_casts_through<C16, F8>(Others{});
-    casts[B1][C8] = casts[U1][C8], casts[B1][C16] = casts[U1][C16];
     add_casts_from<float>(Complexes{}), add_casts_from<double>(Complexes{});
     using Complete = Types<bool, float, double, Complex64, Complex128>;
     add_casts_from<Complex64>(Complete{}), add_casts_from<Complex128>(Complete{});

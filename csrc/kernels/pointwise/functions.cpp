@@ -3,9 +3,13 @@
 
 #include "kernels/pointwise/complex.h"
 #include "kernels/pointwise/kernel.h"
+#include "kernels/pointwise/powers.h"
 #include "kernels/pointwise/vecmath.h"
 
 int register_power(PyObject *m, Kernel *power);
+namespace network {
+int simd_level();
+}
 
 namespace {
 
@@ -135,6 +139,42 @@ struct PowerFloat {
     static INLINE float call(float x, float y) { return vec::pow(x, y); }
     static INLINE double call(double x, double y) { return std::pow(x, y); }
 };
+struct PowerPositive {
+    static INLINE double call(double x, double y) { return vec::pow_positive(x, y); }
+};
+struct PowerFinite {
+    static INLINE double call(double x, double y) { return vec::pow_finite(x, y); }
+};
+enum PowerKind { NEGATIVE = 1, SPECIAL = 2 };
+CLONES int power_kinds(const double *x, const double *y, npy_intp n) {
+    int found = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        int special = (x[i] == 0) | !(std::fabs(x[i]) < vec::INF64) | !(std::fabs(y[i]) < vec::INF64) ? SPECIAL : 0;
+        found |= special | (x[i] < 0 ? NEGATIVE : 0);
+    }
+    return found;
+}
+// Blocks with zeros, infinities or NaN are left to the C library.
+int power_loop(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 512, size = sizeof(double);
+    for (npy_intp i = 0; i < n; i += block) {
+        npy_intp m = n - i < block ? n - i : block;
+        char *q[] = {p[0] + i * size, p[1] + i * size, p[2] + i * size};
+        int found = power_kinds((const double *)q[0], (const double *)q[1], m);
+        auto loop = found & SPECIAL ? loop2<PowerFloat, double, double, double>
+                    : found         ? loop2<PowerFinite, double, double, double>
+                                    : loop2<PowerPositive, double, double, double>;
+        loop(m, q);
+    }
+    return 0;
+}
+bool multiplies_fused() {
+#ifdef __FP_FAST_FMA
+    return true;
+#else
+    return network::simd_level() > 0;
+#endif
+}
 struct Ldexp {
     static INLINE float call(float x, float y) { return x * vec::exp2(y); }
     static INLINE double call(double x, double y) { return x * vec::exp2(y); }
@@ -272,6 +312,7 @@ int register_functions(PyObject *m) {
     declare<FromPolar, 2, ComplexOf>(m, "polar", Types<float, double>{});
     Kernel *power = declare<PowerFloat, 2>(m, "power", CostlyFloats{});
     if (!power || register_power(m, power)) return -1;
+    if (multiplies_fused()) power->table[F8].loop = power_loop;
     Kernel *next = declare<Copysign, 2>(m, "nextafter", Floats{});
     if (!next) return -1;
     next->table[F2].loop = nextafter_loop<Half, uint16_t>;

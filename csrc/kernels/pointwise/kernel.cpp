@@ -251,6 +251,7 @@ int run_parts(const Plan &plan, npy_intp begin, npy_intp end) {
     return bad;
 }
 
+constexpr npy_intp AHEAD = 12;  // columns that are fetched before they are read
 constexpr npy_intp TILE = 16;  // rows: as many elements of four bytes lie in a line of the cache
 
 // A tile of rows of `n` elements each, gathered along the columns, in which they lie: of whole tiles
@@ -258,9 +259,16 @@ constexpr npy_intp TILE = 16;  // rows: as many elements of four bytes lie in a 
 template <class T>
 void gather_tile(const char *from, npy_intp step, npy_intp rows, npy_intp n, T *to) {
     npy_intp j = 0;
-    for (; rows == TILE && j + 4 <= n; j += 4, from += 4 * step)
+    for (; rows == TILE && j + 4 <= n; j += 4, from += 4 * step) {
+#if defined(__GNUC__) || defined(__clang__)
+        for (npy_intp k = AHEAD; k < AHEAD + 4; k++) {  // each column lies in a page of its own
+            __builtin_prefetch(from + k * step);
+            __builtin_prefetch(from + k * step + TILE * npy_intp(sizeof(T)) - 1);
+        }
+#endif
         for (npy_intp r = 0; r < TILE; r += 4)
             turn_four<T>(from + r * npy_intp(sizeof(T)), step, (char *)(to + r * n + j), n * npy_intp(sizeof(T)));
+    }
     for (; j < n; j++, from += step)
         for (npy_intp r = 0; r < rows; r++) to[r * n + j] = ((const T *)from)[r];
 }

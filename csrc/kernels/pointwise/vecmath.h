@@ -39,6 +39,24 @@ INLINE double with_sign(double magnitude, double sign) {
     return bits<double>((bits<uint64_t>(magnitude) & ~top) | (bits<uint64_t>(sign) & top));
 }
 
+// x between a negative and a positive limit. Their bits are compared, as integers whose order is the
+// floats' own on that side: a compiler that has to mind NaN makes more of a comparison of floats.
+// NaN becomes one of the limits.
+INLINE float between(float x, float low, float high) {
+    int32_t u = bits<int32_t>(x), top = bits<int32_t>(high);
+    uint32_t v = uint32_t(u < top ? u : top), bottom = bits<uint32_t>(low);
+    return bits<float>(v < bottom ? v : bottom);
+}
+INLINE double between(double x, double low, double high) {
+    int64_t u = bits<int64_t>(x), top = bits<int64_t>(high);
+    uint64_t v = uint64_t(u < top ? u : top), bottom = bits<uint64_t>(low);
+    return bits<double>(v < bottom ? v : bottom);
+}
+INLINE float at_most(float x, float high) {  // for positive x
+    int32_t u = bits<int32_t>(x), top = bits<int32_t>(high);
+    return bits<float>(u < top ? u : top);
+}
+
 // 2^n, for n within the exponents of normal numbers
 template <class T>
 INLINE T power_of_two(int n);
@@ -71,32 +89,24 @@ INLINE double reduce_exp(double x, int &n) {
     return (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
 }
 
+// exp(x) for x from -87 to 88.7
+INLINE float exp_within(float x) {
+    float shifted = x * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
+    float r = (x - k * 0.693359375f) - k * -2.12194440e-4f;
+    float e = 1.0f + (r + r * r * poly(r, EXP32));
+    return (e + e) * bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f000000u);  // 2^(k - 1)
+}
+
 INLINE float exp(float x) {
-    float c = x > -104.0f ? x : -104.0f;
-    c = c < 89.0f ? c : 89.0f;
     int n;
-    float r = reduce_exp(c, n);
+    float r = reduce_exp(between(x, -104.0f, 89.0f), n);
     float e = scale(1.0f + (r + r * r * poly(r, EXP32)), n);
     return x == x ? e : x;
 }
 
-// exp(x), but 0 where that is less than about 2^-125: scaled in one step.
-INLINE float exp_or_zero(float x) {
-    float c = -87.0f > x ? -87.0f : x;  // in this order they let NaN through
-    c = 89.0f < c ? 89.0f : c;
-    float shifted = c * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
-    float r = (c - k * 0.693359375f) - k * -2.12194440e-4f;
-    float e = 1.0f + (r + r * r * poly(r, EXP32));
-    return (e + e) * bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f000000u);  // 2^(k - 1)
-}
-INLINE double exp(double x);
-INLINE double exp_or_zero(double x) { return exp(x); }
-
 INLINE double exp(double x) {
-    double c = x > -746.0 ? x : -746.0;
-    c = c < 710.0 ? c : 710.0;
     int n;
-    double r = reduce_exp(c, n);
+    double r = reduce_exp(between(x, -746.0, 710.0), n);
     double e = scale(1.0 + (r + r * r * poly(r, EXP64)), n);
     return x == x ? e : x;
 }
@@ -109,36 +119,28 @@ INLINE double exp_short(double x) {
 }
 
 INLINE float exp2(float x) {
-    float c = x > -151.0f ? x : -151.0f;
-    c = c < 129.0f ? c : 129.0f;
-    float k = round_small(c), r = (c - k) * 0.693147181f;
+    float c = between(x, -151.0f, 129.0f), k = round_small(c), r = (c - k) * 0.693147181f;
     float e = scale(1.0f + (r + r * r * poly(r, EXP32)), int(k));
     return x == x ? e : x;
 }
 
 INLINE double exp2(double x) {
-    double c = x > -1076.0 ? x : -1076.0;
-    c = c < 1025.0 ? c : 1025.0;
-    double k = round_small(c), r = (c - k) * LN2;
+    double c = between(x, -1076.0, 1025.0), k = round_small(c), r = (c - k) * LN2;
     double e = scale(1.0 + (r + r * r * poly(r, EXP64)), int(k));
     return x == x ? e : x;
 }
 
 INLINE float expm1(float x) {
-    float c = x > -18.0f ? x : -18.0f;
-    c = c < 89.0f ? c : 89.0f;
     int n;
-    float r = reduce_exp(c, n);
+    float r = reduce_exp(between(x, -18.0f, 89.0f), n);
     float e = r + r * r * poly(r, EXP32), half = power_of_two<float>(n - 1);
     float result = 2.0f * (half * e + (half - 0.5f));
     return std::fabs(x) > 1e-8f ? result : x;  // also NaN
 }
 
 INLINE double expm1(double x) {
-    double c = x > -38.0 ? x : -38.0;
-    c = c < 710.0 ? c : 710.0;
     int n;
-    double r = reduce_exp(c, n);
+    double r = reduce_exp(between(x, -38.0, 710.0), n);
     double e = r + r * r * poly(r, EXP64), half = power_of_two<double>(n - 1);
     double result = 2.0 * (half * e + (half - 0.5));
     return std::fabs(x) > 1e-17 ? result : x;
@@ -446,10 +448,9 @@ INLINE double hypot(double x, double y) {  // scaled by a power of two, so that 
 // ---- error function, activations ----------------------------------------------------------------
 
 INLINE float erf(float x) {
-    float a = std::fabs(x);
-    float inner = x + x * poly(a < 1.0f ? x * x : 1.0f, ERF_SMALL32);
-    float c = a > 0.9f ? (a < 4.0f ? a : 4.0f) : 0.9f;
-    float outer = with_sign(1.0f - exp(poly(c, ERFC_LOG32)), x);
+    float a = std::fabs(x), c = at_most(a, 4.0f);
+    float inner = x + x * poly(at_most(x * x, 1.0f), ERF_SMALL32);
+    float outer = with_sign(1.0f - exp_within(poly(c, ERFC_LOG32)), x);
     float r = a < 0.95f ? inner : outer;
     return x == x ? r : x;
 }
@@ -505,27 +506,32 @@ struct Normal {
     float exponential, cdf;
 };
 INLINE Normal normal(float x) {
-    float a = std::fabs(x), c = a < 13.25f ? a : 13.25f;  // there it is 0
+    float c = at_most(std::fabs(x), 13.25f);  // there it is 0
     float top = bits<float>(bits<uint32_t>(c) & 0xfffff000u), low = c - top;
     float square = -0.5f * top * top;
     float shifted = square * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
     float r = (square - k * 0.693359375f) - k * -2.12194440e-4f - low * (top + 0.5f * low);
     float e = (1.0f + (r + r * r * poly(r, EXP32))) *
               bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f800000u);
-    float bottom = c + 3.0f, lost = c - (bottom - 3.0f), w = 1.0f / bottom;
-    float rest = (1.0f - w * bottom) - w * lost;  // what the quotient's roundings left out
-    float tail = e * poly((c - 3.0f) * w, MILLS32) * (1.5f * w);
-    tail = tail + tail * rest;
+    float bottom = c + 3.0f, w = 1.0f / bottom, above = e * poly((c - 3.0f) * w, MILLS32);
+    float tail = above * w;
+    tail = 1.5f * (tail + (above - tail * bottom) * w);  // with what the quotient's roundings left out
     return {e, x < 0.0f ? tail : 1.0f - tail};
 }
 
-template <class T>
-INLINE T sigmoid(T x) {
-    T e = exp_or_zero(-x), s = T(1) + e, w = T(1) / s;
-    // the roundings of the sum and, in double, of the quotient, where there is a fused multiply-add
-    T less = e < T(1) ? e : T(1), more = e > T(1) ? e : T(1), rest = -w * (less - (s - more));
-    if constexpr (std::is_same_v<T, double>) rest += T(1) - w * s;
-    return e < T(1e30) ? w + w * rest : w;
+INLINE float sigmoid(float x) {
+    constexpr float edge = 88.72f;  // beyond it exp overflows
+    float e = exp_within(between(-x, -87.0f, edge)), s = 1.0f + e, w = 1.0f / s;
+    w = w - (w * (1.0f - (s - e))) * w;  // the rounding of the sum, where e is large
+    float other = x != x ? x : 0.0f;
+    return x >= -edge ? w : other;
+}
+INLINE double sigmoid(double x) {
+    double e = exp(-x), s = 1.0 + e, w = 1.0 / s;
+    // the roundings of the sum and, where there is a fused multiply-add, of the quotient
+    double less = e < 1.0 ? e : 1.0, more = e > 1.0 ? e : 1.0, rest = -w * (less - (s - more));
+    rest += 1.0 - w * s;
+    return e < 1e300 ? w + w * rest : w;
 }
 
 // ---- powers -------------------------------------------------------------------------------------

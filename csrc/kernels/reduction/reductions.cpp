@@ -71,13 +71,9 @@ struct Count {
 // Sums that leave NaN out.
 template <class T>
 CLONES void row_sum_of_numbers(const T *x, npy_intp n, double &total) {
-    for (npy_intp begin = 0; begin < n; begin += 1024) {
-        npy_intp m = std::min<npy_intp>(1024, n - begin);
-        const T *a = x + begin;
-        Compute<T> s = 0;
-        REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += widen(a[i]) == widen(a[i]) ? widen(a[i]) : 0;
-        total += double(s);
-    }
+    using P = Compute<T>;
+    total += sum_of_terms<double, P>(
+        n, [x](npy_intp i) INLINE_LAMBDA { return widen(x[i]) == widen(x[i]) ? widen(x[i]) : P(0); });
 }
 template <class T>
 CLONES void column_sum_of_numbers(const T *x, npy_intp n, Compute<T> *total) {
@@ -95,20 +91,17 @@ struct SumOfNumbers : Sum<T> {
 
 // ---- complex ------------------------------------------------------------------------------------
 
-// Of a row the parts are added up side by side in their own precision, which is widened after a chunk.
+// Real and imaginary parts take turns.
 template <class T>
 CLONES void complex_row_sum(const T *x, npy_intp n, double &re, double &im) {
-    constexpr npy_intp wide = 16, chunk = 2048;
-    for (n *= 2; n > 0; x += chunk, n -= chunk) {
-        npy_intp m = n < chunk ? n : chunk, i = 0;
-        T part[wide] = {};
-        for (; i + wide <= m; i += wide)
-            for (npy_intp k = 0; k < wide; k++) part[k] += x[i + k];
-        for (npy_intp k = 0; i + k < m; k++) part[k] += x[i + k];
-        for (npy_intp half = wide / 2; half > 1; half /= 2)
-            for (npy_intp k = 0; k < half; k++) part[k] += part[k + half];
-        re += double(part[0]), im += double(part[1]);
-    }
+#if NETWORK_VECTORS
+    double found[2];
+    vector_sums(x, 2 * n, found);
+    re += found[0], im += found[1];
+#else
+    re += sum_of_terms<double, T>(n, [x](npy_intp i) INLINE_LAMBDA { return x[2 * i]; });
+    im += sum_of_terms<double, T>(n, [x](npy_intp i) INLINE_LAMBDA { return x[2 * i + 1]; });
+#endif
 }
 template <class T>
 CLONES void complex_row_product(const Complex<T> *x, npy_intp n, Complex128 &total) {
@@ -219,20 +212,21 @@ PyObject *trace(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 int register_reductions(PyObject *m) {
     enter<Sum>(sums, UsualIntegers{}), enter<Sum>(sums, ReducedFloats{});
     enter<Product>(products, UsualIntegers{});
-    sums[B1] = sums[U1], products[B1] = products[U1];  // by their bytes
+    sums[B1] = reduce<Sum<Truth>>, products[B1] = reduce<Product<Truth>>;
     enter<Product>(products, ReducedFloats{});
     enter<Mean>(means, ReducedFloats{});
     enter<ComplexSum>(sums, Complexes{}), enter<ComplexProduct>(products, Complexes{});
     enter<ComplexMean>(means, Complexes{});
-    enter<Max>(maxima, Bools{}), enter<Max>(maxima, UsualIntegers{}), enter<Max>(maxima, ReducedFloats{});
-    enter<Min>(minima, Bools{}), enter<Min>(minima, UsualIntegers{}), enter<Min>(minima, ReducedFloats{});
+    enter<Max>(maxima, UsualIntegers{}), enter<Max>(maxima, ReducedFloats{});
+    enter<Min>(minima, UsualIntegers{}), enter<Min>(minima, ReducedFloats{});
     using Whole = Types<uint8_t, int8_t, uint16_t, uint32_t, uint64_t>;  // others have their loops
-    enter<Any>(anys, Bools{}), enter<Any>(anys, Whole{}), enter<Any>(anys, ReducedFloats{});
-    enter<All>(alls, Bools{}), enter<All>(alls, Whole{}), enter<All>(alls, ReducedFloats{});
+    enter<Any>(anys, Whole{}), enter<Any>(anys, ReducedFloats{});
+    enter<All>(alls, Whole{}), enter<All>(alls, ReducedFloats{});
+    anys[B1] = maxima[B1] = reduce<Any<Truth>>, alls[B1] = minima[B1] = reduce<All<Truth>>;
     enter<Count>(counts, Whole{}), enter<Count>(counts, ReducedFloats{});
     for (Reducer *table : {anys, alls, counts})
         for (int size = 1; size < 4; size++) table[I1 + size] = table[U1 + size];
-    counts[B1] = sums[U1];
+    counts[B1] = sums[B1];
     std::copy(sums, sums + F2, nansums);
     enter<SumOfNumbers>(nansums, ReducedFloats{});
     static const struct {

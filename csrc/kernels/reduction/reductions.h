@@ -11,6 +11,7 @@
 #include "kernels/pointwise/kernel.h"
 #include "parallel.h"
 #include "kernels/pointwise/vecmath.h"
+#include "kernels/reduction/vector_sums.h"
 
 PyArrayObject *cast_array(PyArrayObject *x, DType to);
 
@@ -18,9 +19,11 @@ PyArrayObject *cast_array(PyArrayObject *x, DType to);
 #define PRAGMA(...) _Pragma(#__VA_ARGS__)
 #define REDUCE(...) PRAGMA(omp simd reduction(__VA_ARGS__))
 #define REDUCE2(FIRST, SECOND) PRAGMA(omp simd reduction(FIRST) reduction(SECOND))
+#define REDUCE_FOUR(FIRST, B, C, D, FLAG) PRAGMA(omp simd reduction(FIRST, B, C, D) reduction(| : FLAG))
 #else
 #define REDUCE(...)
 #define REDUCE2(FIRST, SECOND)
+#define REDUCE_FOUR(FIRST, B, C, D, FLAG)
 #endif
 
 namespace {
@@ -33,51 +36,40 @@ namespace {
 template <class T>
 using SumType = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, uint64_t>;
 
-// Long rows: many partial sums side by side, widened after every chunk.
-template <class T>
-CLONES void long_row_sum(const T *x, npy_intp n, double &total) {
-    constexpr npy_intp wide = 64, chunk = 1024;
-    double sums[wide] = {};
-    for (; n >= wide; ) {
-        npy_intp m = (n < chunk ? n : chunk) / wide * wide;
-        Compute<T> part[wide] = {};
-        for (npy_intp i = 0; i < m; i += wide)
-            for (npy_intp k = 0; k < wide; k++) part[k] += widen(x[i + k]);
-        for (npy_intp k = 0; k < wide; k++) sums[k] += double(part[k]);
-        x += m, n -= m;
+// The sum of term(0) … term(n - 1). In each chunk four sums are formed side by side, because a
+// processor adds several numbers in the time that one addition takes; they are joined in `Acc`.
+template <class Acc, class P, class Term>
+INLINE Acc sum_of_terms(npy_intp n, Term term) {
+    constexpr npy_intp chunk = 4096, vector = 16;
+    Acc total = 0;
+    for (npy_intp begin = 0; begin < n; begin += chunk) {
+        npy_intp end = n - begin < chunk ? n : begin + chunk, part = (end - begin) / 4 / vector * vector;
+        npy_intp second = begin + part, third = second + part, fourth = third + part;
+        P p = 0, q = 0, r = 0, s = 0;
+        REDUCE(+ : p, q, r, s)
+        for (npy_intp i = 0; i < part; i++)
+            p += term(begin + i), q += term(second + i), r += term(third + i), s += term(fourth + i);
+        REDUCE(+ : p)
+        for (npy_intp i = begin + 4 * part; i < end; i++) p += term(i);
+        total += (Acc(p) + Acc(q)) + (Acc(r) + Acc(s));
     }
-    for (npy_intp i = 0; i < n; i++) sums[i] += double(widen(x[i]));
-    for (npy_intp half = wide / 2; half; half /= 2)
-        for (npy_intp k = 0; k < half; k++) sums[k] += sums[k + half];
-    total += sums[0];
+    return total;
 }
+
+// What a chunk is summed in: the elements' precision; of small integers 32 bits, which it can't fill.
+template <class T>
+using ChunkType = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>,
+                                     std::conditional_t<sizeof(T) <= 2, int32_t, uint64_t>>;
+
+template <class T>
+constexpr bool has_vector_sum =
+    NETWORK_VECTORS && (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, BFloat>);
 
 template <class T>
 CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
-    // partial sums side by side in the elements' precision, which after a chunk are joined in double
-    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
-    constexpr npy_intp chunk = 2048, wide = 16;
-    if constexpr (std::is_same_v<T, float>)
-        if (n >= chunk) return long_row_sum(x, n, total);
-    if (std::is_floating_point_v<P> && n <= 512) {
-        P sum = 0;
-        REDUCE(+ : sum)
-        for (npy_intp i = 0; i < n; i++) sum += P(widen(x[i]));
-        total += SumType<T>(sum);
-        return;
-    }
-    for (; n > 0; x += chunk, n -= chunk) {
-        npy_intp m = n < chunk ? n : chunk, i = 0;
-        P part[wide] = {};
-        for (; i + wide <= m; i += wide)
-            for (npy_intp k = 0; k < wide; k++) part[k] += P(widen(x[i + k]));
-        for (npy_intp k = 0; i + k < m; k++) part[k] += P(widen(x[i + k]));
-        SumType<T> sums[wide];
-        for (npy_intp k = 0; k < wide; k++) sums[k] = SumType<T>(part[k]);
-        for (npy_intp half = wide / 2; half; half /= 2)
-            for (npy_intp k = 0; k < half; k++) sums[k] += sums[k + half];
-        total += sums[0];
-    }
+    using P = ChunkType<T>;
+    if constexpr (has_vector_sum<T>) total += vector_sum(x, n);
+    else total += sum_of_terms<SumType<T>, P>(n, [x](npy_intp i) INLINE_LAMBDA { return P(widen(x[i])); });
 }
 template <class T>
 using PartType = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
@@ -105,30 +97,37 @@ inline npy_intp turned_at_once(npy_intp n) { return n <= 16 ? 192 : 64; }
 // Sums of short rows, `step` bytes apart, each in one accumulator or a few side by side.
 constexpr npy_intp SHORT_ROW = 1024;
 
-template <npy_intp length, class T>
-INLINE void fixed_row_sums(const T *x, npy_intp step, npy_intp rows, PartType<T> *sums) {
+template <class Op, npy_intp length, class T>
+INLINE void fold_rows_of(const T *x, npy_intp step, npy_intp rows, typename Op::Part *found) {
     for (npy_intp r = 0; r < rows; r++, x = (const T *)((const char *)x + step)) {
-        PartType<T> sum = 0;
-        for (npy_intp i = 0; i < length; i++) sum += PartType<T>(widen(x[i]));
-        sums[r] = sum;
+        typename Op::Part folded = widen(x[0]);
+        for (npy_intp i = 1; i < length; i++) folded = Op::fold(folded, typename Op::Part(widen(x[i])));
+        found[r] = folded;
+    }
+}
+// Of rows that are so short that the compiler writes them out; false: they are longer.
+template <class Op, class T>
+CLONES bool fold_shortest(const T *x, npy_intp step, npy_intp rows, npy_intp n, typename Op::Part *found) {
+    switch (n) {
+        case 1: return fold_rows_of<Op, 1>(x, step, rows, found), true;
+        case 2: return fold_rows_of<Op, 2>(x, step, rows, found), true;
+        case 3: return fold_rows_of<Op, 3>(x, step, rows, found), true;
+        case 4: return fold_rows_of<Op, 4>(x, step, rows, found), true;
+        case 5: return fold_rows_of<Op, 5>(x, step, rows, found), true;
+        case 6: return fold_rows_of<Op, 6>(x, step, rows, found), true;
+        case 7: return fold_rows_of<Op, 7>(x, step, rows, found), true;
+        case 8: return fold_rows_of<Op, 8>(x, step, rows, found), true;
+        default: return false;
     }
 }
 template <class T>
 CLONES void row_sums(const T *x, npy_intp step, npy_intp rows, npy_intp n, PartType<T> *sums) {
     using P = PartType<T>;
-    switch (n) {
-        case 1: return fixed_row_sums<1>(x, step, rows, sums);
-        case 2: return fixed_row_sums<2>(x, step, rows, sums);
-        case 3: return fixed_row_sums<3>(x, step, rows, sums);
-        case 4: return fixed_row_sums<4>(x, step, rows, sums);
-        case 5: return fixed_row_sums<5>(x, step, rows, sums);
-        case 6: return fixed_row_sums<6>(x, step, rows, sums);
-        case 7: return fixed_row_sums<7>(x, step, rows, sums);
-        case 8: return fixed_row_sums<8>(x, step, rows, sums);
-    }
     npy_intp row = 0;
     auto at = [=](npy_intp r) { return (const T *)((const char *)x + r * step); };
     bool wide = n * npy_intp(sizeof(T)) >= 768;  // then few at once, as they lie
+    if constexpr (has_vector_sum<T>)
+        for (; wide && row < rows; row++) sums[row] = P(vector_sum(at(row), n));
     for (; wide && row + 2 <= rows; row += 2) {
         const T *a = at(row), *b = at(row + 1);
         P p = 0, q = 0;
@@ -159,9 +158,9 @@ struct Sum {
     using Acc = SumType<T>;
     using Part = PartType<T>;
     using Short = T;
-    static constexpr npy_intp shortest = 0;
+    static INLINE Part fold(Part a, Part b) { return a + b; }
     static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, Part *sums) {
-        row_sums(x, step, count, n, sums);
+        if (!fold_shortest<Sum<T>>(x, step, count, n, sums)) row_sums(x, step, count, n, sums);
     }
     static constexpr bool plain = std::is_floating_point_v<T>;  // a part is a result as it is
     static Acc identity() { return 0; }
@@ -202,20 +201,26 @@ CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
         total *= (SumType<T>(p) * SumType<T>(q)) * (SumType<T>(r) * SumType<T>(s));
     }
 }
-// Of short rows, `step` bytes apart: in partial products side by side.
+// Of short rows, `step` bytes apart, several at once.
 template <class T>
 CLONES void row_products(const T *x, npy_intp step, npy_intp rows, npy_intp n, PartType<T> *found) {
-    constexpr npy_intp wide = 16;
-    for (npy_intp row = 0; row < rows; row++, x = (const T *)((const char *)x + step)) {
-        PartType<T> part[wide];
-        npy_intp i = wide;
-        for (npy_intp k = 0; k < wide; k++) part[k] = PartType<T>(widen(x[k]));
-        for (; i + wide <= n; i += wide)
-            for (npy_intp k = 0; k < wide; k++) part[k] *= PartType<T>(widen(x[i + k]));
-        for (npy_intp k = 0; i + k < n; k++) part[k] *= PartType<T>(widen(x[i + k]));
-        for (npy_intp half = wide / 2; half; half /= 2)
-            for (npy_intp k = 0; k < half; k++) part[k] *= part[k + half];
-        found[row] = part[0];
+    using P = PartType<T>;
+    npy_intp row = 0;
+    auto at = [=](npy_intp r) { return (const T *)((const char *)x + r * step); };
+    for (; row + 4 <= rows; row += 4) {
+        const T *a = at(row), *b = at(row + 1), *c = at(row + 2), *d = at(row + 3);
+        P p = 1, q = 1, r = 1, s = 1;
+        REDUCE(* : p, q, r, s)
+        for (npy_intp i = 0; i < n; i++)
+            p *= P(widen(a[i])), q *= P(widen(b[i])), r *= P(widen(c[i])), s *= P(widen(d[i]));
+        found[row] = p, found[row + 1] = q, found[row + 2] = r, found[row + 3] = s;
+    }
+    for (; row < rows; row++) {
+        const T *a = at(row);
+        P p = 1;
+        REDUCE(* : p)
+        for (npy_intp i = 0; i < n; i++) p *= P(widen(a[i]));
+        found[row] = p;
     }
 }
 template <class T>
@@ -227,9 +232,9 @@ template <class T>
 struct Product : Sum<T> {
     using Four = void;
     using Short = T;
-    static constexpr npy_intp shortest = 25;
+    static INLINE PartType<T> fold(PartType<T> a, PartType<T> b) { return a * b; }
     static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, PartType<T> *found) {
-        row_products(x, step, count, n, found);
+        if (!fold_shortest<Product<T>>(x, step, count, n, found)) row_products(x, step, count, n, found);
     }
     using Acc = SumType<T>;
     using Part = PartType<T>;
@@ -273,30 +278,39 @@ CLONES void column_extreme(const T *x, npy_intp n, Compute<T> *best) {
     INDEPENDENT
     for (npy_intp i = 0; i < n; i++) best[i] = extreme<MAX>(best[i], widen(x[i]));
 }
-// Of short rows, `step` bytes apart: sixteen elements side by side, of which the last may be taken twice.
-constexpr npy_intp BESIDE = 16;
+// Of short rows, `step` bytes apart, several at once; those with a NaN again, one by one.
 template <bool MAX, class T>
 CLONES void row_extremes(const T *x, npy_intp step, npy_intp rows, npy_intp n, Compute<T> *found) {
     using C = Compute<T>;
-    using Flag = std::conditional_t<sizeof(C) == 8, int64_t, std::conditional_t<sizeof(C) == 4, int32_t, int8_t>>;
-    for (npy_intp row = 0; row < rows; row++, x = (const T *)((const char *)x + step)) {
-        C best[BESIDE];
-        Flag nan[BESIDE] = {};
-        for (npy_intp k = 0; k < BESIDE; k++) best[k] = widen(x[k]);
-        for (npy_intp i = 0; i < n; i += BESIDE) {
-            const T *here = x + (i + BESIDE <= n ? i : n - BESIDE);
-            for (npy_intp k = 0; k < BESIDE; k++) {
-                C v = widen(here[k]);
-                best[k] = (MAX ? v > best[k] : v < best[k]) ? v : best[k];
-                if constexpr (std::is_floating_point_v<C>) nan[k] |= v != v;
+    using Flag = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
+    auto at = [=](npy_intp row) { return (const T *)((const char *)x + row * step); };
+    auto is_nan = [](C v) INLINE_LAMBDA { return Flag(v != v); };
+    for (npy_intp row = 0; row < rows; row += 4) {  // of the last ones, some several times
+        const T *a = at(row), *b = at(std::min(row + 1, rows - 1)), *c = at(std::min(row + 2, rows - 1)),
+                *d = at(std::min(row + 3, rows - 1));
+        C p = widen(a[0]), q = widen(b[0]), r = widen(c[0]), s = widen(d[0]);
+        Flag nan = 0;
+        if constexpr (MAX) {
+            REDUCE_FOUR(max : p, q, r, s, nan)
+            for (npy_intp i = 0; i < n; i++) {
+                C e = widen(a[i]), f = widen(b[i]), g = widen(c[i]), h = widen(d[i]);
+                p = e > p ? e : p, q = f > q ? f : q, r = g > r ? g : r, s = h > s ? h : s;
+                nan |= is_nan(e) | is_nan(f) | is_nan(g) | is_nan(h);
+            }
+        } else {
+            REDUCE_FOUR(min : p, q, r, s, nan)
+            for (npy_intp i = 0; i < n; i++) {
+                C e = widen(a[i]), f = widen(b[i]), g = widen(c[i]), h = widen(d[i]);
+                p = e < p ? e : p, q = f < q ? f : q, r = g < r ? g : r, s = h < s ? h : s;
+                nan |= is_nan(e) | is_nan(f) | is_nan(g) | is_nan(h);
             }
         }
-        for (npy_intp half = BESIDE / 2; half; half /= 2)
-            for (npy_intp k = 0; k < half; k++) {
-                best[k] = (MAX ? best[k + half] > best[k] : best[k + half] < best[k]) ? best[k + half] : best[k];
-                nan[k] |= nan[k + half];
-            }
-        found[row] = nan[0] ? std::numeric_limits<C>::quiet_NaN() : best[0];
+        C four[] = {p, q, r, s};
+        for (npy_intp k = 0; k < 4 && row + k < rows; k++) {
+            found[row + k] = four[k];
+            for (npy_intp i = 0; nan && i < n; i++)
+                if (C v = widen(at(row + k)[i]); v != v) found[row + k] = v;
+        }
     }
 }
 
@@ -306,11 +320,10 @@ struct Extreme {
     using Acc = Compute<T>;
     using Part = Acc;
     using Result = T;
-    using Narrow = T;
-    using Short = std::conditional_t<std::is_same_v<T, bool>, void, T>;
-    static constexpr npy_intp shortest = sizeof(T) == 8 ? NARROW + 1 : 25;
+    using Short = T;
+    static INLINE Acc fold(Acc a, Acc b) { return extreme<MAX>(a, b); }
     static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, Part *found) {
-        row_extremes<MAX>(x, step, count, n, found);
+        if (!fold_shortest<Extreme<MAX, T>>(x, step, count, n, found)) row_extremes<MAX>(x, step, count, n, found);
     }
     static Acc identity() {
         using L = std::numeric_limits<Acc>;
@@ -330,6 +343,22 @@ template <class T>
 using Max = Extreme<true, T>;
 template <class T>
 using Min = Extreme<false, T>;
+
+// Of few long rows each is cut into pieces, which threads share. A piece's result is kept at its place
+// and joined in order, so that the threads make no difference.
+struct LongRows {
+    npy_intp length = 0, count = 0, each = 0, pieces = 0;
+
+    npy_intp first(npy_intp piece) const { return piece % pieces * each; }
+    npy_intp size(npy_intp piece) const { return std::min(each, length - first(piece)); }
+    npy_intp row(npy_intp piece) const { return piece / pieces; }
+    npy_intp all() const { return count * pieces; }
+    double sum(const std::vector<double> &parts, npy_intp k) const {
+        double total = 0;
+        for (npy_intp piece = k * pieces; piece < (k + 1) * pieces; piece++) total += parts[piece];
+        return total;
+    }
+};
 
 // ---- the array as kept and reduced dimensions ---------------------------------------------------
 
@@ -506,12 +535,6 @@ template <class T>
 constexpr bool turns_rows = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> ||
                             std::is_same_v<T, bool>;
 
-// Is it worth it whatever the type?
-template <class Op, class = void>
-struct turns_any : std::false_type {};
-template <class Op>
-struct turns_any<Op, std::enable_if_t<std::is_same_v<typename Op::Narrow, typename Op::Element>>> : std::true_type {};
-
 // Element after element of `count` rows of n, `step` bytes apart: to[j * width + i] is the j-th of row i.
 template <class T>
 INLINE void turn_rows(const T *x, npy_intp step, npy_intp count, npy_intp n, npy_intp width, T *to) {
@@ -547,7 +570,7 @@ void take_rows(const Dims &gone, const char *base, npy_intp from, npy_intp to, n
                typename Op::Acc &acc) {
     using T = typename Op::Element;
     if constexpr (takes_short<Op>::value)
-        if (gone.n == 2 && length <= SHORT_ROW && length >= Op::shortest) {
+        if (gone.n == 2 && length <= SHORT_ROW) {
             typename Op::Part sums[AT_ONCE];
             for (npy_intp row = from; row < to; row += AT_ONCE) {
                 npy_intp count = std::min(AT_ONCE, to - row);
@@ -566,8 +589,8 @@ void reduce_rows(const Request &r, typename Op::Result *out) {
     using Acc = typename Op::Acc;
     const Dims &kept = r.kept, &gone = r.gone;
     if constexpr (takes_short<Op>::value)
-        if (gone.n <= 1 && gone.size <= SHORT_ROW && gone.size >= Op::shortest) return reduce_short_rows<Op>(r, out);
-    if constexpr (turns_rows<T> || turns_any<Op>::value)
+        if (gone.n <= 1 && gone.size <= SHORT_ROW) return reduce_short_rows<Op>(r, out);
+    if constexpr (turns_rows<T>)
         if (gone.n <= 1 && gone.size <= NARROW && kept.size >= 64) return reduce_narrow_rows<Op>(r, out);
     npy_intp length = gone.n ? gone.shape[gone.n - 1] : 1, rows = gone.size / length;
     // few results of many elements: cut each into pieces, of rows or within one row
@@ -716,6 +739,28 @@ PyObject *reduce(Request &r) {
     Py_XDECREF((PyObject *)copy);
     r.x = original;
     return (PyObject *)out;
+}
+
+constexpr npy_intp MOST_PIECES = 32;
+
+inline bool has_long_rows(const Request &r, LongRows &rows) {
+    if (!r.rows_contiguous() || r.gone.n != 1 || r.kept.size > 4 || r.gone.size <= 2 * PIECE) return false;
+    rows.length = r.gone.size, rows.count = r.kept.size;
+    rows.each = std::max(PIECE, (rows.length + MOST_PIECES - 1) / MOST_PIECES);
+    rows.pieces = (rows.length + rows.each - 1) / rows.each;
+    return true;
+}
+// body(piece, its elements, how many there are)
+template <class T, class Body>
+void for_pieces(const Request &r, const LongRows &rows, Body body) {
+    PyThreadState *state = PyEval_SaveThread();
+    parallel_for(rows.all(), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t piece = begin; piece < end; piece++) {
+            const char *row = PyArray_BYTES(r.x) + r.kept.offset(rows.row(piece), r.kept.n);
+            body(piece, (const T *)row + rows.first(piece), rows.size(piece));
+        }
+    }, 1);
+    PyEval_RestoreThread(state);
 }
 
 // ---- choice by dtype ----------------------------------------------------------------------------

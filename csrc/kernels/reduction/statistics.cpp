@@ -85,6 +85,35 @@ void short_row_places(const Request &r, T *values, int64_t *places) {
     if (state) PyEval_RestoreThread(state);
 }
 
+// Goes on in a row, of which `start` elements have been searched.
+template <bool MAX, class T>
+void search(const T *x, npy_intp n, npy_intp start, Compute<T> &best, int64_t &place) {
+    constexpr npy_intp length = 4096;
+    npy_intp found = -1;
+    for (npy_intp i = 0; i < n; i += length) {
+        Compute<T> block = Extreme<MAX, T>::identity();
+        row_extreme<MAX>(x + i, std::min(length, n - i), block);
+        if (start + i && !outranks<MAX>(block, best)) continue;
+        best = block, found = i;
+    }
+    if (found >= 0) place = start + found + first_equal(x + found, std::min(length, n - found), best);
+}
+
+template <bool MAX, class T>
+void long_row_places(const Request &r, const LongRows &rows, int64_t *places) {
+    std::vector<Compute<T>> best(rows.all());
+    std::vector<int64_t> at(rows.all());
+    for_pieces<T>(r, rows, [&](npy_intp piece, const T *x, npy_intp n) {
+        search<MAX>(x, n, 0, best[piece], at[piece]);
+    });
+    for (npy_intp k = 0; k < rows.count; k++) {
+        npy_intp found = k * rows.pieces;
+        for (npy_intp piece = found + 1; piece < (k + 1) * rows.pieces; piece++)
+            if (outranks<MAX>(best[piece], best[found])) found = piece;
+        places[k] = rows.first(found) + at[found];
+    }
+}
+
 template <bool MAX, class T>
 PyObject *place(Request &r) {
     using C = Compute<T>;
@@ -92,6 +121,8 @@ PyObject *place(Request &r) {
     if (!out) return nullptr;
     int64_t *places = (int64_t *)PyArray_DATA(out);
     if (has_short_rows(r)) return short_row_places<MAX, T>(r, nullptr, places), (PyObject *)out;
+    LongRows long_rows;
+    if (has_long_rows(r, long_rows)) return long_row_places<MAX, T>(r, long_rows, places), (PyObject *)out;
     if (by_columns(r)) {
         for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
             C best[BAND];
@@ -107,16 +138,7 @@ PyObject *place(Request &r) {
     }
     bool done = for_rows<T>(r, [&](npy_intp k, auto rows) {
         C best = C();
-        rows([&](const T *x, npy_intp n, npy_intp start) {
-            for (npy_intp i = 0; i < n; i += 4096) {  // a block is searched while the cache holds it
-                npy_intp m = std::min<npy_intp>(4096, n - i);
-                C block = Extreme<MAX, T>::identity();
-                row_extreme<MAX>(x + i, m, block);
-                if (start + i && !outranks<MAX>(block, best)) continue;
-                best = block;
-                places[k] = start + i + first_equal(x + i, m, block);
-            }
-        });
+        rows([&](const T *x, npy_intp n, npy_intp start) { search<MAX>(x, n, start, best, places[k]); });
     });
     if (!done) Py_CLEAR(out);
     return (PyObject *)out;
@@ -177,16 +199,10 @@ PyObject *log_sum_exp(Request &r) {
 template <class T>
 CLONES void squares(const T *x, npy_intp n, Compute<T> middle, double &total) {
     using C = Compute<T>;
-    for (npy_intp begin = 0; begin < n; begin += 1024) {
-        npy_intp m = std::min<npy_intp>(1024, n - begin);
-        const T *a = x + begin;
-        C s = 0;
-        REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) {
-            C d = widen(a[i]) - middle;
-            s += d * d;
-        }
-        total += double(s);
-    }
+    total += sum_of_terms<double, C>(n, [x, middle](npy_intp i) INLINE_LAMBDA {
+        C d = widen(x[i]) - middle;
+        return d * d;
+    });
 }
 template <class T>
 CLONES void column_total(const T *x, npy_intp n, double *total) {
@@ -214,7 +230,20 @@ PyObject *moment_pair(Request &r) {
     double count = double(r.gone.size);
     bool done = true;
     r.take_in_memory_order();
-    if (by_columns(r)) {
+    LongRows long_rows;
+    if (has_long_rows(r, long_rows)) {
+        std::vector<double> parts(long_rows.all());
+        std::vector<C> middle(long_rows.count);
+        for_pieces<T>(r, long_rows, [&](npy_intp piece, const T *x, npy_intp n) {
+            parts[piece] = 0, row_sum(x, n, parts[piece]);
+        });
+        for (npy_intp k = 0; k < long_rows.count; k++) middle[k] = C(long_rows.sum(parts, k) / count);
+        for_pieces<T>(r, long_rows, [&](npy_intp piece, const T *x, npy_intp n) {
+            parts[piece] = 0, squares(x, n, middle[long_rows.row(piece)], parts[piece]);
+        });
+        for (npy_intp k = 0; k < long_rows.count; k++)
+            middles[k] = Narrow<T, C>::from(middle[k]), spreads[k] = Narrow<T, C>::from(C(long_rows.sum(parts, k)));
+    } else if (by_columns(r)) {
         for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
             double total[BAND] = {}, spread[BAND] = {};
             C middle[BAND];
@@ -334,40 +363,87 @@ PyObject *variance(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 
 // ---- norms --------------------------------------------------------------------------------------
 
-enum Order { COUNT, ABSOLUTE, EUCLIDEAN, LARGEST, SMALLEST, POWER };
-
-template <class T>
-CLONES void sum_of_squares(const T *x, npy_intp n, double &total) {
-    for (npy_intp begin = 0; begin < n; begin += 1024) {
-        npy_intp m = std::min<npy_intp>(1024, n - begin);
-        const T *a = x + begin;
-        Compute<T> s = 0;
-        REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += widen(a[i]) * widen(a[i]);
-        total += double(s);
-    }
+struct Size {
+    template <class C>
+    static INLINE C of(C x) { return std::abs(x); }
+    static double root(double total) { return total; }
+};
+struct Square {
+    template <class C>
+    static INLINE C of(C x) { return x * x; }
+    static double root(double total) { return std::sqrt(total); }
+};
+template <class Term, class T>
+CLONES void row_terms(const T *x, npy_intp n, double &total) {
+    total += sum_of_terms<double, Compute<T>>(n, [x](npy_intp i) INLINE_LAMBDA { return Term::of(widen(x[i])); });
 }
-template <class T>
-CLONES void sum_of_sizes(const T *x, npy_intp n, double &total) {
-    for (npy_intp begin = 0; begin < n; begin += 1024) {
-        npy_intp m = std::min<npy_intp>(1024, n - begin);
-        const T *a = x + begin;
-        Compute<T> s = 0;
-        REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += std::abs(widen(a[i]));
-        total += double(s);
-    }
+template <class Term, class T>
+CLONES void column_terms(const T *x, npy_intp n, Compute<T> *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] += Term::of(widen(x[i]));
 }
+template <class Term, class T>
+struct SumNorm {
+    using Element = T;
+    using Acc = double;
+    using Part = Compute<T>;
+    using Result = T;
+    static Acc identity() { return 0; }
+    static void row(const T *x, npy_intp n, Acc &a) { row_terms<Term>(x, n, a); }
+    static void column(const T *x, npy_intp n, Part *a) { column_terms<Term>(x, n, a); }
+    static void combine(Acc &a, Acc b) { a += b; }
+    static Part finish(Acc a, npy_intp) { return Part(Term::root(a)); }
+};
 
+template <bool MAX, class T>
+CLONES void row_extreme_size(const T *x, npy_intp n, Compute<T> &best) {
+    using C = Compute<T>;
+    C m = best;
+    std::conditional_t<sizeof(C) == 8, int64_t, int32_t> nan = m != m;
+    if constexpr (MAX) {
+        REDUCE2(max : m, | : nan)
+        for (npy_intp i = 0; i < n; i++) {
+            C size = std::abs(widen(x[i]));
+            m = size > m ? size : m, nan |= size != size;
+        }
+    } else {
+        REDUCE2(min : m, | : nan)
+        for (npy_intp i = 0; i < n; i++) {
+            C size = std::abs(widen(x[i]));
+            m = size < m ? size : m, nan |= size != size;
+        }
+    }
+    best = nan ? std::numeric_limits<C>::quiet_NaN() : m;
+}
+template <bool MAX, class T>
+CLONES void column_extreme_size(const T *x, npy_intp n, Compute<T> *best) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) best[i] = extreme<MAX>(best[i], std::abs(widen(x[i])));
+}
+template <bool MAX, class T>
+struct ExtremeNorm {
+    using Element = T;
+    using Acc = Compute<T>;
+    using Part = Acc;
+    using Result = T;
+    static Acc identity() { return MAX ? Acc(0) : std::numeric_limits<Acc>::infinity(); }
+    static void row(const T *x, npy_intp n, Acc &a) { row_extreme_size<MAX>(x, n, a); }
+    static void column(const T *x, npy_intp n, Acc *a) { column_extreme_size<MAX>(x, n, a); }
+    static void combine(Acc &a, Acc b) { a = extreme<MAX>(a, b); }
+    static Acc finish(Acc a, npy_intp) { return a; }
+};
+
+// Of any other order.
 template <class T>
 CLONES void sum_of_powers(const T *x, npy_intp n, double p, double &total) {
     using C = Compute<T>;
-    if (p == 3) {
-        for (npy_intp begin = 0; begin < n; begin += 1024) {
-            npy_intp m = std::min<npy_intp>(1024, n - begin);
-            const T *a = x + begin;
-            C s = 0;
-            REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += std::abs(widen(a[i]) * widen(a[i]) * widen(a[i]));
-            total += double(s);
-        }
+    if (p == 0) {
+        total += sum_of_terms<double, C>(n, [x](npy_intp i) INLINE_LAMBDA { return C(widen(x[i]) != 0); });
+    } else if (p == 3) {
+        total += sum_of_terms<double, C>(n, [x](npy_intp i) INLINE_LAMBDA {
+            C size = std::abs(widen(x[i]));
+            return size * size * size;
+        });
     } else if constexpr (std::is_same_v<C, float>) {
         double s = 0;
         REDUCE(+ : s) for (npy_intp i = 0; i < n; i++) s += double(vec::pow(std::abs(widen(x[i])), float(p)));
@@ -376,41 +452,37 @@ CLONES void sum_of_powers(const T *x, npy_intp n, double p, double &total) {
         for (npy_intp i = 0; i < n; i++) total += std::pow(double(std::abs(widen(x[i]))), p);
     }
 }
-
 template <class T>
-double norm_of(Order order, double p, const T *x, npy_intp n, double total) {
-    switch (order) {
-        case EUCLIDEAN: sum_of_squares(x, n, total); return total;
-        case ABSOLUTE: sum_of_sizes(x, n, total); return total;
-        case COUNT:
-            for (npy_intp i = 0; i < n; i++) total += widen(x[i]) != 0;
-            return total;
-        case LARGEST:
-            for (npy_intp i = 0; i < n; i++) total = extreme<true>(total, double(std::abs(widen(x[i]))));
-            return total;
-        case SMALLEST:
-            for (npy_intp i = 0; i < n; i++) total = extreme<false>(total, double(std::abs(widen(x[i]))));
-            return total;
-        case POWER: sum_of_powers(x, n, p, total); return total;
-    }
-    return total;
-}
-
-template <class T>
-PyObject *norm(Request &r, Order order, double p) {
+PyObject *power_norm(Request &r, double p) {
     PyArrayObject *out = r.result(DTypeOf<T>::value);
     if (!out) return nullptr;
     T *data = (T *)PyArray_DATA(out);
     r.take_in_memory_order();
+    auto found = [p](double total) {
+        return Narrow<T, Compute<T>>::from(Compute<T>(p == 0 ? total : std::pow(total, 1 / p)));
+    };
+    LongRows long_rows;
+    if (has_long_rows(r, long_rows)) {
+        std::vector<double> parts(long_rows.all());
+        for_pieces<T>(r, long_rows, [&](npy_intp piece, const T *x, npy_intp n) { sum_of_powers(x, n, p, parts[piece]); });
+        for (npy_intp k = 0; k < long_rows.count; k++) data[k] = found(long_rows.sum(parts, k));
+        return (PyObject *)out;
+    }
     bool done = for_rows<T>(r, [&](npy_intp k, auto rows) {
-        double total = order == SMALLEST ? std::numeric_limits<double>::infinity() : 0;
-        rows([&](const T *x, npy_intp n, npy_intp) { total = norm_of(order, p, x, n, total); });
-        if (order == EUCLIDEAN) total = std::sqrt(total);
-        if (order == POWER) total = std::pow(total, 1 / p);
-        data[k] = Narrow<T, Compute<T>>::from(Compute<T>(total));
+        double total = 0;
+        rows([&](const T *x, npy_intp n, npy_intp) { sum_of_powers(x, n, p, total); });
+        data[k] = found(total);
     });
     if (!done) Py_CLEAR(out);
     return (PyObject *)out;
+}
+
+template <class T>
+PyObject *norm(Request &r, double p) {
+    if (p == 2) return reduce<SumNorm<Square, T>>(r);
+    if (p == 1) return reduce<SumNorm<Size, T>>(r);
+    if (!std::isinf(p)) return power_norm<T>(r, p);
+    return p > 0 ? reduce<ExtremeNorm<true, T>>(r) : reduce<ExtremeNorm<false, T>>(r);
 }
 
 // (x, ord, dim, keepdim, dtype)
@@ -421,17 +493,15 @@ PyObject *vector_norm(PyObject *const *a, Py_ssize_t n, PyObject *names) {
     PyObject *own[] = {a[0], a[2], a[3]};
     if (!read(r, own, 3, nullptr)) return not_here();
     double p = PyFloat_AsDouble(a[1]);
-    Order order = p == 2 ? EUCLIDEAN : p == 1 ? ABSOLUTE : p == 0 ? COUNT
-                  : !std::isinf(p) ? POWER : p > 0 ? LARGEST : SMALLEST;
-    if (PyErr_Occurred() || ((p < 0 || order == LARGEST) && !r.gone.size)) {
+    if (PyErr_Occurred() || ((p < 0 || std::isinf(p)) && !r.gone.size)) {
         PyErr_Clear();
         return not_here();
     }
     switch (r.type) {
-        case F2: return norm<Half>(r, order, p);
-        case BF: return norm<BFloat>(r, order, p);
-        case F4: return norm<float>(r, order, p);
-        case F8: return norm<double>(r, order, p);
+        case F2: return norm<Half>(r, p);
+        case BF: return norm<BFloat>(r, p);
+        case F4: return norm<float>(r, p);
+        case F8: return norm<double>(r, p);
         default: return not_here();
     }
 }

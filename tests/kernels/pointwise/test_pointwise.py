@@ -512,6 +512,23 @@ def test_large_arguments(name):
         np.testing.assert_allclose(getattr(kernels, name)(v), want, rtol=tolerance, atol=tolerance)
 
 
+def test_powers_of_many_doubles():
+    random = np.random.RandomState(0)
+    x = np.exp(np.concatenate([random.uniform(-300, 300, 300), random.uniform(-0.1, 0.1, 300),
+                               [-744, -700, 709, 1e-9, -1e-9]]))
+    for y in (np.full(x.shape, 0.5), random.uniform(-3, 3, x.shape), 700 / np.log(x), -680 / np.log(x)):
+        got = kernels.power(x, y)
+        with mpmath.workdps(40):
+            want = [mpmath.mpf(a) ** mpmath.mpf(b) for a, b in zip(x.tolist(), y.tolist())]
+            fits = np.array([mpmath.mpf("1e-300") < w < mpmath.mpf("1.7e308") for w in want])
+            high = np.array([float(w) if f else 1 for w, f in zip(want, fits)], np.longdouble)
+            low = np.array([float(w - mpmath.mpf(float(h))) if f else 0
+                            for w, h, f in zip(want, high, fits)], np.longdouble)
+        error = ulps(got[fits], (high + low)[fits], "f8")
+        assert error.max() < 1.01, f"{error.max():.2f} ULP"
+
+
+@needs_native
 def test_powers_of_special_numbers():
     values = np.array([0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, inf, -inf, nan, 1e-40])
     x, y = (a.ravel() for a in np.meshgrid(values, values))

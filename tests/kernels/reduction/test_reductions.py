@@ -288,3 +288,63 @@ def test_sums_and_products_of_rows_of_every_length(n, dtype):
         assert np.allclose(kernels.sum(array, axis), exact, rtol=2e-3 if dtype == "f2" else 1e-6)
     ones = 1 + (random.rand(7, n) - 0.5).astype("f4") / 100
     assert np.allclose(kernels.prod(ones, 1), ones.astype("f8").prod(1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [6, 40, 70000])
+def test_bools_of_any_bytes_are_true(n):
+    plain = np.random.RandomState(0).rand(n, 4) < 0.6
+    plain[:, 3] = True
+    strange = (plain * np.random.RandomState(1).randint(1, 256, plain.shape)).astype("u1").view(bool)
+    x, y = flambeau.from_numpy(strange), flambeau.from_numpy(plain)
+    for axis in (None, 0, 1):
+        dims = () if axis is None else (axis,)
+        for name in ("sum", "prod", "any", "all", "count_nonzero", "amax", "amin"):
+            if name in ("prod", "any", "all") and axis is None:
+                continue
+            assert getattr(x, name)(*dims).tolist() == getattr(y, name)(*dims).tolist(), name
+    for dtype in (flambeau.int64, flambeau.uint8, flambeau.float32, flambeau.float64, flambeau.bfloat16):
+        assert x.to(dtype).tolist() == y.to(dtype).tolist()
+    assert x.view(flambeau.uint8).tolist() == strange.view("u1").tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(200001,), (3, 90000)])
+def test_long_rows_in_pieces(dtype, shape):
+    """Rows that several threads share: places, moments and norms are those of the whole row."""
+    x = np.random.RandomState(0).standard_normal(shape).astype(dtype)
+    x[..., 70000] = x[..., 50] = 9
+    wide = x.astype("f8")
+    assert (kernels.argmax(x, -1) == 50).all()
+    np.testing.assert_array_equal(kernels.argmin(x, -1), np.argmin(x, -1))
+    close = {"rtol": 1e-6 if dtype == "f4" else 1e-13}
+    middle, spread = kernels.moments(x, -1)
+    np.testing.assert_allclose(middle, wide.mean(-1), atol=1e-8 if dtype == "f4" else 1e-16, **close)
+    np.testing.assert_allclose(spread, wide.var(-1) * shape[-1], **close)
+    t = flambeau.from_numpy(x)
+    for p in (0, 1, 2, 3, 2.5, np.inf, -np.inf):
+        want = np.linalg.norm(wide, p, axis=-1)
+        np.testing.assert_allclose(flambeau.linalg.vector_norm(t, p, dim=-1).numpy(), want, **close)
+    x[..., 80000] = np.nan
+    assert (kernels.argmax(x, -1) == 80000).all()
+    for p in (1, 2, np.inf, -np.inf):
+        assert flambeau.linalg.vector_norm(flambeau.from_numpy(x), p, dim=-1).isnan().all()
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("p", [1, 2, 3, np.inf, -np.inf])
+def test_norms_along_any_dimension(p, dim):
+    x = np.random.RandomState(0).standard_normal((37, 40, 33)).astype("f4")
+    dims = dim if isinstance(dim, tuple) else (dim,)
+    size = np.abs(x.astype("f8"))
+    want = (size.max(dims) if p == np.inf else size.min(dims) if p == -np.inf
+            else (size ** p).sum(dims) ** (1 / p))
+    got = flambeau.linalg.vector_norm(flambeau.from_numpy(x), p, dim=dim)
+    np.testing.assert_allclose(got.numpy(), want, rtol=2e-6)
+
+
+@pytest.mark.parametrize("n", [9, 33, 200, 2049, 40000, 300001])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_lose_little(n, dtype):
+    x = np.random.RandomState(n).rand(n).astype(dtype)
+    exact = np.sum(x.astype(np.longdouble))
+    assert abs(kernels.sum(x) - exact) <= 2 * np.finfo(dtype).eps * exact

@@ -78,3 +78,23 @@ def test_gradients_of_layers_have_derivatives_by_each_factor():
 def test_interpolation_on_meta_computes_nothing():
     x = flambeau.empty(4, 4, 2 ** 14, 2 ** 14, device="meta")
     assert flambeau.nn.functional.interpolate(x, scale_factor=2).shape == (4, 4, 2 ** 15, 2 ** 15)
+
+
+@pytest.mark.parametrize(
+    "channels, out, size, kernel, geometry",
+    [(3, 5, (9, 33), (3, 3), dict(padding=1)), (8, 40, (7, 7), (3, 2), dict(stride=2)),
+     (6, 12, (20, 5), (1, 1), dict(groups=3)), (4, 4, (6, 40), (3, 3), dict(groups=4, dilation=2)),
+     (16, 13, (1, 1), (1, 1), {}), (5, 3, (50,), (4,), dict(stride=3, padding=2)),
+     (2, 3, (5, 6, 7), (2, 3, 2), dict(padding=(1, 0, 2)))])
+@pytest.mark.parametrize("bias", [False, True])
+def test_bfloat16_is_rounded_once(channels, out, size, kernel, geometry, bias):
+    convolve = getattr(flambeau.nn.functional, f"conv{len(size)}d")
+    flambeau.manual_seed(0)
+    x = flambeau.randn(3, channels, *size).bfloat16()
+    w = flambeau.randn(out, channels // geometry.get("groups", 1), *kernel).bfloat16()
+    b = flambeau.randn(out).bfloat16() if bias else None
+    want = convolve(x.double(), w.double(), None if b is None else b.double(), **geometry)
+    got = convolve(x, w, b, **geometry)
+    assert got.dtype is flambeau.bfloat16 and got.shape == want.shape
+    assert (got.double() - want).abs().max() <= 2**-8 * want.abs().max()
+    flambeau.testing.assert_close(got.double(), want, rtol=2**-8, atol=1e-4)
