@@ -211,8 +211,9 @@ static bool by_own_loops(Part<T> a, Part<T> b, T *to, npy_intp n, npy_intp k, np
         if (sums) return matrix_vector(b.at, b.column, a.at, m, k, to), true;
         if (b.column == 1 && k <= SMALL_DEPTH && work <= OWN && m >= 4)
             return small_product(a, b, to, n, k, m), true;
-        if (k <= PACKED_DEPTH && work > LOOPS && work <= PACKED && n >= 8 && m >= 16)
-            return packed_product(a, b, to, n, k, m), true;
+        if constexpr (std::is_same_v<T, float>)
+            if (k <= PACKED_DEPTH && work > LOOPS && work <= PACKED && n >= 8 && m >= 16)
+                return packed_product(a, b, to, n, k, m), true;
     }
 #endif
     return false;

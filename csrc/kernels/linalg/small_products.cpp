@@ -38,9 +38,6 @@ void small_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_i
 void packed_product(Part<float> a, Part<float> b, float *to, npy_intp n, npy_intp k, npy_intp m) {
     NETWORK_BEST(packed_product<float>)(a, b, to, n, k, m);
 }
-void packed_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k, npy_intp m) {
-    NETWORK_BEST(packed_product<double>)(a, b, to, n, k, m);
-}
 
 }  // namespace linalg
 

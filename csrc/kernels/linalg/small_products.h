@@ -23,8 +23,7 @@ void small_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_i
 
 constexpr npy_intp PACKED_DEPTH = 256;  // … and of packed_product
 
-// The same for any strides.
+// The same for any strides, in float.
 void packed_product(Part<float> a, Part<float> b, float *to, npy_intp n, npy_intp k, npy_intp m);
-void packed_product(Part<double> a, Part<double> b, double *to, npy_intp n, npy_intp k, npy_intp m);
 
 }  // namespace linalg

@@ -148,8 +148,7 @@ static void pack_turned(const T *x, npy_intp step, npy_intp rows, npy_intp depth
         for (; l + 4 <= depth; l += 4) {
             const char *from = (const char *)(x + r * step + l);
             char *place = (char *)(to + l * width + r);
-            if constexpr (size == 4) turn_four<uint32_t>(from, step * size, place, width * size);
-            else turn_four<uint64_t>(from, step * size, place, width * size);
+            turn_four<std::conditional_t<size == 4, uint32_t, uint64_t>>(from, step * size, place, width * size);
         }
         for (; l < depth; l++)
             for (npy_intp k = r; k < r + 4; k++) to[l * width + k] = x[k * step + l];

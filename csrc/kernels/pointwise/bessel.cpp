@@ -43,51 +43,51 @@ INLINE double unrolled_sum_on(const double (&c)[N], double x, double low, double
     return t * here - before + c[0];
 }
 
-// A function with one formula near 0 and another far from it, as `Op` says; both are in vectors, and a
-// block of elements that needs one only takes that. Beyond `Op::LIMIT` the C library's functions are used.
+// A function with one formula near 0 and another far from it, as `Op` says, each in vectors; a block of
+// elements is computed by those that it needs. Beyond `Op::LIMIT` the C library's functions are used.
 enum Side { NEAR = 1, FAR = 2, BEYOND = 4 };
 
-template <class Op, class T>
-CLONES int sides(const T *x, npy_intp n) {
+template <class Op>
+CLONES int sides(const double *x, npy_intp n) {
     int found = 0;
     for (npy_intp i = 0; i < n; i++) {
-        int away = std::fabs(x[i]) > T(Op::LIMIT) ? BEYOND : FAR;
+        int away = std::fabs(x[i]) > Op::LIMIT ? BEYOND : FAR;
         found |= Op::is_far(x[i]) ? away : NEAR;
     }
     return found;
 }
 template <class Op>
-struct OnlyNear {
-    template <class T>
-    static INLINE T call(T x) { return T(Op::near(double(x))); }
-};
+CLONES void near_loop(const double *x, npy_intp n, double *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = Op::near(x[i]);
+}
 template <class Op>
-struct OnlyFar {
-    template <class T>
-    static INLINE T call(T x) { return T(Op::far(double(x))); }
-};
+CLONES void far_loop(const double *x, npy_intp n, double *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = Op::far(x[i]);
+}
+
 template <class Op>
-struct Either {
-    template <class T>
-    static INLINE T call(T x) {
-        double near = Op::near(double(x)), far = Op::far(double(x));
-        return T(Op::is_far(x) ? far : near);
+void two_sided(const double *x, npy_intp n, double *near, double *far) {
+    int found = sides<Op>(x, n);
+    if (found & BEYOND) {
+        for (npy_intp i = 0; i < n; i++) near[i] = Op::library(x[i]);
+        return;
     }
-};
+    if (found & NEAR) near_loop<Op>(x, n, near);
+    if (found & FAR) far_loop<Op>(x, n, far);
+    for (npy_intp i = 0; (found & FAR) && i < n; i++) near[i] = Op::is_far(x[i]) ? far[i] : near[i];
+}
+
 template <class Op, class T>
 int two_sided_loop(npy_intp n, char *const *p) {
     constexpr npy_intp block = 512;
+    double x[block], near[block], far[block];
     for (npy_intp i = 0; i < n; i += block) {
         npy_intp m = n - i < block ? n - i : block;
-        const T *x = (const T *)p[0] + i;
-        T *r = (T *)p[1] + i;
-        char *q[] = {(char *)x, (char *)r};
-        int found = sides<Op>(x, m);
-        if (found & BEYOND)
-            for (npy_intp j = 0; j < m; j++) r[j] = T(Op::library(double(x[j])));
-        else if (found == NEAR) loop1<OnlyNear<Op>, T, T>(m, q);
-        else if (found == FAR) loop1<OnlyFar<Op>, T, T>(m, q);
-        else loop1<Either<Op>, T, T>(m, q);
+        std::copy((const T *)p[0] + i, (const T *)p[0] + i + m, x);
+        two_sided<Op>(x, m, near, far);
+        std::copy(near, near + m, (T *)p[1] + i);
     }
     return 0;
 }
@@ -95,9 +95,11 @@ template <class Op>
 void declare_two_sided(PyObject *module, const char *name) {
     Kernel *k = make_kernel(module, name, 1);
     if (!k) return;
-    add_loops<OnlyNear<Op>, Same, 1>(k, Types<float, double>{});
-    k->table[F4].loop = two_sided_loop<Op, float>;
-    k->table[F8].loop = two_sided_loop<Op, double>;
+    for (DType type : {F4, F8}) {
+        Entry &e = k->table[type];
+        e.loop = type == F4 ? two_sided_loop<Op, float> : two_sided_loop<Op, double>;
+        e.in[0] = e.out = type;
+    }
 }
 
 // ---- first and second kind ----------------------------------------------------------------------
@@ -117,8 +119,7 @@ INLINE void hankel(double x, double c, double s, double &first, double &second) 
 template <int order>
 struct FirstKind {
     static constexpr double LIMIT = vec::TRIG_LIMIT;
-    template <class T>
-    static INLINE bool is_far(T x) { return std::fabs(x) > T(8); }
+    static INLINE bool is_far(double x) { return std::fabs(x) > 8; }
     static INLINE double near(double x) {
         double sum = order ? unrolled_sum_on(BESSEL_J1, x * x, 0, 64) : unrolled_sum_on(BESSEL_J0, x * x, 0, 64);
         return order ? x * sum : sum;
@@ -141,8 +142,7 @@ struct FirstKind {
 template <int order>
 struct SecondKind {
     static constexpr double LIMIT = vec::TRIG_LIMIT;
-    template <class T>
-    static INLINE bool is_far(T x) { return std::fabs(x) > T(8); }
+    static INLINE bool is_far(double x) { return std::fabs(x) > 8; }
     static INLINE double near(double x) {
         double logarithmic = 2 / vec::PI * vec::log(x / 2) * FirstKind<order>::near(x);
         double r = order ? logarithmic - 2 / vec::PI / x + x * unrolled_sum_on(BESSEL_Y1, x * x, 0, 64)
@@ -201,8 +201,7 @@ struct ModifiedI1 {
 template <int order, bool scaled>
 struct ModifiedSecond {
     static constexpr double LIMIT = vec::INF64;
-    template <class T>
-    static INLINE bool is_far(T x) { return x > T(2); }
+    static INLINE bool is_far(double x) { return x > 2; }
     static INLINE double near(double x) {
         double logarithm = vec::log(x / 2), z = x * x, c = x < 2 ? x : 2, e = vec::exp(c);
         double first = e * (order ? x * unrolled_sum_on(BESSEL_I1, c, 0, 8) : unrolled_sum_on(BESSEL_I0, c, 0, 8));
@@ -251,8 +250,7 @@ double airy(double x) {
 // exp(x²) erfc(x); what is far is negative
 struct Erfcx {
     static constexpr double LIMIT = vec::INF64;
-    template <class T>
-    static INLINE bool is_far(T x) { return x < T(0); }
+    static INLINE bool is_far(double x) { return x < 0; }
     static INLINE double near(double x) {
         double r = unrolled_sum_on(ERFCX_SUM, (x - 2) / (x + 2), -1, 1) / (1 + x / 2);
         return x > 1e8 ? 0.564189583547756287 / x : r;
@@ -279,8 +277,7 @@ struct Ndtr {
 
 struct LogNdtr {
     static constexpr double LIMIT = vec::INF64;
-    template <class T>
-    static INLINE bool is_far(T x) { return x < T(-1); }
+    static INLINE bool is_far(double x) { return x < -1; }
     static INLINE double near(double x) { return vec::log1p(-0.5 * vec::erfc(x * ROOT_HALF)); }
     static INLINE double far(double x) { return vec::log(Erfcx::near(-x * ROOT_HALF) / 2) - x * x / 2; }
     static double library(double x) { return is_far(x) ? far(x) : near(x); }

@@ -90,6 +90,10 @@ CLONES void column_sums(const T *x, npy_intp step, npy_intp n, PartType<T> *tota
 }
 
 
+// The types whose loops are worth it.
+template <class T>
+constexpr bool turns_rows = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t>;
+
 // Rows of up to so many elements are turned, so many rows at once.
 constexpr npy_intp NARROW = 48;
 inline npy_intp turned_at_once(npy_intp n) { return n <= 16 ? 192 : 64; }
@@ -107,7 +111,7 @@ INLINE void fold_rows_of(const T *x, npy_intp step, npy_intp rows, typename Op::
 }
 // Of rows that are so short that the compiler writes them out; false: they are longer.
 template <class Op, class T>
-CLONES bool fold_shortest(const T *x, npy_intp step, npy_intp rows, npy_intp n, typename Op::Part *found) {
+bool fold_shortest(const T *x, npy_intp step, npy_intp rows, npy_intp n, typename Op::Part *found) {
     switch (n) {
         case 1: return fold_rows_of<Op, 1>(x, step, rows, found), true;
         case 2: return fold_rows_of<Op, 2>(x, step, rows, found), true;
@@ -231,7 +235,7 @@ CLONES void column_product(const T *x, npy_intp n, PartType<T> *total) {
 template <class T>
 struct Product : Sum<T> {
     using Four = void;
-    using Short = T;
+    using Short = std::conditional_t<turns_rows<T>, T, void>;
     static INLINE PartType<T> fold(PartType<T> a, PartType<T> b) { return a * b; }
     static void rows(const T *x, npy_intp step, npy_intp count, npy_intp n, PartType<T> *found) {
         if (!fold_shortest<Product<T>>(x, step, count, n, found)) row_products(x, step, count, n, found);
@@ -529,11 +533,6 @@ void reduce_short_rows(const Request &r, typename Op::Result *out) {
         }
     }, 1);
 }
-
-// The types whose loops are worth it.
-template <class T>
-constexpr bool turns_rows = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> ||
-                            std::is_same_v<T, bool>;
 
 // Element after element of `count` rows of n, `step` bytes apart: to[j * width + i] is the j-th of row i.
 template <class T>

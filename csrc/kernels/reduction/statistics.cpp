@@ -121,8 +121,10 @@ PyObject *place(Request &r) {
     if (!out) return nullptr;
     int64_t *places = (int64_t *)PyArray_DATA(out);
     if (has_short_rows(r)) return short_row_places<MAX, T>(r, nullptr, places), (PyObject *)out;
-    LongRows long_rows;
-    if (has_long_rows(r, long_rows)) return long_row_places<MAX, T>(r, long_rows, places), (PyObject *)out;
+    if constexpr (turns_rows<T>) {
+        LongRows rows;
+        if (has_long_rows(r, rows)) return long_row_places<MAX, T>(r, rows, places), (PyObject *)out;
+    }
     if (by_columns(r)) {
         for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
             C best[BAND];
@@ -438,12 +440,15 @@ template <class T>
 CLONES void sum_of_powers(const T *x, npy_intp n, double p, double &total) {
     using C = Compute<T>;
     if (p == 0) {
-        total += sum_of_terms<double, C>(n, [x](npy_intp i) INLINE_LAMBDA { return C(widen(x[i]) != 0); });
+        for (npy_intp i = 0; i < n; i++) total += widen(x[i]) != 0;
     } else if (p == 3) {
-        total += sum_of_terms<double, C>(n, [x](npy_intp i) INLINE_LAMBDA {
-            C size = std::abs(widen(x[i]));
-            return size * size * size;
-        });
+        for (npy_intp begin = 0; begin < n; begin += 1024) {
+            npy_intp m = std::min<npy_intp>(1024, n - begin);
+            const T *a = x + begin;
+            C s = 0;
+            REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += std::abs(widen(a[i]) * widen(a[i]) * widen(a[i]));
+            total += double(s);
+        }
     } else if constexpr (std::is_same_v<C, float>) {
         double s = 0;
         REDUCE(+ : s) for (npy_intp i = 0; i < n; i++) s += double(vec::pow(std::abs(widen(x[i])), float(p)));
@@ -477,12 +482,14 @@ PyObject *power_norm(Request &r, double p) {
     return (PyObject *)out;
 }
 
-template <class T>
-PyObject *norm(Request &r, double p) {
-    if (p == 2) return reduce<SumNorm<Square, T>>(r);
-    if (p == 1) return reduce<SumNorm<Size, T>>(r);
-    if (!std::isinf(p)) return power_norm<T>(r, p);
-    return p > 0 ? reduce<ExtremeNorm<true, T>>(r) : reduce<ExtremeNorm<false, T>>(r);
+Reducer euclidean[DTYPES], absolute[DTYPES], largest[DTYPES], smallest[DTYPES];
+
+template <class... T>
+void enter_norms(Types<T...>) {
+    ((euclidean[DTypeOf<T>::value] = reduce<SumNorm<Square, T>>), ...);
+    ((absolute[DTypeOf<T>::value] = reduce<SumNorm<Size, T>>), ...);
+    ((largest[DTypeOf<T>::value] = reduce<ExtremeNorm<true, T>>), ...);
+    ((smallest[DTypeOf<T>::value] = reduce<ExtremeNorm<false, T>>), ...);
 }
 
 // (x, ord, dim, keepdim, dtype)
@@ -497,11 +504,13 @@ PyObject *vector_norm(PyObject *const *a, Py_ssize_t n, PyObject *names) {
         PyErr_Clear();
         return not_here();
     }
+    if (p == 1 || p == 2 || std::isinf(p))
+        return run(p == 1 ? absolute : p == 2 ? euclidean : p > 0 ? largest : smallest, r);
     switch (r.type) {
-        case F2: return norm<Half>(r, p);
-        case BF: return norm<BFloat>(r, p);
-        case F4: return norm<float>(r, p);
-        case F8: return norm<double>(r, p);
+        case F2: return power_norm<Half>(r, p);
+        case BF: return power_norm<BFloat>(r, p);
+        case F4: return power_norm<float>(r, p);
+        case F8: return power_norm<double>(r, p);
         default: return not_here();
     }
 }
@@ -511,7 +520,7 @@ PyObject *vector_norm(PyObject *const *a, Py_ssize_t n, PyObject *names) {
 int register_statistics(PyObject *m) {
     enter_row_reductions(UsualIntegers{}), enter_row_reductions(ReducedFloats{});
     enter_places(UsualIntegers{}), enter_places(ReducedFloats{});
-    enter_float_reductions(ReducedFloats{});
+    enter_float_reductions(ReducedFloats{}), enter_norms(ReducedFloats{});
     static const struct {
         const char *name;
         Native function;

@@ -294,7 +294,8 @@ def test_sums_and_products_of_rows_of_every_length(n, dtype):
 def test_bools_of_any_bytes_are_true(n):
     plain = np.random.RandomState(0).rand(n, 4) < 0.6
     plain[:, 3] = True
-    strange = (plain * np.random.RandomState(1).randint(1, 256, plain.shape)).astype("u1").view(bool)
+    bytes_ = np.random.RandomState(1).randint(1, 256, plain.shape)
+    strange = (plain * bytes_).astype("u1").view(bool)
     x, y = flambeau.from_numpy(strange), flambeau.from_numpy(plain)
     for axis in (None, 0, 1):
         dims = () if axis is None else (axis,)
@@ -302,8 +303,8 @@ def test_bools_of_any_bytes_are_true(n):
             if name in ("prod", "any", "all") and axis is None:
                 continue
             assert getattr(x, name)(*dims).tolist() == getattr(y, name)(*dims).tolist(), name
-    for dtype in (flambeau.int64, flambeau.uint8, flambeau.float32, flambeau.float64, flambeau.bfloat16):
-        assert x.to(dtype).tolist() == y.to(dtype).tolist()
+    for dtype in ("int64", "uint8", "float32", "float64", "bfloat16", "complex64"):
+        assert x.to(getattr(flambeau, dtype)).tolist() == y.to(getattr(flambeau, dtype)).tolist()
     assert x.view(flambeau.uint8).tolist() == strange.view("u1").tolist()
 
 
@@ -318,7 +319,8 @@ def test_long_rows_in_pieces(dtype, shape):
     np.testing.assert_array_equal(kernels.argmin(x, -1), np.argmin(x, -1))
     close = {"rtol": 1e-6 if dtype == "f4" else 1e-13}
     middle, spread = kernels.moments(x, -1)
-    np.testing.assert_allclose(middle, wide.mean(-1), atol=1e-8 if dtype == "f4" else 1e-16, **close)
+    tiny = 1e-8 if dtype == "f4" else 1e-16
+    np.testing.assert_allclose(middle, wide.mean(-1), atol=tiny, **close)
     np.testing.assert_allclose(spread, wide.var(-1) * shape[-1], **close)
     t = flambeau.from_numpy(x)
     for p in (0, 1, 2, 3, 2.5, np.inf, -np.inf):

@@ -82,10 +82,10 @@ def test_interpolation_on_meta_computes_nothing():
 
 @pytest.mark.parametrize(
     "channels, out, size, kernel, geometry",
-    [(3, 5, (9, 33), (3, 3), dict(padding=1)), (8, 40, (7, 7), (3, 2), dict(stride=2)),
-     (6, 12, (20, 5), (1, 1), dict(groups=3)), (4, 4, (6, 40), (3, 3), dict(groups=4, dilation=2)),
-     (16, 13, (1, 1), (1, 1), {}), (5, 3, (50,), (4,), dict(stride=3, padding=2)),
-     (2, 3, (5, 6, 7), (2, 3, 2), dict(padding=(1, 0, 2)))])
+    [(3, 5, (9, 33), (3, 3), {"padding": 1}), (8, 40, (7, 7), (3, 2), {"stride": 2}),
+     (6, 12, (20, 5), (1, 1), {"groups": 3}), (4, 4, (6, 40), (3, 3), {"groups": 4, "dilation": 2}),
+     (16, 13, (1, 1), (1, 1), {}), (5, 3, (50,), (4,), {"stride": 3, "padding": 2}),
+     (2, 3, (5, 6, 7), (2, 3, 2), {"padding": (1, 0, 2)})])
 @pytest.mark.parametrize("bias", [False, True])
 def test_bfloat16_is_rounded_once(channels, out, size, kernel, geometry, bias):
     convolve = getattr(flambeau.nn.functional, f"conv{len(size)}d")
