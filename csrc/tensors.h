@@ -120,7 +120,7 @@ struct Callable {
     uint64_t results;  // of several results a bit for each that has a gradient
     bool differentiable, view, replay;
     // of a pointwise op that is declared by its schema; checked: the twin looks at bools (1), at
-    // operands of mixed types (2);
+    // operands of mixed types (2), at complex numbers (4);
     // raw: the kernel takes numbers; fixed: the result has the type of the first operand;
     // apart: a bit for each operand that is a condition
     bool pointwise, floating, wide, raw, fixed;

@@ -18,7 +18,7 @@ struct Argument {
 
 // What C knows of a factory: see `Factory.facts` in `flambeau/dispatch/factory.py`.
 struct Options {
-    int typed, like, self, dtype, layout, device, pin, grad, format;
+    int typed, like, random, self, dtype, layout, device, pin, grad, format;
     PyObject *type, *hollow;  // of the facts; (shape, type) to a tensor on meta, or None
 };
 
@@ -32,6 +32,7 @@ struct Overload {
     int count;
     Argument *arguments;
     PyObject *target;  // what is called: an op, the body of one that is made of others, a kernel
+    PyObject *op;      // of a body, if C may store its result in `out`; else None
     PyObject *facts;   // what else the kind of call is told: see `describe`
     Options options;   // of a factory, from its facts
     Runner run;

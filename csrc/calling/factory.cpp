@@ -3,6 +3,7 @@
 // take, are read here. `flambeau/dispatch/factory.py` is the twin.
 #include "arrays.h"
 #include "calling/calling.h"
+#include "calling/pointwise.h"
 
 using namespace fast;
 
@@ -11,11 +12,11 @@ namespace calling {
 // Which type the elements have if none is given.
 enum Typed : int { DEFAULT, FIXED, OF_SELF, OF_VALUE, WHOLE, FLOATING };
 
-// (typed, type, hollow, like, self, dtype, layout, device, pin_memory, requires_grad, memory_format), the
-// last seven places of parameters, or -1.
+// (typed, type, hollow, like, random, self, dtype, layout, device, pin_memory, requires_grad,
+// memory_format), the last seven places of parameters, or -1.
 int read_options(PyObject *facts, Options &o) {
     return PyTuple_Check(facts) &&
-           PyArg_ParseTuple(facts, "iOOiiiiiiii", &o.typed, &o.type, &o.hollow, &o.like, &o.self, &o.dtype,
+           PyArg_ParseTuple(facts, "iOOppiiiiiii", &o.typed, &o.type, &o.hollow, &o.like, &o.random, &o.self, &o.dtype,
                             &o.layout, &o.device, &o.pin, &o.grad, &o.format) ? 0 : -1;
 }
 
@@ -105,7 +106,8 @@ static PyObject *shape_of(PyArrayObject *x) {
 
 PyObject *run_factory(const Overload &o, PyObject *const *values) {
     const Options &options = o.options;
-    if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
+    PyObject *out = o.out >= 0 ? values[o.out] : Py_None;
+    if (out != Py_None && (options.random || !may_store(out, nullptr, 0))) return nullptr;
     if (options.self >= 0) {
         PyObject *array = slot(values[options.self], core.array);
         if (!array || !PyArray_CheckExact(array) ||
@@ -113,7 +115,7 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
             return nullptr;
     }
     Place place = usual_place(options, values);
-    if (place <= UNUSUAL || (place == META && options.hollow == Py_None)) return nullptr;
+    if (place <= UNUSUAL || (place == META && (options.hollow == Py_None || out != Py_None))) return nullptr;
     PyObject *canonical[MAX_ARGS];
     Ref held[MAX_ARGS];
     int n = 0;
@@ -128,10 +130,13 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
                                      : canonical_value(a.role, values[a.parameter], -1, 0));
         if (!(canonical[n] = held[n].get())) return nullptr;
     }
-    Ref type(type_of(options, values, canonical, n));
+    Ref type(out == Py_None || given(values, options.dtype)
+                 ? type_of(options, values, canonical, n)
+                 : incref((PyObject *)PyArray_DESCR((PyArrayObject *)slot(out, core.array))));
     if (!type || !PyArray_DescrCheck(type.get())) return nullptr;
     if (((PyArray_Descr *)type.get())->kind == 'W') return nullptr;  // Python warns of complex32
     bool leaf = given(values, options.grad) && values[options.grad] == Py_True;
+    if (leaf && out != Py_None) return nullptr;
     if (leaf && PySet_Contains(core.floating, type.get()) != 1) return nullptr;
     canonical[n] = type.get();
     PyObject *result;
@@ -142,6 +147,10 @@ PyObject *run_factory(const Overload &o, PyObject *const *values) {
     } else {
         PyObject *array = PyObject_Vectorcall(o.target, canonical, n + 1, nullptr);
         if (!array || array == Py_NotImplemented) return Py_XDECREF(array), nullptr;
+        if (out != Py_None) {
+            Ref held(array);
+            return store(out, array) ? incref(out) : nullptr;
+        }
         result = make_tensor(array);
     }
     if (result && leaf) set(result, core.edge, incref(core.leaf));

@@ -34,7 +34,9 @@ static PyTypeObject FunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 static const struct {
     const char *name;
     Runner run;
-} kinds[] = {{"op", run_op}, {"prepared", run_prepared}, {"factory", run_factory}, {"inplace", run_op}};
+    bool writes;
+} kinds[] = {{"op", run_op, false}, {"prepared", run_prepared, false}, {"factory", run_factory, false},
+             {"inplace", run_op, true}, {"prepared inplace", run_prepared, true}};
 
 // May the operands be taken as they are given, and the rest from the defaults?
 static int count_straight(const Overload &o) {
@@ -51,20 +53,19 @@ static int count_straight(const Overload &o) {
 
 static int read_overload(PyObject *description, bool method, Overload &o) {
     const char *kind;
-    PyObject *parameters, *arguments, *target, *facts;
-    if (!PyArg_ParseTuple(description, "O!O!OisO", &PyList_Type, &parameters, &PyList_Type,
-                          &arguments, &target, &o.out, &kind, &facts))
+    PyObject *parameters, *arguments, *target, *facts, *op;
+    if (!PyArg_ParseTuple(description, "O!O!OisOO", &PyList_Type, &parameters, &PyList_Type,
+                          &arguments, &target, &o.out, &kind, &facts, &op))
         return -1;
     for (auto &k : kinds)
-        if (!std::strcmp(kind, k.name)) o.run = k.run;
+        if (!std::strcmp(kind, k.name)) o.run = k.run, o.writes = k.writes;
     if (!o.run || !PyCallable_Check(target))
         return PyErr_Format(PyExc_TypeError, "not a call of kind %s", kind), -1;
     if (PyList_GET_SIZE(arguments) > MAX_ARGS)
         return PyErr_Format(PyExc_ValueError, "too many canonical arguments"), -1;
     if (o.run == run_factory && read_options(facts, o.options) < 0) return -1;
     if (binding::read(parameters, method, o.signature) < 0) return -1;
-    o.target = incref(target), o.facts = incref(facts);
-    o.writes = !std::strcmp(kind, "inplace");
+    o.target = incref(target), o.facts = incref(facts), o.op = incref(op);
     Py_ssize_t count = PyList_GET_SIZE(arguments);
     o.arguments = (Argument *)PyMem_Calloc(count ? count : 1, sizeof(Argument));
     if (!o.arguments) return PyErr_NoMemory(), -1;
@@ -85,7 +86,7 @@ static void release(Overload &o) {
     binding::release(o.signature);
     for (int i = 0; i < o.count; i++) Py_XDECREF(o.arguments[i].constant);
     PyMem_Free(o.arguments);
-    Py_XDECREF(o.target), Py_XDECREF(o.facts), Py_XDECREF(o.prepare);
+    Py_XDECREF(o.target), Py_XDECREF(o.facts), Py_XDECREF(o.prepare), Py_XDECREF(o.op);
 }
 
 // At the first call. None: all calls are the twin's.
@@ -224,14 +225,23 @@ PyObject *canonical_value(Role role, PyObject *value, int ndim, int size) {
     return nullptr;
 }
 
+static int ndim_of_one(PyObject *tensor) {
+    if (!tensor || !is_known_tensor(tensor) || !slot(tensor, core.array)) return -1;
+    PyObject *array = slot(tensor, core.array);
+    return PyArray_Check(array) ? PyArray_NDIM((PyArrayObject *)array) : -1;
+}
+
 // How many dimensions the first tensor of a call has; -1: there is none that says so.
 static int ndim_of(const Overload &o, PyObject *const *values) {
     PyObject *first = o.count && o.arguments[0].parameter >= 0 ? values[o.arguments[0].parameter] : nullptr;
-    if (first && o.arguments[0].role == TENSORS)
-        first = PySequence_Fast_GET_SIZE(first) ? PySequence_Fast_GET_ITEM(first, 0) : nullptr;
-    if (!first || !is_known_tensor(first) || !slot(first, core.array)) return -1;
-    PyObject *array = slot(first, core.array);
-    return PyArray_Check(array) ? PyArray_NDIM((PyArrayObject *)array) : -1;
+    if (!first || o.arguments[0].role != TENSORS) return ndim_of_one(first);
+    int ndim = -1;  // of a list the first that is no vector of length 0, which PyTorch passes over
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(first); i++) {
+        PyObject *each = PySequence_Fast_GET_ITEM(first, i);
+        ndim = ndim_of_one(each);
+        if (ndim != 1 || PyArray_SIZE((PyArrayObject *)slot(each, core.array))) break;
+    }
+    return ndim;
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -261,15 +271,63 @@ struct Canonical {
     }
 };
 
+// What is said of `out` where a call fails, if PyTorch says that first; else the error stays.
+static PyObject *refuse_out(const Overload &o, PyObject *out, PyObject *canonical) {
+    if (!PyErr_ExceptionMatches(PyExc_IndexError) && !PyErr_ExceptionMatches(PyExc_RuntimeError) &&
+        !PyErr_ExceptionMatches(PyExc_TypeError))
+        return nullptr;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace) PyException_SetTraceback(value, trace);
+    Ref hook(PyObject_GetAttrString(core.late_bound, "refuse_out"));
+    Ref said(hook ? PyObject_CallFunctionObjArgs(hook.get(), out, o.op, canonical, value, nullptr) : nullptr);
+    if (said) return PyErr_Restore(type, value, trace), nullptr;
+    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+    return nullptr;
+}
+
+// An op that is made of others, with `out=`.
+static PyObject *run_body_out(const Overload &o, PyObject *const *canonical, PyObject *out) {
+    bool several = PyTuple_CheckExact(out);
+    PyObject *const *outs = several ? &PyTuple_GET_ITEM(out, 0) : &out;
+    for (Py_ssize_t i = 0, n = several ? PyTuple_GET_SIZE(out) : 1; i < n; i++)
+        if (o.op == Py_None || !may_store(outs[i], canonical, o.count)) return nullptr;
+    Ref result(PyObject_Vectorcall(o.target, canonical, o.count, nullptr));
+    Ref arguments(tuple_of(canonical, o.count));
+    if (!arguments) return nullptr;
+    if (!result) return refuse_out(o, out, arguments.get());
+    if (!several && is_plain_tensor(result.get()) && is_none(slot(result.get(), core.edge)) && result.get() != out &&
+        slot(result.get(), core.array) && store(out, slot(result.get(), core.array)))
+        return incref(out);
+    Ref hook(PyErr_Occurred() ? nullptr : PyObject_GetAttrString(core.late_bound, "store"));
+    return hook ? PyObject_CallFunctionObjArgs(hook.get(), out, o.op, result.get(), arguments.get(), nullptr)
+                : nullptr;
+}
+
+// … and its in-place form, where nothing has a history.
+static PyObject *run_body_inplace(const Overload &o, PyObject *const *canonical) {
+    PyObject *tensor = canonical[0];
+    if (o.op == Py_None || !is_plain_tensor(tensor) || !may_store(tensor, canonical + 1, o.count - 1))
+        return nullptr;
+    Ref result(PyObject_Vectorcall(o.target, canonical, o.count, nullptr));
+    if (!result) return nullptr;
+    PyObject *made = result.get();
+    bool fits = is_plain_tensor(made) && is_none(slot(made, core.edge)) && made != tensor &&
+                slot(made, core.array) && store(tensor, slot(made, core.array));
+    return fits ? incref(tensor) : nullptr;
+}
+
 // An op with a kernel, or one that is made of others.
 PyObject *run_op(const Overload &o, PyObject *const *values) {
     bool composite = Py_TYPE(o.target) != &CallableType, out = o.out >= 0 && values[o.out] != Py_None;
-    if (composite && (out || o.writes)) return nullptr;
     bool counts = composite ? o.counts_dims : !((Callable *)o.target)->pointwise;
     int ndim = counts ? ndim_of(o, values) : 0;
     Canonical made;
     if (ndim < 0 || !made.make(o, values, ndim)) return nullptr;
     PyObject *const *canonical = made.items;
+    if (composite && o.writes) return run_body_inplace(o, canonical);
+    if (composite && out) return run_body_out(o, canonical, values[o.out]);
     if (composite && o.facts != Py_None) {  // the common case in C
         PyObject *result = PyObject_Vectorcall(o.facts, canonical, o.count, nullptr);
         if (result != Py_NotImplemented) return result;
@@ -287,7 +345,7 @@ PyObject *run_op(const Overload &o, PyObject *const *values) {
 
 // An op whose canonical arguments Python makes, with the checks.
 PyObject *run_prepared(const Overload &o, PyObject *const *values) {
-    if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
+    bool out = o.out >= 0 && values[o.out] != Py_None;
     PyObject *given[MAX_ARGS];
     Ref held[MAX_ARGS];
     for (int i = 0; i < o.count; i++) {
@@ -302,11 +360,17 @@ PyObject *run_prepared(const Overload &o, PyObject *const *values) {
         }
     }
     Ref made(PyObject_Vectorcall(o.facts, given, o.count, nullptr));
-    if (!made) return nullptr;
+    if (!made) {  // of what is written to, other things may be said first
+        if ((out || o.writes) && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+        return nullptr;
+    }
     Ref canonical(PySequence_Tuple(made.get()));
     if (!canonical) return nullptr;
     PyObject **items = &PyTuple_GET_ITEM(canonical.get(), 0);
     Py_ssize_t n = PyTuple_GET_SIZE(canonical.get());
+    if (out) return write_out((Callable *)o.target, items, n, values[o.out]);
+    if (o.writes)
+        return n && items[0] == given[0] ? write_inplace((Callable *)o.target, items, n) : nullptr;
     PyObject *result = call_plain((Callable *)o.target, items, n);
     return result || PyErr_Occurred() ? result : PyObject_Vectorcall(o.target, items, n, nullptr);
 }

@@ -3,6 +3,8 @@
 #include "calling/pointwise.h"
 #include "kernels/moving/strided.h"
 
+PyArrayObject *cast_array(PyArrayObject *x, DType to);
+
 namespace fast {
 
 struct Bounds {
@@ -39,6 +41,7 @@ static bool shares_memory(PyArrayObject *x, PyObject *operand, bool elementwise)
 
 // Are several elements one in memory?
 static bool is_expanded(PyArrayObject *a) {
+    if (!PyArray_SIZE(a)) return false;
     for (int d = 0; d < PyArray_NDIM(a); d++)
         if (PyArray_DIM(a, d) > 1 && PyArray_STRIDE(a, d) == 0) return true;
     return !(PyArray_IS_C_CONTIGUOUS(a) || PyArray_NDIM(a) < 2) && PyArray_SIZE(a) > 1 &&
@@ -79,16 +82,25 @@ static bool same_kind(PyArrayObject *x, PyArrayObject *r) {
            PyArray_CompareLists(PyArray_DIMS(x), PyArray_DIMS(r), PyArray_NDIM(x));
 }
 
+// Truths, in the type of what is written; all else as it is.
+static PyArrayObject *as_numbers(PyArrayObject *target, Ref &result) {
+    PyArrayObject *r = (PyArrayObject *)result.get();
+    DType d = dtype_of(PyArray_TYPE(target));
+    if (PyArray_TYPE(r) != NPY_BOOL || d == B1 || d == NONE) return r;
+    result.take((PyObject *)cast_array(r, d));
+    return (PyArrayObject *)result.get();
+}
+
 // Compute into `target`'s memory. False without an error: not this case, and nothing is written.
 static bool write(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArrayObject *target,
-                  bool directly) {
+                  bool directly, bool casts = false) {
     Ref held(incref((PyObject *)target));
     moving::Writing writing(f->pointwise ? nullptr : target);
     Ref result(compute(f, canonical, n, directly ? target : nullptr));
     if (!result) return false;
     if (result.get() == (PyObject *)target) return true;
-    PyArrayObject *r = (PyArrayObject *)result.get();
-    return same_kind(target, r) && PyArray_CopyInto(target, r) == 0;
+    PyArrayObject *r = casts ? as_numbers(target, result) : (PyArrayObject *)result.get();
+    return r && same_kind(target, r) && PyArray_CopyInto(target, r) == 0;
 }
 
 // The tensor as it was before the write, for a node that saves its values.
@@ -167,7 +179,7 @@ PyObject *write_inplace(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
         return PyList_GET_SIZE(core.packers) ? nullptr : write_recorded(f, canonical, n, target);
     if (!may_read(f, inputs, target, false)) return nullptr;
     bool directly = f->pointwise && PyArray_IS_C_CONTIGUOUS(target);
-    if (!write(f, canonical, n, target, directly)) return nullptr;
+    if (!write(f, canonical, n, target, directly, f->pointwise)) return nullptr;
     return bump(tensor) < 0 ? nullptr : incref(tensor);
 }
 
@@ -215,14 +227,50 @@ static PyObject *write_outs(Callable *f, PyObject *const *canonical, Py_ssize_t 
     return given.release();
 }
 
-PyObject *write_out(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *out) {
-    if (f->tensors < 0 || n < f->tensors || f->view) return nullptr;
-    if (!is_none(f->returns)) return write_outs(f, canonical, n, out);
+// Does one of those, or of the tensors in a list of them, share memory with what is written?
+static bool any_shares_memory(PyArrayObject *target, PyObject *const *values, Py_ssize_t n,
+                              bool elementwise) {
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyList_Check(values[i]) || PyTuple_Check(values[i])) {
+            PyObject *list = values[i];
+            if (any_shares_memory(target, PySequence_Fast_ITEMS(list), PySequence_Fast_GET_SIZE(list), elementwise))
+                return true;
+        } else if (shares_memory(target, values[i], elementwise)) {
+            return true;
+        }
+    return false;
+}
+
+static bool any_is_tracked(PyObject *const *values, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        bool list = PyList_Check(values[i]) || PyTuple_Check(values[i]);
+        if (list ? any_is_tracked(PySequence_Fast_ITEMS(values[i]), PySequence_Fast_GET_SIZE(values[i]))
+                 : is_plain_tensor(values[i]) && is_tracked(values[i]))
+            return true;
+    }
+    return false;
+}
+
+bool may_store(PyObject *out, PyObject *const *values, Py_ssize_t n) {
     PyArrayObject *target = writable(out);
-    int history = target ? has_history(TensorArguments(f, canonical), out) : 1;
-    if (history) return nullptr;
-    for (int i = 0; i < f->tensors; i++)
-        if (shares_memory(target, canonical[i], f->pointwise)) return nullptr;
+    return target && !any_shares_memory(target, values, n, false) &&
+           (!(is_tracked(out) || any_is_tracked(values, n)) || grad_enabled() == 0);
+}
+
+bool store(PyObject *out, PyObject *array) {
+    PyArrayObject *target = (PyArrayObject *)slot(out, core.array), *given = (PyArrayObject *)array;
+    return PyArray_Check(array) && same_kind(target, given) && PyArray_CopyInto(target, given) == 0 &&
+           bump(out) == 0;
+}
+
+PyObject *write_out(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *out) {
+    if (n < f->tensors || !n || f->view) return nullptr;
+    if (f->tensors < 0 && !PyTuple_Check(canonical[0]) && !PyList_Check(canonical[0])) return nullptr;
+    if (!is_none(f->returns)) return f->tensors < 0 ? nullptr : write_outs(f, canonical, n, out);
+    TensorArguments inputs(f, canonical);
+    PyArrayObject *target = writable(out);
+    int history = target ? has_history(inputs, out) : 1;
+    if (history || any_shares_memory(target, inputs.items, inputs.n, f->pointwise)) return nullptr;
     if (!write(f, canonical, n, target, false)) return nullptr;
     return bump(out) < 0 ? nullptr : incref(out);
 }

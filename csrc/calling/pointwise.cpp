@@ -147,6 +147,7 @@ struct Operands {
             if (!is_plain_tensor(value)) {
                 numbers |= value != Py_None;
                 if (f->checked & 1 && PyBool_Check(value)) return false;
+                if (f->checked & 4 && PyComplex_Check(value)) return false;
                 continue;
             }
             PyObject *array = items[i] = slot(value, core.array);

@@ -20,4 +20,10 @@ PyObject *write_inplace(Callable *f, PyObject *const *canonical, Py_ssize_t n);
 // With `out=`: the result is written there.
 PyObject *write_out(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *out);
 
+// May a result be stored in that tensor without a look at histories, and is its memory none of these?
+bool may_store(PyObject *out, PyObject *const *values, Py_ssize_t n);
+
+// Copy an array there, if it is of that shape and type; false without an error: it is not.
+bool store(PyObject *out, PyObject *array);
+
 }  // namespace fast

@@ -49,7 +49,8 @@ def _of_pointwise(op: Any, kind: str) -> tuple[Any, ...]:
     if kind != "elementwise":
         return ()
     apart = sum(1 << op.tensors.index(name) for name in op.conditions)
-    checked = 2 * (op.check is not None) + (op.check_bools is not None)
+    checked = sum([bit for bit, check in ((1, op.check_bools), (2, op.check), (4, op.check_complex))
+                   if check is not None])
     return (op.floating, op.wide, checked, apart, op.raw, op.fixed, op.default_kernel, op.defaults)
 
 

@@ -151,7 +151,7 @@ class Factory(Record):
         places = [names.index(n) if n in names else -1 for n in ("self", *_OWN[:-1])]
         by_size = self.fill is None and (self.like or self.names[:1] == ["size"])
         return (_TYPED.index(own) if isinstance(own, str) else 1, own,
-                _hollow if by_size else None, self.like, *places)
+                _hollow if by_size else None, self.like, self.fill is not None, *places)
 
     # ---- a call ----------------------------------------------------------------------------------
 

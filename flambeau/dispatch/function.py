@@ -161,10 +161,8 @@ class Function:
 
     def __init__(self, declaration: Declaration | Alias, bound: bool):
         self.declaration, self.bound = declaration, bound
-        self.name = declaration.name
-        self.__name__ = self.__qualname__ = self.name
-        self.__module__ = declaration.module
-        self.__doc__ = declaration.doc
+        self.name = self.__name__ = self.__qualname__ = declaration.name
+        self.__module__, self.__doc__ = declaration.module, declaration.doc
         self.twin = self
 
     @property
@@ -319,7 +317,8 @@ class Function:
     def described(self) -> Any:
         """The overloads as C reads them; None if all calls are the twin's."""
         kind = "inplace" if self.writes else "op"
-        if self.writes and any(o.op.functional.declaration.needs_preparing for o in self.overloads):
+        declared = [o.op.functional.declaration for o in self.overloads if self.writes]
+        if any(d.needs_preparing and d.inplace_first is not None for d in declared):
             return None
         return [describe(o, kind=kind, numbers=self.numbers) for o in self.overloads
                 if not o.signature.is_deprecated]
@@ -399,15 +398,15 @@ def warn_of_overload(name: str, signature: Signature, others: list[Signature]) -
 
 def say_first(op: Op, values: list[Any]) -> None:
     """Raise what PyTorch says of users' values before it looks at dimensions."""
-    if op.declaration.first is not None:
-        op.declaration.first(*values[:len(op.schema.parameters)])
+    first = getattr(op.declaration, "first", None)
+    if first is not None:
+        first(*values[:len(op.schema.parameters)])
 
 
 def refuse_type(op: Op, values: list[Any]) -> None:
     """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
     PyTorch says it before it looks at dimensions. What is so "on CPU" its kernels say, later."""
-    if op.declaration is not None:
-        say_first(op, values)
+    say_first(op, values)
     if op.refuses and isinstance(values[0], Tensor):
         said, kinds = op.refuses
         if not isinstance(said, str) and said.__code__.co_argcount != 1:
@@ -444,11 +443,13 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
     op = overload.op.functional or overload.op
     declared = op.declaration
-    if kind == "op" and declared.needs_preparing:
-        kind, facts = "prepared", declared.canonical
+    if kind != "factory" and declared.needs_preparing:
+        kind, facts = "prepared" if kind == "op" else "prepared inplace", declared.canonical
     elif kind == "op" and declared.in_c is not None:
         facts = declared.in_c()
-    return parameters, arguments, target or op.call, overload.out, kind, facts
+    own = declared.typed_by_out or (kind == "inplace" and declared.inplace_first)
+    stored = op if op.composite and not own else None
+    return parameters, arguments, target or op.call, overload.out, kind, facts, stored
 
 
 def _described(p: Parameter, numbers: bool) -> Any:

@@ -53,6 +53,7 @@ class Pointwise(Declaration):
     inplace_check   raises for a tensor that the in-place form does not take
     check       raises for types of operands that PyTorch refuses: where they are not all the same
     check_bools     … where one of them is boolean
+    check_complex   … where one of them is a complex number
     boolean     the result is True or False
     raw         the kernel takes numbers as they are given
     wraps       in the graph numbers stand for tensors without a history
@@ -69,6 +70,7 @@ class Pointwise(Declaration):
     fixed: bool = False
     check: Any = None
     check_bools: Any = None
+    check_complex: Any = None
     boolean: bool = False
     raw: bool = False
     wraps: bool = False
@@ -101,8 +103,8 @@ class Pointwise(Declaration):
                 nondiff=(*self.nondiff.split(), *[n for n in operands if n not in tensors]),
                 floating=self.floating, wide=self.wide,
                 conditions=self.conditions.split(), check_conditions=self.check_conditions,
-                check=self.check, check_bools=self.check_bools, raw=self.raw or self.fixed,
-                fixed=self.fixed,
+                check=self.check, check_bools=self.check_bools, check_complex=self.check_complex,
+                raw=self.raw or self.fixed, fixed=self.fixed,
                 inplace_check=self.inplace_check, refuses=self.refuses,
                 reject=characters(self.refuses[1]) if self.refuses else "",
                 refusal=self.refused_as, namespace=self.namespace, doc=self.doc,
@@ -139,7 +141,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
         for value in inputs:
             if type(value) not in plain_types and value is not None and type(value) not in SCALARS:
                 return coerce(op, canonical)
-        for check in (op.check_conditions, op.check, op.check_bools):
+        for check in (op.check_conditions, op.check, op.check_bools, op.check_complex):
             if check is not None:
                 check(*canonical)
         values = operands(op, inputs)

@@ -18,6 +18,7 @@ import flambeau
 from flambeau import kernels
 from flambeau.core import fast
 from flambeau.core.op import table
+from flambeau.dispatch.function import Function
 
 needs_native = pytest.mark.skipif(fast.native is None, reason="without the native extension")
 DTYPES = [flambeau.bool, flambeau.uint8, flambeau.int32, flambeau.int64, flambeau.float16,
@@ -110,6 +111,91 @@ def test_inplace_ops_equal_their_closures(name, dtype):
         both(lambda: sample(dtype, grad=True), other)
         both(lambda: sample(dtype)[0], other)
         both(lambda: sample(dtype, (1,)).expand(4), other)
+
+
+X, Y = flambeau.arange(6.0).reshape(2, 3) + 1, flambeau.linspace(-1, 1, 6).reshape(2, 3)
+WHOLE = flambeau.tensor([[0, 1, 2], [1, 1, 0]], dtype=flambeau.int16)
+# functions that write, with what they get before it; of methods the first is a copy
+WRITES = [
+    ("cat", ([X, Y],), (4, 3)), ("cat", ([X, flambeau.empty(0), Y], 1), (2, 6)),
+    ("stack", ([X, Y], -1), (2, 3, 2)), ("vstack", ([X, Y],), (4, 3)),
+    ("vstack", ([X, X.clone().requires_grad_()],), (4, 3)),
+    ("vstack", ([X, Y[0], Y[:, 0]],), (4, 3)), ("outer", (X[0], Y[0]), (3, 3)),
+    ("mvlgamma", (X + 1, 2), (2, 3)), ("nanmean", (X, 1), (2,)), ("svd", (X,), (2, 2)),
+    ("take_along_dim", (X, WHOLE, 0), (2, 3)), ("take_along_dim", (X, WHOLE.long(), 0), (2, 3)),
+    ("exp", (X[:0],), (0, 3)), ("mm", (X[:0], X.t()), (0, 2)), ("clamp", (X, WHOLE, None), (2, 3)),
+    ("clamp", (X, Y, X.half()), (2, 3)), ("clamp", (X, 1j), (2, 3)),
+    ("clamp", (X, WHOLE, 2), (2, 3)), ("zeros", (2, 3), (2, 3)), ("full", ((2, 3), 7), (2, 3)),
+    ("eye", (2, 3), (2, 3)), ("arange", (1, 7), (6,)), ("linspace", (0, 1, 5), (5,)),
+    ("logspace", (0, 2, 3), (3,)), ("empty", (0,), (0,)), ("ones", (-1,), (1,)),
+    ("eye", (-1,), (1,))]
+IN_PLACE = [
+    ("eq_", (X, WHOLE)), ("logical_not_", (WHOLE,)), ("isnan", (X,)), ("lt_", (WHOLE, 1)),
+    ("square_", (X,)), ("square_", (X.t(),)), ("square_", (X[:0],)), ("exp_", (X[:0],)),
+    ("ldexp_", (X, WHOLE)), ("ldexp_", (WHOLE, X)), ("mvlgamma_", (X + 1, 2)),
+    ("mvlgamma_", (WHOLE, 2)), ("renorm_", (X, 2, 0, 1.0)), ("renorm_", (X, 2, 5, 1.0)),
+    ("scatter_", (X, 0, WHOLE.long() % 2, Y)), ("clamp_", (X, WHOLE, None)),
+    ("clamp_", (WHOLE, X)), ("mul_", (WHOLE, True))]
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+@pytest.mark.parametrize("name, args, shape", WRITES, ids=[w[0] for w in WRITES])
+def test_out_is_written_as_by_the_closures(name, args, shape):
+    function = getattr(flambeau, name)
+
+    def outs():
+        for dtype in (flambeau.float32, flambeau.float64, flambeau.int32):
+            yield lambda dtype=dtype: flambeau.full(shape, 9, dtype=dtype)
+        yield lambda: flambeau.full((*shape, 2), 9.0)[..., 0]
+        yield lambda: flambeau.full((1,), 9.0).expand(shape)
+        yield lambda: flambeau.full((7, 7), 9.0)
+        yield lambda: flambeau.full(shape, 9.0, requires_grad=True)
+        yield lambda: tuple([flambeau.full(s, 9.0) for s in ((2, 2), (2,), (3, 2))])
+    for make in outs():
+        for enabled in (True, False):
+            with flambeau.set_grad_enabled(enabled):
+                seen = []
+                for call in (function, function.twin):
+                    out = make()
+                    found = outcome(call, *args, out=out)
+                    seen.append(repr((found, out, getattr(out, "_version", None))))
+            assert seen[0] == seen[1]
+
+
+@needs_native
+@pytest.mark.parametrize("name, args", IN_PLACE, ids=[w[0] for w in IN_PLACE])
+def test_tensors_are_written_to_as_by_the_closures(name, args):
+    method = getattr(flambeau.Tensor, name)
+    for grad in (False, True):
+        for make in (lambda x: x.clone(), lambda x: flambeau.stack([x, x], -1)[..., 1]):
+            seen = []
+            for call in (method, closure_of(method)):
+                tensor = make(args[0])
+                rest = [a.clone().requires_grad_() if grad and isinstance(a, flambeau.Tensor)
+                        and a.is_floating_point() else a for a in args[1:]]
+                found = outcome(call, tensor, *rest)
+                seen.append(repr((found, tensor, tensor._version)))
+            assert seen[0] == seen[1]
+
+
+@needs_native
+@pytest.mark.skipif(os.environ.get("FLAMBEAU_FAST") == "0", reason="without C")
+def test_common_writes_are_done_in_c(monkeypatch):
+    calls = [lambda o: flambeau.cat([X, flambeau.empty(0)], 1, out=o),
+             lambda o: flambeau.vstack([X[0], Y[0]], out=o), lambda o: flambeau.zeros(2, 3, out=o),
+             lambda o: flambeau.mvlgamma(X, 1, out=o), lambda o: flambeau.clamp(X, WHOLE),
+             lambda o: o.eq_(X), lambda o: o.square_(), lambda o: flambeau.selu_(o),
+             lambda o: flambeau.exp(X[:0], out=o[:0]), lambda o: flambeau.add(X, 2, out=o)]
+    out = X.clone()
+    for call in calls:
+        call(out)                                       # what is made at the first call
+
+    def reached(self, args, kwargs):
+        raise AssertionError(f"{self.name} is called in Python")
+    monkeypatch.setattr(Function, "call", reached)
+    for call in calls:
+        call(out.fill_(3.0))
 
 
 @needs_native

@@ -213,7 +213,7 @@ def _bounded_type(read: Any, out: Any, found: Any) -> str:
 clamp = pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clip, raw=True,
-    vjp=_clamp_vjp, check=_check_bounds, out_type=_bounded_type,
+    vjp=_clamp_vjp, check_complex=_check_bounds, out_type=_bounded_type,
     aliases=("clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
              "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
     doc="""min(max(input, min), max): each bound a number, a tensor, or absent.
