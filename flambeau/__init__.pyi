@@ -430,6 +430,9 @@ def _chunk_cat(
 def _conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view of the same memory; a real tensor is its own."""
 
+def _conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex conjugate in memory of its own; of a real tensor a copy."""
+
 def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Tensor:
     """Weights (m, k) from 0 to 15, two in a byte (m, k / 2), for `_weight_int4pack_mm_for_cpu`."""
 
@@ -1095,25 +1098,25 @@ def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""
 
 def abs_(input: Tensor) -> Tensor:
-    """Write the result of `abs` into this tensor; returns the tensor."""
+    """Write the result of `abs` into this tensor; returns that."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """Write the result of `absolute` into this tensor; returns the tensor."""
+    """Write the result of `absolute` into this tensor; returns that."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
 
 def acos_(input: Tensor) -> Tensor:
-    """Write the result of `acos` into this tensor; returns the tensor."""
+    """Write the result of `acos` into this tensor; returns that."""
 
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
 
 def acosh_(input: Tensor) -> Tensor:
-    """Write the result of `acosh` into this tensor; returns the tensor."""
+    """Write the result of `acosh` into this tensor; returns that."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over `output_size` nearly equal parts of the last dimension."""
@@ -1126,7 +1129,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
 
 def add_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Write the result of `add` into this tensor; returns the tensor."""
+    """Write the result of `add` into this tensor; returns that."""
 
 def addbmm(
     input: Tensor,
@@ -1150,7 +1153,7 @@ def addcdiv(
     """input + value · tensor1 / tensor2."""
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Write the result of `addcdiv` into this tensor; returns the tensor."""
+    """Write the result of `addcdiv` into this tensor; returns that."""
 
 def addcmul(
     input: Tensor,
@@ -1163,7 +1166,7 @@ def addcmul(
     """input + value · tensor1 · tensor2."""
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Write the result of `addcmul` into this tensor; returns the tensor."""
+    """Write the result of `addcmul` into this tensor; returns that."""
 
 def addmm(
     input: Tensor,
@@ -1189,7 +1192,7 @@ def addmv(
     """beta · input + alpha · mat @ vec."""
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Write the result of `addmv` into this tensor; returns the tensor."""
+    """Write the result of `addmv` into this tensor; returns that."""
 
 def addr(
     input: Tensor,
@@ -1297,25 +1300,25 @@ def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """Write the result of `arccos` into this tensor; returns the tensor."""
+    """Write the result of `arccos` into this tensor; returns that."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """Write the result of `arccosh` into this tensor; returns the tensor."""
+    """Write the result of `arccosh` into this tensor; returns that."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """Write the result of `arcsin` into this tensor; returns the tensor."""
+    """Write the result of `arcsin` into this tensor; returns that."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """Write the result of `arcsinh` into this tensor; returns the tensor."""
+    """Write the result of `arcsinh` into this tensor; returns that."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
@@ -1324,16 +1327,16 @@ def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     """The angle of the point (x=other, y=input), in (-π, π]."""
 
 def arctan2_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `arctan2` into this tensor; returns the tensor."""
+    """Write the result of `arctan2` into this tensor; returns that."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """Write the result of `arctan` into this tensor; returns the tensor."""
+    """Write the result of `arctan` into this tensor; returns that."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """Write the result of `arctanh` into this tensor; returns the tensor."""
+    """Write the result of `arctanh` into this tensor; returns that."""
 
 def argmax(
     input: Tensor,
@@ -1414,13 +1417,13 @@ def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
 
 def asin_(input: Tensor) -> Tensor:
-    """Write the result of `asin` into this tensor; returns the tensor."""
+    """Write the result of `asin` into this tensor; returns that."""
 
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 
 def asinh_(input: Tensor) -> Tensor:
-    """Write the result of `asinh` into this tensor; returns the tensor."""
+    """Write the result of `asinh` into this tensor; returns that."""
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
@@ -1429,16 +1432,16 @@ def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (x=other, y=input), in (-π, π]."""
 
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `atan2` into this tensor; returns the tensor."""
+    """Write the result of `atan2` into this tensor; returns that."""
 
 def atan_(input: Tensor) -> Tensor:
-    """Write the result of `atan` into this tensor; returns the tensor."""
+    """Write the result of `atan` into this tensor; returns that."""
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
 
 def atanh_(input: Tensor) -> Tensor:
-    """Write the result of `atanh` into this tensor; returns the tensor."""
+    """Write the result of `atanh` into this tensor; returns that."""
 
 def atleast_1d(*tensors: Any) -> Any:
     """Views with at least 1 dimension."""
@@ -1522,7 +1525,7 @@ def bitwise_and(input: Any = None, other: Any = None, *, out: Tensor | None = No
     """The bits set in both."""
 
 def bitwise_and_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `bitwise_and` into this tensor; returns the tensor."""
+    """Write the result of `bitwise_and` into this tensor; returns that."""
 
 def bitwise_left_shift(
     input: Any = None,
@@ -1533,19 +1536,19 @@ def bitwise_left_shift(
     """input · 2^other; 0 where `other` is no position of a bit."""
 
 def bitwise_left_shift_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
+    """Write the result of `bitwise_left_shift` into this tensor; returns that."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every bit reversed."""
 
 def bitwise_not_(input: Tensor) -> Tensor:
-    """Write the result of `bitwise_not` into this tensor; returns the tensor."""
+    """Write the result of `bitwise_not` into this tensor; returns that."""
 
 def bitwise_or(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The bits set in either."""
 
 def bitwise_or_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `bitwise_or` into this tensor; returns the tensor."""
+    """Write the result of `bitwise_or` into this tensor; returns that."""
 
 def bitwise_right_shift(
     input: Any = None,
@@ -1556,13 +1559,13 @@ def bitwise_right_shift(
     """input / 2^other, rounded down."""
 
 def bitwise_right_shift_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
+    """Write the result of `bitwise_right_shift` into this tensor; returns that."""
 
 def bitwise_xor(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The bits set in exactly one."""
 
 def bitwise_xor_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
+    """Write the result of `bitwise_xor` into this tensor; returns that."""
 
 def blackman_window(
     window_length: _int,
@@ -1625,13 +1628,13 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least whole number that is not less."""
 
 def ceil_(input: Tensor) -> Tensor:
-    """Write the result of `ceil` into this tensor; returns the tensor."""
+    """Write the result of `ceil` into this tensor; returns that."""
 
 def celu(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017."""
 
 def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
-    """Write the result of `celu` into this tensor; returns the tensor."""
+    """Write the result of `celu` into this tensor; returns that."""
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
@@ -1661,25 +1664,25 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     """min(max(input, min), max): each bound a number, a tensor, or absent."""
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Write the result of `clamp` into this tensor; returns the tensor."""
+    """Write the result of `clamp` into this tensor; returns that."""
 
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """min(input, max)."""
 
 def clamp_max_(input: Tensor, max: Any) -> Tensor:
-    """Write the result of `clamp_max` into this tensor; returns the tensor."""
+    """Write the result of `clamp_max` into this tensor; returns that."""
 
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """max(input, min)."""
 
 def clamp_min_(input: Tensor, min: Any) -> Tensor:
-    """Write the result of `clamp_min` into this tensor; returns the tensor."""
+    """Write the result of `clamp_min` into this tensor; returns that."""
 
 def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """min(max(input, min), max): each bound a number, a tensor, or absent."""
 
 def clip_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Write the result of `clip` into this tensor; returns the tensor."""
+    """Write the result of `clip` into this tensor; returns that."""
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of `input` that gradients flow through."""
@@ -1706,10 +1709,10 @@ def conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view of the same memory; a real tensor is its own."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate in memory of its own."""
+    """The complex conjugate in memory of its own; a real tensor itself."""
 
 def conj_physical_(input: Tensor) -> Tensor:
-    """Write the result of `conj_physical` into this tensor; returns the tensor."""
+    """Write the result of `conj_physical` into this tensor; returns that."""
 
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """`value` before and after the last dimensions; a negative padding cuts off."""
@@ -1805,7 +1808,7 @@ def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The magnitude of `input` with the sign of `other`."""
 
 def copysign_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `copysign` into this tensor; returns the tensor."""
+    """Write the result of `copysign` into this tensor; returns that."""
 
 def corrcoef(input: Tensor) -> Tensor:
     """The matrix of correlations of the variables in the rows of `input`."""
@@ -1814,13 +1817,13 @@ def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine."""
 
 def cos_(input: Tensor) -> Tensor:
-    """Write the result of `cos` into this tensor; returns the tensor."""
+    """Write the result of `cos` into this tensor; returns that."""
 
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
 
 def cosh_(input: Tensor) -> Tensor:
-    """Write the result of `cosh` into this tensor; returns the tensor."""
+    """Write the result of `cosh` into this tensor; returns that."""
 
 def cosine_embedding_loss(
     input1: Tensor,
@@ -1895,7 +1898,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in degrees as radians."""
 
 def deg2rad_(input: Tensor) -> Tensor:
-    """Write the result of `deg2rad` into this tensor; returns the tensor."""
+    """Write the result of `deg2rad` into this tensor; returns that."""
 
 @overload
 def dequantize(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1971,7 +1974,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma, ψ = Γ' / Γ."""
 
 def digamma_(input: Tensor) -> Tensor:
-    """Write the result of `digamma` into this tensor; returns the tensor."""
+    """Write the result of `digamma` into this tensor; returns that."""
 
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The norm of order `p` of input - other."""
@@ -1986,7 +1989,7 @@ def div(
     """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
 
 def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Write the result of `div` into this tensor; returns the tensor."""
+    """Write the result of `div` into this tensor; returns that."""
 
 def divide(
     input: Any,
@@ -1998,7 +2001,7 @@ def divide(
     """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
 
 def divide_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Write the result of `divide` into this tensor; returns the tensor."""
+    """Write the result of `divide` into this tensor; returns that."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors' elements."""
@@ -2114,7 +2117,7 @@ def eq(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input = other."""
 
 def eq_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `eq` into this tensor; returns the tensor."""
+    """Write the result of `eq` into this tensor; returns that."""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
     """Do two tensors have the same shape and equal elements?"""
@@ -2123,19 +2126,19 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
 
 def erf_(input: Tensor) -> Tensor:
-    """Write the result of `erf` into this tensor; returns the tensor."""
+    """Write the result of `erf` into this tensor; returns that."""
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(input), exact also where that is small."""
 
 def erfc_(input: Tensor) -> Tensor:
-    """Write the result of `erfc` into this tensor; returns the tensor."""
+    """Write the result of `erfc` into this tensor; returns that."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the error function, on (-1, 1)."""
 
 def erfinv_(input: Tensor) -> Tensor:
-    """Write the result of `erfinv` into this tensor; returns the tensor."""
+    """Write the result of `erfinv` into this tensor; returns that."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power of each element."""
@@ -2144,10 +2147,10 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power of each element."""
 
 def exp2_(input: Tensor) -> Tensor:
-    """Write the result of `exp2` into this tensor; returns the tensor."""
+    """Write the result of `exp2` into this tensor; returns that."""
 
 def exp_(input: Tensor) -> Tensor:
-    """Write the result of `exp` into this tensor; returns the tensor."""
+    """Write the result of `exp` into this tensor; returns that."""
 
 def expand_copy(
     input: Tensor,
@@ -2162,7 +2165,7 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) - 1, exact also near 0."""
 
 def expm1_(input: Tensor) -> Tensor:
-    """Write the result of `expm1` into this tensor; returns the tensor."""
+    """Write the result of `expm1` into this tensor; returns that."""
 
 def eye(
     n: _int,
@@ -2212,13 +2215,13 @@ def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor."""
 
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Write the result of `fill` into this tensor; returns the tensor."""
+    """Write the result of `fill` into this tensor; returns that."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The whole part: rounding towards zero."""
 
 def fix_(input: Tensor) -> Tensor:
-    """Write the result of `fix` into this tensor; returns the tensor."""
+    """Write the result of `fix` into this tensor; returns that."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
@@ -2239,13 +2242,13 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest whole number that is not greater."""
 
 def floor_(input: Tensor) -> Tensor:
-    """Write the result of `floor` into this tensor; returns the tensor."""
+    """Write the result of `floor` into this tensor; returns that."""
 
 def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The greatest whole number that is not greater than input / other."""
 
 def floor_divide_(input: Any, other: Any) -> Tensor:
-    """Write the result of `floor_divide` into this tensor; returns the tensor."""
+    """Write the result of `floor_divide` into this tensor; returns that."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of each pair; NaN only if both are."""
@@ -2257,13 +2260,13 @@ def fmod(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """What is left of input after division by other; it has the sign of `input`, as C's fmod."""
 
 def fmod_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `fmod` into this tensor; returns the tensor."""
+    """Write the result of `fmod` into this tensor; returns that."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The part after the point: input - trunc(input)."""
 
 def frac_(input: Tensor) -> Tensor:
-    """Write the result of `frac` into this tensor; returns the tensor."""
+    """Write the result of `frac` into this tensor; returns that."""
 
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
     """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
@@ -2363,13 +2366,13 @@ def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor."""
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `gcd` into this tensor; returns the tensor."""
+    """Write the result of `gcd` into this tensor; returns that."""
 
 def ge(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≥ other."""
 
 def ge_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `ge` into this tensor; returns the tensor."""
+    """Write the result of `ge` into this tensor; returns that."""
 
 def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.geqrf:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
@@ -2390,13 +2393,13 @@ def greater(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input > other."""
 
 def greater_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `greater` into this tensor; returns the tensor."""
+    """Write the result of `greater` into this tensor; returns that."""
 
 def greater_equal(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≥ other."""
 
 def greater_equal_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `greater_equal` into this tensor; returns the tensor."""
+    """Write the result of `greater_equal` into this tensor; returns that."""
 
 def grid_sampler(
     input: Tensor,
@@ -2463,7 +2466,7 @@ def gt(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input > other."""
 
 def gt_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `gt` into this tensor; returns the tensor."""
+    """Write the result of `gt` into this tensor; returns that."""
 
 def hamming_window(
     window_length: _int,
@@ -2515,7 +2518,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
 
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
-    """Write the result of `heaviside` into this tensor; returns the tensor."""
+    """Write the result of `heaviside` into this tensor; returns that."""
 
 def hinge_embedding_loss(
     input: Tensor,
@@ -2571,25 +2574,25 @@ def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """√(input² + other²), without overflow on the way."""
 
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `hypot` into this tensor; returns the tensor."""
+    """Write the result of `hypot` into this tensor; returns that."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 
 def i0_(input: Tensor) -> Tensor:
-    """Write the result of `i0` into this tensor; returns the tensor."""
+    """Write the result of `i0` into this tensor; returns that."""
 
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function P(input, other)."""
 
 def igamma_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `igamma` into this tensor; returns the tensor."""
+    """Write the result of `igamma` into this tensor; returns that."""
 
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function Q(input, other)."""
 
 def igammac_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `igammac` into this tensor; returns the tensor."""
+    """Write the result of `igammac` into this tensor; returns that."""
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
@@ -2622,7 +2625,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = F
     """`input` with `values` at `indices` (a tuple of index tensors, one a dimension)."""
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
-    """Write the result of `index_put` into this tensor; returns the tensor."""
+    """Write the result of `index_put` into this tensor; returns that."""
 
 def index_reduce(
     input: Tensor,
@@ -2799,19 +2802,19 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `lcm` into this tensor; returns the tensor."""
+    """Write the result of `lcm` into this tensor; returns that."""
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input · 2^other."""
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `ldexp` into this tensor; returns the tensor."""
+    """Write the result of `ldexp` into this tensor; returns that."""
 
 def le(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≤ other."""
 
 def le_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `le` into this tensor; returns the tensor."""
+    """Write the result of `le` into this tensor; returns that."""
 
 legacy_contiguous_format: Any
 
@@ -2819,25 +2822,25 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
     """input + weight · (end - input): `input` at weight 0, `end` at weight 1."""
 
 def lerp_(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """Write the result of `lerp` into this tensor; returns the tensor."""
+    """Write the result of `lerp` into this tensor; returns that."""
 
 def less(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input < other."""
 
 def less_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `less` into this tensor; returns the tensor."""
+    """Write the result of `less` into this tensor; returns that."""
 
 def less_equal(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≤ other."""
 
 def less_equal_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `less_equal` into this tensor; returns the tensor."""
+    """Write the result of `less_equal` into this tensor; returns that."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of |Γ(input)|."""
 
 def lgamma_(input: Tensor) -> Tensor:
-    """Write the result of `lgamma` into this tensor; returns the tensor."""
+    """Write the result of `lgamma` into this tensor; returns that."""
 
 def linspace(
     start: Any,
@@ -2880,22 +2883,22 @@ def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 10."""
 
 def log10_(input: Tensor) -> Tensor:
-    """Write the result of `log10` into this tensor; returns the tensor."""
+    """Write the result of `log10` into this tensor; returns that."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + input), exact also near 0."""
 
 def log1p_(input: Tensor) -> Tensor:
-    """Write the result of `log1p` into this tensor; returns the tensor."""
+    """Write the result of `log1p` into this tensor; returns that."""
 
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2."""
 
 def log2_(input: Tensor) -> Tensor:
-    """Write the result of `log2` into this tensor; returns the tensor."""
+    """Write the result of `log2` into this tensor; returns that."""
 
 def log_(input: Tensor) -> Tensor:
-    """Write the result of `log` into this tensor; returns the tensor."""
+    """Write the result of `log` into this tensor; returns that."""
 
 def log_softmax(
     input: Tensor,
@@ -2922,31 +2925,31 @@ def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     """Are both elements not zero?"""
 
 def logical_and_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `logical_and` into this tensor; returns the tensor."""
+    """Write the result of `logical_and` into this tensor; returns that."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Is the element zero?"""
 
 def logical_not_(input: Tensor) -> Tensor:
-    """Write the result of `logical_not` into this tensor; returns the tensor."""
+    """Write the result of `logical_not` into this tensor; returns that."""
 
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Is either element not zero?"""
 
 def logical_or_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `logical_or` into this tensor; returns the tensor."""
+    """Write the result of `logical_or` into this tensor; returns that."""
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Is exactly one of the elements not zero?"""
 
 def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `logical_xor` into this tensor; returns the tensor."""
+    """Write the result of `logical_xor` into this tensor; returns that."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is given."""
 
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
-    """Write the result of `logit` into this tensor; returns the tensor."""
+    """Write the result of `logit` into this tensor; returns that."""
 
 def logspace(
     start: Any,
@@ -3001,7 +3004,7 @@ def lt(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input < other."""
 
 def lt_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `lt` into this tensor; returns the tensor."""
+    """Write the result of `lt` into this tensor; returns that."""
 
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor` as a tuple, with `info` if asked for."""
@@ -3038,7 +3041,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value`, a number or a 0-d tensor, where the mask is True; else the input."""
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Write the result of `masked_fill` into this tensor; returns the tensor."""
+    """Write the result of `masked_fill` into this tensor; returns that."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements where `mask` is True replaced by those of `source`, in order."""
@@ -3175,7 +3178,7 @@ def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The product."""
 
 def mul_(input: Any, other: Any) -> Tensor:
-    """Write the result of `mul` into this tensor; returns the tensor."""
+    """Write the result of `mul` into this tensor; returns that."""
 
 def multinomial(
     input: Tensor,
@@ -3191,7 +3194,7 @@ def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The product."""
 
 def multiply_(input: Any, other: Any) -> Tensor:
-    """Write the result of `multiply` into this tensor; returns the tensor."""
+    """Write the result of `multiply` into this tensor; returns that."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
@@ -3216,7 +3219,7 @@ def nan_to_num_(
     posinf: _float | None = None,
     neginf: _float | None = None,
 ) -> Tensor:
-    """Write the result of `nan_to_num` into this tensor; returns the tensor."""
+    """Write the result of `nan_to_num` into this tensor; returns that."""
 
 def nanmean(
     input: Tensor,
@@ -3314,19 +3317,19 @@ def ne(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≠ other."""
 
 def ne_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `ne` into this tensor; returns the tensor."""
+    """Write the result of `ne` into this tensor; returns that."""
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input."""
 
 def neg_(input: Tensor) -> Tensor:
-    """Write the result of `neg` into this tensor; returns the tensor."""
+    """Write the result of `neg` into this tensor; returns that."""
 
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input."""
 
 def negative_(input: Tensor) -> Tensor:
-    """Write the result of `negative` into this tensor; returns the tensor."""
+    """Write the result of `negative` into this tensor; returns that."""
 
 def nelement(input: Tensor) -> _int:
     """The number of elements."""
@@ -3335,7 +3338,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     """The next representable number after `input` towards `other`."""
 
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
-    """Write the result of `nextafter` into this tensor; returns the tensor."""
+    """Write the result of `nextafter` into this tensor; returns that."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor:
@@ -3387,7 +3390,7 @@ def not_equal(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor
     """input ≠ other."""
 
 def not_equal_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `not_equal` into this tensor; returns the tensor."""
+    """Write the result of `not_equal` into this tensor; returns that."""
 
 def nuclear_norm(
     input: Tensor,
@@ -3497,7 +3500,7 @@ def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma."""
 
 def polygamma_(n: _int, input: Tensor) -> Tensor:
-    """Write the result of `polygamma` into this tensor; returns the tensor."""
+    """Write the result of `polygamma` into this tensor; returns that."""
 
 def positive(input: Tensor) -> Tensor:
     """The input itself; what `+x` means."""
@@ -3506,7 +3509,7 @@ def pow(input: Any = None, exponent: Any = None, *, out: Tensor | None = None) -
     """`input` to the power of `exponent`; either may be a number."""
 
 def pow_(input: Any = None, exponent: Any = None) -> Tensor:
-    """Write the result of `pow` into this tensor; returns the tensor."""
+    """Write the result of `pow` into this tensor; returns that."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
@@ -3587,7 +3590,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in radians as degrees."""
 
 def rad2deg_(input: Tensor) -> Tensor:
-    """Write the result of `rad2deg` into this tensor; returns the tensor."""
+    """Write the result of `rad2deg` into this tensor; returns that."""
 
 def rand(
     *size: Any,
@@ -3707,19 +3710,19 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / input."""
 
 def reciprocal_(input: Tensor) -> Tensor:
-    """Write the result of `reciprocal` into this tensor; returns the tensor."""
+    """Write the result of `reciprocal` into this tensor; returns that."""
 
 def relu(input: Tensor) -> Tensor:
     """max(0, input)."""
 
 def relu_(input: Tensor) -> Tensor:
-    """Write the result of `relu` into this tensor; returns the tensor."""
+    """Write the result of `relu` into this tensor; returns that."""
 
 def remainder(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """What is left of input after division by other; it has the sign of `other`, as Python's %."""
 
 def remainder_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `remainder` into this tensor; returns the tensor."""
+    """Write the result of `remainder` into this tensor; returns that."""
 
 def renorm(input: Tensor, p: Any, dim: _int, maxnorm: Any, *, out: Tensor | None = None) -> Tensor:
     """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
@@ -3817,7 +3820,7 @@ def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = N
     one."""
 
 def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
-    """Write the result of `round` into this tensor; returns the tensor."""
+    """Write the result of `round` into this tensor; returns that."""
 
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.row_indices` gives of a sparse tensor."""
@@ -3842,13 +3845,13 @@ def rrelu_(
     training: _bool = False,
     generator: Any = None,
 ) -> Tensor:
-    """Write the result of `rrelu` into this tensor; returns the tensor."""
+    """Write the result of `rrelu` into this tensor; returns that."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / √input."""
 
 def rsqrt_(input: Tensor) -> Tensor:
-    """Write the result of `rsqrt` into this tensor; returns the tensor."""
+    """Write the result of `rsqrt` into this tensor; returns that."""
 
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
@@ -3951,7 +3954,7 @@ def selu(input: Tensor) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
 
 def selu_(input: Tensor) -> Tensor:
-    """Write the result of `selu` into this tensor; returns the tensor."""
+    """Write the result of `selu` into this tensor; returns that."""
 
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a historical type (`flambeau.DoubleTensor`, or its name) the default."""
@@ -3963,19 +3966,19 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sign; of complex numbers, input / |input|, and 0 at 0."""
 
 def sgn_(input: Tensor) -> Tensor:
-    """Write the result of `sgn` into this tensor; returns the tensor."""
+    """Write the result of `sgn` into this tensor; returns that."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input))."""
 
 def sigmoid_(input: Tensor) -> Tensor:
-    """Write the result of `sigmoid` into this tensor; returns the tensor."""
+    """Write the result of `sigmoid` into this tensor; returns that."""
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1, as the input is negative, zero or positive."""
 
 def sign_(input: Tensor) -> Tensor:
-    """Write the result of `sign` into this tensor; returns the tensor."""
+    """Write the result of `sign` into this tensor; returns that."""
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Is the sign bit set? True of -0.0 too."""
@@ -3984,19 +3987,19 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine."""
 
 def sin_(input: Tensor) -> Tensor:
-    """Write the result of `sin` into this tensor; returns the tensor."""
+    """Write the result of `sin` into this tensor; returns that."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(πx) / (πx), 1 at 0."""
 
 def sinc_(input: Tensor) -> Tensor:
-    """Write the result of `sinc` into this tensor; returns the tensor."""
+    """Write the result of `sinc` into this tensor; returns that."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine."""
 
 def sinh_(input: Tensor) -> Tensor:
-    """Write the result of `sinh` into this tensor; returns the tensor."""
+    """Write the result of `sinh` into this tensor; returns that."""
 
 def slice_copy(
     input: Tensor,
@@ -4181,13 +4184,13 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
 
 def sqrt_(input: Tensor) -> Tensor:
-    """Write the result of `sqrt` into this tensor; returns the tensor."""
+    """Write the result of `sqrt` into this tensor; returns that."""
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square of each element."""
 
 def square_(input: Tensor) -> Tensor:
-    """Write the result of `square` into this tensor; returns the tensor."""
+    """Write the result of `square` into this tensor; returns that."""
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
@@ -4249,13 +4252,13 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     """The difference input - alpha · other."""
 
 def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Write the result of `sub` into this tensor; returns the tensor."""
+    """Write the result of `sub` into this tensor; returns that."""
 
 def subtract(input: Any, other: Any, alpha: Any = 1, *, out: Tensor | None = None) -> Tensor:
     """The difference input - alpha · other."""
 
 def subtract_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Write the result of `subtract` into this tensor; returns the tensor."""
+    """Write the result of `subtract` into this tensor; returns that."""
 
 def sum(
     input: Tensor,
@@ -4333,13 +4336,13 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent."""
 
 def tan_(input: Tensor) -> Tensor:
-    """Write the result of `tan` into this tensor; returns the tensor."""
+    """Write the result of `tan` into this tensor; returns that."""
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanh_(input: Tensor) -> Tensor:
-    """Write the result of `tanh` into this tensor; returns the tensor."""
+    """Write the result of `tanh` into this tensor; returns that."""
 
 def tensor(
     data: Any,
@@ -4362,7 +4365,7 @@ def threshold(input: Tensor, threshold: Any, value: Any, *, out: Tensor | None =
     """x where it exceeds `threshold`, else `value`."""
 
 def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
-    """Write the result of `threshold` into this tensor; returns the tensor."""
+    """Write the result of `threshold` into this tensor; returns that."""
 
 def threshold_backward(
     grad_output: Tensor,
@@ -4460,13 +4463,13 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
 
 def true_divide_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Write the result of `true_divide` into this tensor; returns the tensor."""
+    """Write the result of `true_divide` into this tensor; returns that."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The whole part: rounding towards zero."""
 
 def trunc_(input: Tensor) -> Tensor:
-    """Write the result of `trunc` into this tensor; returns the tensor."""
+    """Write the result of `trunc` into this tensor; returns that."""
 
 def typename(obj: Any, /) -> str:
     """The name of an object's type; of a tensor, its historical type."""
@@ -4615,10 +4618,10 @@ def xlogy(input: Any = None, other: Any = None, *, out: Tensor | None = None) ->
     """input · log(other), 0 where the input is 0."""
 
 def xlogy_(input: Any = None, other: Any = None) -> Tensor:
-    """Write the result of `xlogy` into this tensor; returns the tensor."""
+    """Write the result of `xlogy` into this tensor; returns that."""
 
 def zero_(input: Tensor) -> Tensor:
-    """Write the result of `zero` into this tensor; returns the tensor."""
+    """Write the result of `zero` into this tensor; returns that."""
 
 def zeros(
     *size: Any,

@@ -89,7 +89,7 @@ class OpOverload(OperatorBase):
         rules = overrides.rules_for(args, kwargs)
         if rules is not None and not _records(args, kwargs):
             from flambeau.dispatch.aten import subclass
-            if rules is subclass.run:
+            if rules is subclass.run and not subclass.disabled.get():
                 return subclass.show(self, *args, **kwargs)
         try:
             return self.run(*args, **kwargs)

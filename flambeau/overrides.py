@@ -341,8 +341,11 @@ def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs:
 @contextlib.contextmanager
 def enable_reentrant_dispatch() -> Any:
     """A context in which ops called from `__torch_dispatch__` are dispatched again, as they
-    always are here."""
-    yield
+    always are here, and recorded where the op that is shown would be."""
+    from flambeau.autograd.grad_mode import enable_grad
+    from flambeau.dispatch.aten.level import recorded_above
+    with enable_grad() if recorded_above.get() else contextlib.nullcontext():
+        yield
 
 
 __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_ignored_functions",

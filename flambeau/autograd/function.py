@@ -248,7 +248,8 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
     node.simple = False             # its backward may register hooks on it
     node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _light(o))
                   if type(o) in tensor_types else None for o in outputs]
-    node.results = [(m[0], m[1]) if m else None for m in node.metas]
+    node.results = [m[:2] if m and id(o) not in without and m[1] in FLOATING else None
+                    for o, m in zip(outputs, node.metas)]
     if not node._materialize_non_diff_grads:
         node.metas = [None if id(o) in without else m for o, m in zip(outputs, node.metas)]
     if node.outputs == 1 and node.metas and node.metas[0]:

@@ -63,35 +63,35 @@ class Methods:
     def __gt__(self, other: Any) -> Tensor:
         """input > other."""
     def __iadd__(self, other: Any) -> Tensor:
-        """Write the result of `add` into this tensor; returns the tensor."""
+        """Write the result of `add` into this tensor; returns that."""
     def __iand__(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_and` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_and` into this tensor; returns that."""
     def __idiv__(self, other: Any) -> Tensor:
-        """Write the result of `div` into this tensor; returns the tensor."""
+        """Write the result of `div` into this tensor; returns that."""
     def __ifloordiv__(self, other: Any) -> Tensor:
-        """Write the result of `floor_divide` into this tensor; returns the tensor."""
+        """Write the result of `floor_divide` into this tensor; returns that."""
     def __ilshift__(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_left_shift` into this tensor; returns that."""
     def __imod__(self, other: Any = None) -> Tensor:
-        """Write the result of `remainder` into this tensor; returns the tensor."""
+        """Write the result of `remainder` into this tensor; returns that."""
     def __imul__(self, other: Any) -> Tensor:
-        """Write the result of `mul` into this tensor; returns the tensor."""
+        """Write the result of `mul` into this tensor; returns that."""
     def __index__(self) -> _int: ...
     def __int__(self) -> _int: ...
     def __invert__(self) -> Tensor: ...
     def __ior__(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_or` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_or` into this tensor; returns that."""
     def __ipow__(self, exponent: Any = None) -> Tensor:
-        """Write the result of `pow` into this tensor; returns the tensor."""
+        """Write the result of `pow` into this tensor; returns that."""
     def __irshift__(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_right_shift` into this tensor; returns that."""
     def __isub__(self, other: Any) -> Tensor:
-        """Write the result of `sub` into this tensor; returns the tensor."""
+        """Write the result of `sub` into this tensor; returns that."""
     def __iter__(self) -> Iterator[Tensor]: ...
     def __itruediv__(self, other: Any) -> Tensor:
-        """Write the result of `div` into this tensor; returns the tensor."""
+        """Write the result of `div` into this tensor; returns that."""
     def __ixor__(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_xor` into this tensor; returns that."""
     def __le__(self, other: Any) -> Tensor:
         """input ≤ other."""
     def __len__(self) -> _int: ...
@@ -185,35 +185,35 @@ class Methods:
     def abs(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
     def abs_(self) -> Tensor:
-        """Write the result of `abs` into this tensor; returns the tensor."""
+        """Write the result of `abs` into this tensor; returns that."""
     def absolute(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
     def absolute_(self) -> Tensor:
-        """Write the result of `absolute` into this tensor; returns the tensor."""
+        """Write the result of `absolute` into this tensor; returns that."""
     def acos(self) -> Tensor:
         """The inverse cosine."""
     def acos_(self) -> Tensor:
-        """Write the result of `acos` into this tensor; returns the tensor."""
+        """Write the result of `acos` into this tensor; returns that."""
     def acosh(self) -> Tensor:
         """The inverse hyperbolic cosine."""
     def acosh_(self) -> Tensor:
-        """Write the result of `acosh` into this tensor; returns the tensor."""
+        """Write the result of `acosh` into this tensor; returns that."""
     def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Write the result of `add` into this tensor; returns the tensor."""
+        """Write the result of `add` into this tensor; returns that."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · Σ batch1[i] @ batch2[i]."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """Write the result of `addbmm` into this tensor; returns the tensor."""
+        """Write the result of `addbmm` into this tensor; returns that."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """input + value · tensor1 / tensor2."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-        """Write the result of `addcdiv` into this tensor; returns the tensor."""
+        """Write the result of `addcdiv` into this tensor; returns that."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """input + value · tensor1 · tensor2."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-        """Write the result of `addcmul` into this tensor; returns the tensor."""
+        """Write the result of `addcmul` into this tensor; returns that."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
     def addmm_(
@@ -225,15 +225,15 @@ class Methods:
         beta: Any = 1,
         alpha: Any = 1,
     ) -> Tensor:
-        """Write the result of `addmm` into this tensor; returns the tensor."""
+        """Write the result of `addmm` into this tensor; returns that."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat @ vec."""
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """Write the result of `addmv` into this tensor; returns the tensor."""
+        """Write the result of `addmv` into this tensor; returns that."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · outer(vec1, vec2)."""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """Write the result of `addr` into this tensor; returns the tensor."""
+        """Write the result of `addr` into this tensor; returns that."""
     def adjoint(self) -> Tensor:
         """The conjugate transpose of the last two dimensions, as a view."""
     def all(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
@@ -263,31 +263,31 @@ class Methods:
     def arccos(self) -> Tensor:
         """The inverse cosine."""
     def arccos_(self) -> Tensor:
-        """Write the result of `arccos` into this tensor; returns the tensor."""
+        """Write the result of `arccos` into this tensor; returns that."""
     def arccosh(self) -> Tensor:
         """The inverse hyperbolic cosine."""
     def arccosh_(self) -> Tensor:
-        """Write the result of `arccosh` into this tensor; returns the tensor."""
+        """Write the result of `arccosh` into this tensor; returns that."""
     def arcsin(self) -> Tensor:
         """The inverse sine."""
     def arcsin_(self) -> Tensor:
-        """Write the result of `arcsin` into this tensor; returns the tensor."""
+        """Write the result of `arcsin` into this tensor; returns that."""
     def arcsinh(self) -> Tensor:
         """The inverse hyperbolic sine."""
     def arcsinh_(self) -> Tensor:
-        """Write the result of `arcsinh` into this tensor; returns the tensor."""
+        """Write the result of `arcsinh` into this tensor; returns that."""
     def arctan(self) -> Tensor:
         """The inverse tangent."""
     def arctan2(self, other: Tensor) -> Tensor:
         """The angle of the point (x=other, y=input), in (-π, π]."""
     def arctan2_(self, other: Tensor) -> Tensor:
-        """Write the result of `arctan2` into this tensor; returns the tensor."""
+        """Write the result of `arctan2` into this tensor; returns that."""
     def arctan_(self) -> Tensor:
-        """Write the result of `arctan` into this tensor; returns the tensor."""
+        """Write the result of `arctan` into this tensor; returns that."""
     def arctanh(self) -> Tensor:
         """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Tensor:
-        """Write the result of `arctanh` into this tensor; returns the tensor."""
+        """Write the result of `arctanh` into this tensor; returns that."""
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The position of the first largest element: in the flattened input, or along `dim`."""
     def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
@@ -320,23 +320,23 @@ class Methods:
     def asin(self) -> Tensor:
         """The inverse sine."""
     def asin_(self) -> Tensor:
-        """Write the result of `asin` into this tensor; returns the tensor."""
+        """Write the result of `asin` into this tensor; returns that."""
     def asinh(self) -> Tensor:
         """The inverse hyperbolic sine."""
     def asinh_(self) -> Tensor:
-        """Write the result of `asinh` into this tensor; returns the tensor."""
+        """Write the result of `asinh` into this tensor; returns that."""
     def atan(self) -> Tensor:
         """The inverse tangent."""
     def atan2(self, other: Tensor) -> Tensor:
         """The angle of the point (x=other, y=input), in (-π, π]."""
     def atan2_(self, other: Tensor) -> Tensor:
-        """Write the result of `atan2` into this tensor; returns the tensor."""
+        """Write the result of `atan2` into this tensor; returns that."""
     def atan_(self) -> Tensor:
-        """Write the result of `atan` into this tensor; returns the tensor."""
+        """Write the result of `atan` into this tensor; returns that."""
     def atanh(self) -> Tensor:
         """The inverse hyperbolic tangent."""
     def atanh_(self) -> Tensor:
-        """Write the result of `atanh` into this tensor; returns the tensor."""
+        """Write the result of `atanh` into this tensor; returns that."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · batch1[i] @ batch2[i] for each i."""
     def baddbmm_(
@@ -348,7 +348,7 @@ class Methods:
         beta: Any = 1,
         alpha: Any = 1,
     ) -> Tensor:
-        """Write the result of `baddbmm` into this tensor; returns the tensor."""
+        """Write the result of `baddbmm` into this tensor; returns that."""
     def bernoulli(self, p: _float | None = None, *, generator: Any = None) -> Tensor:
         """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`."""
     def bernoulli_(self, p: Any, *, generator: Any = None) -> Tensor:
@@ -362,27 +362,27 @@ class Methods:
     def bitwise_and(self, other: Any) -> Tensor:
         """The bits set in both."""
     def bitwise_and_(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_and` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_and` into this tensor; returns that."""
     def bitwise_left_shift(self, other: Any) -> Tensor:
         """input · 2^other; 0 where `other` is no position of a bit."""
     def bitwise_left_shift_(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_left_shift` into this tensor; returns that."""
     def bitwise_not(self) -> Tensor:
         """Every bit reversed."""
     def bitwise_not_(self) -> Tensor:
-        """Write the result of `bitwise_not` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_not` into this tensor; returns that."""
     def bitwise_or(self, other: Any) -> Tensor:
         """The bits set in either."""
     def bitwise_or_(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_or` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_or` into this tensor; returns that."""
     def bitwise_right_shift(self, other: Any) -> Tensor:
         """input / 2^other, rounded down."""
     def bitwise_right_shift_(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_right_shift` into this tensor; returns that."""
     def bitwise_xor(self, other: Any) -> Tensor:
         """The bits set in exactly one."""
     def bitwise_xor_(self, other: Any = None) -> Tensor:
-        """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
+        """Write the result of `bitwise_xor` into this tensor; returns that."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
     def bool(self, *, memory_format: Any = None) -> Tensor:
@@ -406,7 +406,7 @@ class Methods:
     def ceil(self) -> Tensor:
         """The least whole number that is not less."""
     def ceil_(self) -> Tensor:
-        """Write the result of `ceil` into this tensor; returns the tensor."""
+        """Write the result of `ceil` into this tensor; returns that."""
     def cfloat(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as complex64; itself if it is."""
     def chalf(self, *, memory_format: Any = None) -> Tensor:
@@ -425,19 +425,19 @@ class Methods:
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
         """min(max(input, min), max): each bound a number, a tensor, or absent."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Write the result of `clamp` into this tensor; returns the tensor."""
+        """Write the result of `clamp` into this tensor; returns that."""
     def clamp_max(self, max: Any) -> Tensor:
         """min(input, max)."""
     def clamp_max_(self, max: Any) -> Tensor:
-        """Write the result of `clamp_max` into this tensor; returns the tensor."""
+        """Write the result of `clamp_max` into this tensor; returns that."""
     def clamp_min(self, min: Any) -> Tensor:
         """max(input, min)."""
     def clamp_min_(self, min: Any) -> Tensor:
-        """Write the result of `clamp_min` into this tensor; returns the tensor."""
+        """Write the result of `clamp_min` into this tensor; returns that."""
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """min(max(input, min), max): each bound a number, a tensor, or absent."""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Write the result of `clip` into this tensor; returns the tensor."""
+        """Write the result of `clip` into this tensor; returns that."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy of `input` that gradients flow through."""
     def coalesce(self) -> Tensor:
@@ -447,9 +447,9 @@ class Methods:
     def conj(self) -> Tensor:
         """The complex conjugate, as a view of the same memory; a real tensor is its own."""
     def conj_physical(self) -> Tensor:
-        """The complex conjugate in memory of its own."""
+        """The complex conjugate in memory of its own; a real tensor itself."""
     def conj_physical_(self) -> Tensor:
-        """Write the result of `conj_physical` into this tensor; returns the tensor."""
+        """Write the result of `conj_physical` into this tensor; returns that."""
     def const_data_ptr(self) -> _int:
         """`data_ptr`, for reading."""
     def contiguous(self, *, memory_format: Any = None) -> Tensor:
@@ -459,17 +459,17 @@ class Methods:
     def copysign(self, other: Any) -> Tensor:
         """The magnitude of `input` with the sign of `other`."""
     def copysign_(self, other: Any) -> Tensor:
-        """Write the result of `copysign` into this tensor; returns the tensor."""
+        """Write the result of `copysign` into this tensor; returns that."""
     def corrcoef(self) -> Tensor:
         """The matrix of correlations of the variables in the rows of `input`."""
     def cos(self) -> Tensor:
         """The cosine."""
     def cos_(self) -> Tensor:
-        """Write the result of `cos` into this tensor; returns the tensor."""
+        """Write the result of `cos` into this tensor; returns that."""
     def cosh(self) -> Tensor:
         """The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
-        """Write the result of `cosh` into this tensor; returns the tensor."""
+        """Write the result of `cosh` into this tensor; returns that."""
     def count_nonzero(self, dim: Any = None) -> Tensor:
         """How many elements differ from zero, in all or along `dim`."""
     def cov(
@@ -502,17 +502,17 @@ class Methods:
     def cumprod(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The product of each element and all before it along `dim`."""
     def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor:
-        """Write the result of `cumprod` into this tensor; returns the tensor."""
+        """Write the result of `cumprod` into this tensor; returns that."""
     def cumsum(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The sum of each element and all before it along `dim`."""
     def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor:
-        """Write the result of `cumsum` into this tensor; returns the tensor."""
+        """Write the result of `cumsum` into this tensor; returns that."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
     def deg2rad(self) -> Tensor:
         """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
-        """Write the result of `deg2rad` into this tensor; returns the tensor."""
+        """Write the result of `deg2rad` into this tensor; returns that."""
     def dense_dim(self) -> _int:
         """The number of dense dimensions."""
     def dequantize(self) -> Tensor:
@@ -551,7 +551,7 @@ class Methods:
     def digamma(self) -> Tensor:
         """The derivative of lgamma, ψ = Γ' / Γ."""
     def digamma_(self) -> Tensor:
-        """Write the result of `digamma` into this tensor; returns the tensor."""
+        """Write the result of `digamma` into this tensor; returns that."""
     def dim(self) -> _int:
         """The number of dimensions."""
     def dim_order(self, *, ambiguity_check: Any = False) -> tuple[_int, ...]:
@@ -561,11 +561,11 @@ class Methods:
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """Write the result of `div` into this tensor; returns the tensor."""
+        """Write the result of `div` into this tensor; returns that."""
     def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """Write the result of `divide` into this tensor; returns the tensor."""
+        """Write the result of `divide` into this tensor; returns that."""
     def dot(self, tensor: Tensor) -> Tensor:
         """The sum of the products of two vectors' elements."""
     def double(self, *, memory_format: Any = None) -> Tensor:
@@ -579,29 +579,29 @@ class Methods:
     def eq(self, other: Any) -> Tensor:
         """input = other."""
     def eq_(self, other: Any) -> Tensor:
-        """Write the result of `eq` into this tensor; returns the tensor."""
+        """Write the result of `eq` into this tensor; returns that."""
     def equal(self, other: Tensor) -> _bool:
         """Do two tensors have the same shape and equal elements?"""
     def erf(self) -> Tensor:
         """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
     def erf_(self) -> Tensor:
-        """Write the result of `erf` into this tensor; returns the tensor."""
+        """Write the result of `erf` into this tensor; returns that."""
     def erfc(self) -> Tensor:
         """1 - erf(input), exact also where that is small."""
     def erfc_(self) -> Tensor:
-        """Write the result of `erfc` into this tensor; returns the tensor."""
+        """Write the result of `erfc` into this tensor; returns that."""
     def erfinv(self) -> Tensor:
         """The inverse of the error function, on (-1, 1)."""
     def erfinv_(self) -> Tensor:
-        """Write the result of `erfinv` into this tensor; returns the tensor."""
+        """Write the result of `erfinv` into this tensor; returns that."""
     def exp(self) -> Tensor:
         """e to the power of each element."""
     def exp2(self) -> Tensor:
         """2 to the power of each element."""
     def exp2_(self) -> Tensor:
-        """Write the result of `exp2` into this tensor; returns the tensor."""
+        """Write the result of `exp2` into this tensor; returns that."""
     def exp_(self) -> Tensor:
-        """Write the result of `exp` into this tensor; returns the tensor."""
+        """Write the result of `exp` into this tensor; returns that."""
     def expand(self, *size: Any, implicit: _bool = False) -> Tensor:
         """Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an
         extent."""
@@ -610,17 +610,17 @@ class Methods:
     def expm1(self) -> Tensor:
         """exp(input) - 1, exact also near 0."""
     def expm1_(self) -> Tensor:
-        """Write the result of `expm1` into this tensor; returns the tensor."""
+        """Write the result of `expm1` into this tensor; returns that."""
     def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with exponential numbers of rate `lambd`."""
     def fill_(self, value: Any) -> Tensor:
-        """Write the result of `fill` into this tensor; returns the tensor."""
+        """Write the result of `fill` into this tensor; returns that."""
     def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
         """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
     def fix(self) -> Tensor:
         """The whole part: rounding towards zero."""
     def fix_(self) -> Tensor:
-        """Write the result of `fix` into this tensor; returns the tensor."""
+        """Write the result of `fix` into this tensor; returns that."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
     def flip(self, *dims: Any) -> Tensor:
@@ -638,11 +638,11 @@ class Methods:
     def floor(self) -> Tensor:
         """The greatest whole number that is not greater."""
     def floor_(self) -> Tensor:
-        """Write the result of `floor` into this tensor; returns the tensor."""
+        """Write the result of `floor` into this tensor; returns that."""
     def floor_divide(self, other: Any) -> Tensor:
         """The greatest whole number that is not greater than input / other."""
     def floor_divide_(self, other: Any) -> Tensor:
-        """Write the result of `floor_divide` into this tensor; returns the tensor."""
+        """Write the result of `floor_divide` into this tensor; returns that."""
     def fmax(self, other: Tensor) -> Tensor:
         """The larger of each pair; NaN only if both are."""
     def fmin(self, other: Tensor) -> Tensor:
@@ -651,11 +651,11 @@ class Methods:
         """What is left of input after division by other; it has the sign of `input`, as C's
         fmod."""
     def fmod_(self, other: Any) -> Tensor:
-        """Write the result of `fmod` into this tensor; returns the tensor."""
+        """Write the result of `fmod` into this tensor; returns that."""
     def frac(self) -> Tensor:
         """The part after the point: input - trunc(input)."""
     def frac_(self) -> Tensor:
-        """Write the result of `frac` into this tensor; returns the tensor."""
+        """Write the result of `frac` into this tensor; returns that."""
     def frexp(self) -> return_types.frexp:
         """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
@@ -663,11 +663,11 @@ class Methods:
     def gcd(self, other: Tensor) -> Tensor:
         """The greatest common divisor."""
     def gcd_(self, other: Tensor) -> Tensor:
-        """Write the result of `gcd` into this tensor; returns the tensor."""
+        """Write the result of `gcd` into this tensor; returns that."""
     def ge(self, other: Any) -> Tensor:
         """input ≥ other."""
     def ge_(self, other: Any) -> Tensor:
-        """Write the result of `ge` into this tensor; returns the tensor."""
+        """Write the result of `ge` into this tensor; returns that."""
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
         """Fill with how many trials of success probability `p` it took to succeed."""
     def geqrf(self) -> return_types.geqrf:
@@ -683,15 +683,15 @@ class Methods:
     def greater(self, other: Any) -> Tensor:
         """input > other."""
     def greater_(self, other: Any) -> Tensor:
-        """Write the result of `greater` into this tensor; returns the tensor."""
+        """Write the result of `greater` into this tensor; returns that."""
     def greater_equal(self, other: Any) -> Tensor:
         """input ≥ other."""
     def greater_equal_(self, other: Any) -> Tensor:
-        """Write the result of `greater_equal` into this tensor; returns the tensor."""
+        """Write the result of `greater_equal` into this tensor; returns that."""
     def gt(self, other: Any) -> Tensor:
         """input > other."""
     def gt_(self, other: Any) -> Tensor:
-        """Write the result of `gt` into this tensor; returns the tensor."""
+        """Write the result of `gt` into this tensor; returns that."""
     def half(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: Any = 0.5) -> Tensor: ...
@@ -700,7 +700,7 @@ class Methods:
     def heaviside(self, values: Tensor) -> Tensor:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
-        """Write the result of `heaviside` into this tensor; returns the tensor."""
+        """Write the result of `heaviside` into this tensor; returns that."""
     def histc(self, bins: _int = 100, min: Any = 0, max: Any = 0) -> Tensor:
         """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all
         elements)."""
@@ -719,19 +719,19 @@ class Methods:
     def hypot(self, other: Tensor) -> Tensor:
         """√(input² + other²), without overflow on the way."""
     def hypot_(self, other: Tensor) -> Tensor:
-        """Write the result of `hypot` into this tensor; returns the tensor."""
+        """Write the result of `hypot` into this tensor; returns that."""
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
-        """Write the result of `i0` into this tensor; returns the tensor."""
+        """Write the result of `i0` into this tensor; returns that."""
     def igamma(self, other: Tensor) -> Tensor:
         """The regularised lower incomplete gamma function P(input, other)."""
     def igamma_(self, other: Tensor) -> Tensor:
-        """Write the result of `igamma` into this tensor; returns the tensor."""
+        """Write the result of `igamma` into this tensor; returns that."""
     def igammac(self, other: Tensor) -> Tensor:
         """The regularised upper incomplete gamma function Q(input, other)."""
     def igammac_(self, other: Tensor) -> Tensor:
-        """Write the result of `igammac` into this tensor; returns the tensor."""
+        """Write the result of `igammac` into this tensor; returns that."""
     @property
     def imag(self) -> Any: ...
     @imag.setter
@@ -742,19 +742,19 @@ class Methods:
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
         """`input` with alpha · slices of `source` added to the slices that `index` names."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-        """Write the result of `index_add` into this tensor; returns the tensor."""
+        """Write the result of `index_add` into this tensor; returns that."""
     def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """`input` with the slices that `index` names replaced by those of `source`."""
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-        """Write the result of `index_copy` into this tensor; returns the tensor."""
+        """Write the result of `index_copy` into this tensor; returns that."""
     def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """`input` with the slices that `index` names filled with `value`."""
     def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
-        """Write the result of `index_fill` into this tensor; returns the tensor."""
+        """Write the result of `index_fill` into this tensor; returns that."""
     def index_put(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
         """`input` with `values` at `indices` (a tuple of index tensors, one a dimension)."""
     def index_put_(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
-        """Write the result of `index_put` into this tensor; returns the tensor."""
+        """Write the result of `index_put` into this tensor; returns that."""
     def index_reduce(
         self,
         dim: _int,
@@ -775,7 +775,7 @@ class Methods:
         *,
         include_self: _bool = True,
     ) -> Tensor:
-        """Write the result of `index_reduce` into this tensor; returns the tensor."""
+        """Write the result of `index_reduce` into this tensor; returns that."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` that the vector `index` names."""
     def indices(self) -> Tensor:
@@ -887,47 +887,47 @@ class Methods:
     def lcm(self, other: Tensor) -> Tensor:
         """The least common multiple."""
     def lcm_(self, other: Tensor) -> Tensor:
-        """Write the result of `lcm` into this tensor; returns the tensor."""
+        """Write the result of `lcm` into this tensor; returns that."""
     def ldexp(self, other: Tensor) -> Tensor:
         """input · 2^other."""
     def ldexp_(self, other: Tensor) -> Tensor:
-        """Write the result of `ldexp` into this tensor; returns the tensor."""
+        """Write the result of `ldexp` into this tensor; returns that."""
     def le(self, other: Any) -> Tensor:
         """input ≤ other."""
     def le_(self, other: Any) -> Tensor:
-        """Write the result of `le` into this tensor; returns the tensor."""
+        """Write the result of `le` into this tensor; returns that."""
     def lerp(self, end: Tensor, weight: Any) -> Tensor:
         """input + weight · (end - input): `input` at weight 0, `end` at weight 1."""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
-        """Write the result of `lerp` into this tensor; returns the tensor."""
+        """Write the result of `lerp` into this tensor; returns that."""
     def less(self, other: Any) -> Tensor:
         """input < other."""
     def less_(self, other: Any) -> Tensor:
-        """Write the result of `less` into this tensor; returns the tensor."""
+        """Write the result of `less` into this tensor; returns that."""
     def less_equal(self, other: Any) -> Tensor:
         """input ≤ other."""
     def less_equal_(self, other: Any) -> Tensor:
-        """Write the result of `less_equal` into this tensor; returns the tensor."""
+        """Write the result of `less_equal` into this tensor; returns that."""
     def lgamma(self) -> Tensor:
         """The logarithm of |Γ(input)|."""
     def lgamma_(self) -> Tensor:
-        """Write the result of `lgamma` into this tensor; returns the tensor."""
+        """Write the result of `lgamma` into this tensor; returns that."""
     def log(self) -> Tensor:
         """The natural logarithm."""
     def log10(self) -> Tensor:
         """The logarithm to base 10."""
     def log10_(self) -> Tensor:
-        """Write the result of `log10` into this tensor; returns the tensor."""
+        """Write the result of `log10` into this tensor; returns that."""
     def log1p(self) -> Tensor:
         """log(1 + input), exact also near 0."""
     def log1p_(self) -> Tensor:
-        """Write the result of `log1p` into this tensor; returns the tensor."""
+        """Write the result of `log1p` into this tensor; returns that."""
     def log2(self) -> Tensor:
         """The logarithm to base 2."""
     def log2_(self) -> Tensor:
-        """Write the result of `log2` into this tensor; returns the tensor."""
+        """Write the result of `log2` into this tensor; returns that."""
     def log_(self) -> Tensor:
-        """Write the result of `log` into this tensor; returns the tensor."""
+        """Write the result of `log` into this tensor; returns that."""
     def log_normal_(
         self,
         mean: _float = 1.0,
@@ -949,24 +949,24 @@ class Methods:
     def logical_and(self, other: Tensor) -> Tensor:
         """Are both elements not zero?"""
     def logical_and_(self, other: Tensor) -> Tensor:
-        """Write the result of `logical_and` into this tensor; returns the tensor."""
+        """Write the result of `logical_and` into this tensor; returns that."""
     def logical_not(self) -> Tensor:
         """Is the element zero?"""
     def logical_not_(self) -> Tensor:
-        """Write the result of `logical_not` into this tensor; returns the tensor."""
+        """Write the result of `logical_not` into this tensor; returns that."""
     def logical_or(self, other: Tensor) -> Tensor:
         """Is either element not zero?"""
     def logical_or_(self, other: Tensor) -> Tensor:
-        """Write the result of `logical_or` into this tensor; returns the tensor."""
+        """Write the result of `logical_or` into this tensor; returns that."""
     def logical_xor(self, other: Tensor) -> Tensor:
         """Is exactly one of the elements not zero?"""
     def logical_xor_(self, other: Tensor) -> Tensor:
-        """Write the result of `logical_xor` into this tensor; returns the tensor."""
+        """Write the result of `logical_xor` into this tensor; returns that."""
     def logit(self, eps: _float | None = None) -> Tensor:
         """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is
         given."""
     def logit_(self, eps: _float | None = None) -> Tensor:
-        """Write the result of `logit` into this tensor; returns the tensor."""
+        """Write the result of `logit` into this tensor; returns that."""
     def logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor:
         """log(Σ exp(input)) along `dim`, computed without overflow."""
     def long(self, *, memory_format: Any = None) -> Tensor:
@@ -976,7 +976,7 @@ class Methods:
     def lt(self, other: Any) -> Tensor:
         """input < other."""
     def lt_(self, other: Any) -> Tensor:
-        """Write the result of `lt` into this tensor; returns the tensor."""
+        """Write the result of `lt` into this tensor; returns that."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
         """See `flambeau.lu`."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
@@ -992,12 +992,12 @@ class Methods:
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """`value`, a number or a 0-d tensor, where the mask is True; else the input."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
-        """Write the result of `masked_fill` into this tensor; returns the tensor."""
+        """Write the result of `masked_fill` into this tensor; returns that."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """`input` with the elements where `mask` is True replaced by those of `source`, in
         order."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """Write the result of `masked_scatter` into this tensor; returns the tensor."""
+        """Write the result of `masked_scatter` into this tensor; returns that."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
     def matmul(self, other: Tensor) -> Tensor:
@@ -1069,7 +1069,7 @@ class Methods:
     def mul(self, other: Any) -> Tensor:
         """The product."""
     def mul_(self, other: Any) -> Tensor:
-        """Write the result of `mul` into this tensor; returns the tensor."""
+        """Write the result of `mul` into this tensor; returns that."""
     def multinomial(
         self,
         num_samples: _int,
@@ -1081,14 +1081,14 @@ class Methods:
     def multiply(self, other: Any) -> Tensor:
         """The product."""
     def multiply_(self, other: Any) -> Tensor:
-        """Write the result of `multiply` into this tensor; returns the tensor."""
+        """Write the result of `multiply` into this tensor; returns that."""
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
     def mvlgamma(self, p: _int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p (p - 1) / 4 · log π
         + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     def mvlgamma_(self, p: _int) -> Tensor:
-        """Write the result of `mvlgamma` into this tensor; returns the tensor."""
+        """Write the result of `mvlgamma` into this tensor; returns that."""
     def nan_to_num(
         self,
         nan: _float | None = None,
@@ -1102,7 +1102,7 @@ class Methods:
         posinf: _float | None = None,
         neginf: _float | None = None,
     ) -> Tensor:
-        """Write the result of `nan_to_num` into this tensor; returns the tensor."""
+        """Write the result of `nan_to_num` into this tensor; returns that."""
     def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The mean of the elements that are not NaN."""
     @overload
@@ -1133,15 +1133,15 @@ class Methods:
     def ne(self, other: Any) -> Tensor:
         """input ≠ other."""
     def ne_(self, other: Any) -> Tensor:
-        """Write the result of `ne` into this tensor; returns the tensor."""
+        """Write the result of `ne` into this tensor; returns that."""
     def neg(self) -> Tensor:
         """-input."""
     def neg_(self) -> Tensor:
-        """Write the result of `neg` into this tensor; returns the tensor."""
+        """Write the result of `neg` into this tensor; returns that."""
     def negative(self) -> Tensor:
         """-input."""
     def negative_(self) -> Tensor:
-        """Write the result of `negative` into this tensor; returns the tensor."""
+        """Write the result of `negative` into this tensor; returns that."""
     def nelement(self) -> _int:
         """The number of elements."""
     def new(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1212,7 +1212,7 @@ class Methods:
     def nextafter(self, other: Tensor) -> Tensor:
         """The next representable number after `input` towards `other`."""
     def nextafter_(self, other: Tensor) -> Tensor:
-        """Write the result of `nextafter` into this tensor; returns the tensor."""
+        """Write the result of `nextafter` into this tensor; returns that."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
@@ -1234,7 +1234,7 @@ class Methods:
     def not_equal(self, other: Any) -> Tensor:
         """input ≠ other."""
     def not_equal_(self, other: Any) -> Tensor:
-        """Write the result of `not_equal` into this tensor; returns the tensor."""
+        """Write the result of `not_equal` into this tensor; returns that."""
     def numel(self) -> _int:
         """The number of elements."""
     def numpy(self, *, force: _bool = False) -> Any:
@@ -1261,13 +1261,13 @@ class Methods:
     def polygamma(self, n: _int) -> Tensor:
         """The n-th derivative of digamma."""
     def polygamma_(self, input: Tensor) -> Tensor:
-        """Write the result of `polygamma` into this tensor; returns the tensor."""
+        """Write the result of `polygamma` into this tensor; returns that."""
     def positive(self) -> Tensor:
         """The input itself; what `+x` means."""
     def pow(self, exponent: Any) -> Tensor:
         """`input` to the power of `exponent`; either may be a number."""
     def pow_(self, exponent: Any = None) -> Tensor:
-        """Write the result of `pow` into this tensor; returns the tensor."""
+        """Write the result of `pow` into this tensor; returns that."""
     def prelu(self, weight: Tensor) -> Tensor:
         """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
@@ -1275,7 +1275,7 @@ class Methods:
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-        """Write the result of `put` into this tensor; returns the tensor."""
+        """Write the result of `put` into this tensor; returns that."""
     def q_per_channel_axis(self) -> _int:
         """The dimension of the channels, of a tensor that was quantised with a scale for each."""
     def q_per_channel_scales(self) -> Tensor:
@@ -1302,7 +1302,7 @@ class Methods:
     def rad2deg(self) -> Tensor:
         """Angles in radians as degrees."""
     def rad2deg_(self) -> Tensor:
-        """Write the result of `rad2deg` into this tensor; returns the tensor."""
+        """Write the result of `rad2deg` into this tensor; returns that."""
     def random_(
         self,
         from_: _int | None = None,
@@ -1322,7 +1322,7 @@ class Methods:
     def reciprocal(self) -> Tensor:
         """1 / input."""
     def reciprocal_(self) -> Tensor:
-        """Write the result of `reciprocal` into this tensor; returns the tensor."""
+        """Write the result of `reciprocal` into this tensor; returns that."""
     def record_stream(self, s: Any) -> Any:
         """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
@@ -1335,17 +1335,17 @@ class Methods:
     def relu(self) -> Tensor:
         """max(0, input)."""
     def relu_(self) -> Tensor:
-        """Write the result of `relu` into this tensor; returns the tensor."""
+        """Write the result of `relu` into this tensor; returns that."""
     def remainder(self, other: Any) -> Tensor:
         """What is left of input after division by other; it has the sign of `other`, as Python's
         %."""
     def remainder_(self, other: Any = None) -> Tensor:
-        """Write the result of `remainder` into this tensor; returns the tensor."""
+        """Write the result of `remainder` into this tensor; returns that."""
     def renorm(self, p: Any, dim: _int, maxnorm: Any) -> Tensor:
         """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
         larger."""
     def renorm_(self, p: Any, dim: _int, maxnorm: Any) -> Tensor:
-        """Write the result of `renorm` into this tensor; returns the tensor."""
+        """Write the result of `renorm` into this tensor; returns that."""
     def repeat(self, *repeats: Any) -> Tensor:
         """A copy repeated along each dimension; more repeats than dimensions add some in front."""
     def repeat_interleave(
@@ -1389,13 +1389,13 @@ class Methods:
         """The nearest whole number, or the nearest with so many `decimals`; halves go to the
         even one."""
     def round_(self, *, decimals: _int | None = None) -> Tensor:
-        """Write the result of `round` into this tensor; returns the tensor."""
+        """Write the result of `round` into this tensor; returns that."""
     def row_indices(self) -> Tensor:
         """The row of each entry, in csc and bsc."""
     def rsqrt(self) -> Tensor:
         """1 / √input."""
     def rsqrt_(self) -> Tensor:
-        """Write the result of `rsqrt` into this tensor; returns the tensor."""
+        """Write the result of `rsqrt` into this tensor; returns that."""
     def scatter(
         self,
         dim: _int,
@@ -1413,11 +1413,11 @@ class Methods:
         *,
         reduce: str | None = None,
     ) -> Tensor:
-        """Write the result of `scatter` into this tensor; returns the tensor."""
+        """Write the result of `scatter` into this tensor; returns that."""
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """`input` with `src` added where `index` says along `dim`."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Write the result of `scatter_add` into this tensor; returns the tensor."""
+        """Write the result of `scatter_add` into this tensor; returns that."""
     def scatter_reduce(
         self,
         dim: _int,
@@ -1437,7 +1437,7 @@ class Methods:
         *,
         include_self: _bool = True,
     ) -> Tensor:
-        """Write the result of `scatter_reduce` into this tensor; returns the tensor."""
+        """Write the result of `scatter_reduce` into this tensor; returns that."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """The slice at `index` of dimension `dim`, without that dimension, as a view."""
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
@@ -1454,7 +1454,7 @@ class Methods:
     def sgn(self) -> Tensor:
         """The sign; of complex numbers, input / |input|, and 0 at 0."""
     def sgn_(self) -> Tensor:
-        """Write the result of `sgn` into this tensor; returns the tensor."""
+        """Write the result of `sgn` into this tensor; returns that."""
     def share_memory_(self) -> Tensor:
         """Move the memory to where other processes can see it."""
     def short(self, *, memory_format: Any = None) -> Tensor:
@@ -1462,25 +1462,25 @@ class Methods:
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-input))."""
     def sigmoid_(self) -> Tensor:
-        """Write the result of `sigmoid` into this tensor; returns the tensor."""
+        """Write the result of `sigmoid` into this tensor; returns that."""
     def sign(self) -> Tensor:
         """-1, 0 or 1, as the input is negative, zero or positive."""
     def sign_(self) -> Tensor:
-        """Write the result of `sign` into this tensor; returns the tensor."""
+        """Write the result of `sign` into this tensor; returns that."""
     def signbit(self) -> Tensor:
         """Is the sign bit set? True of -0.0 too."""
     def sin(self) -> Tensor:
         """The sine."""
     def sin_(self) -> Tensor:
-        """Write the result of `sin` into this tensor; returns the tensor."""
+        """Write the result of `sin` into this tensor; returns that."""
     def sinc(self) -> Tensor:
         """sin(πx) / (πx), 1 at 0."""
     def sinc_(self) -> Tensor:
-        """Write the result of `sinc` into this tensor; returns the tensor."""
+        """Write the result of `sinc` into this tensor; returns that."""
     def sinh(self) -> Tensor:
         """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
-        """Write the result of `sinh` into this tensor; returns the tensor."""
+        """Write the result of `sinh` into this tensor; returns that."""
     def size(self, dim: _int | None = None) -> Any:
         """The shape, or the extent of one dimension."""
     def slice_inverse(
@@ -1532,11 +1532,11 @@ class Methods:
     def sqrt(self) -> Tensor:
         """The square root."""
     def sqrt_(self) -> Tensor:
-        """Write the result of `sqrt` into this tensor; returns the tensor."""
+        """Write the result of `sqrt` into this tensor; returns that."""
     def square(self) -> Tensor:
         """The square of each element."""
     def square_(self) -> Tensor:
-        """Write the result of `square` into this tensor; returns the tensor."""
+        """Write the result of `square` into this tensor; returns that."""
     def squeeze(self, dim: Any = None) -> Tensor:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, dim: Any = None) -> Tensor:
@@ -1577,11 +1577,11 @@ class Methods:
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
     def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Write the result of `sub` into this tensor; returns the tensor."""
+        """Write the result of `sub` into this tensor; returns that."""
     def subtract(self, other: Any, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
     def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Write the result of `subtract` into this tensor; returns the tensor."""
+        """Write the result of `subtract` into this tensor; returns that."""
     def sum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along `dim` (one or several). Integers are summed as
         int64."""
@@ -1612,11 +1612,11 @@ class Methods:
     def tan(self) -> Tensor:
         """The tangent."""
     def tan_(self) -> Tensor:
-        """Write the result of `tan` into this tensor; returns the tensor."""
+        """Write the result of `tan` into this tensor; returns that."""
     def tanh(self) -> Tensor:
         """The hyperbolic tangent."""
     def tanh_(self) -> Tensor:
-        """Write the result of `tanh` into this tensor; returns the tensor."""
+        """Write the result of `tanh` into this tensor; returns that."""
     def tensor_split(self, tensor_indices_or_sections: Any = None, dim: _int = 0) -> Any:
         """`n` parts whose extents differ by at most one, or parts cut at given indices, as
         views."""
@@ -1683,19 +1683,19 @@ class Methods:
     def tril(self, diagonal: _int = 0) -> Tensor:
         """Zeros above a diagonal of the last two dimensions."""
     def tril_(self, diagonal: _int = 0) -> Tensor:
-        """Write the result of `tril` into this tensor; returns the tensor."""
+        """Write the result of `tril` into this tensor; returns that."""
     def triu(self, diagonal: _int = 0) -> Tensor:
         """Zeros below a diagonal of the last two dimensions."""
     def triu_(self, diagonal: _int = 0) -> Tensor:
-        """Write the result of `triu` into this tensor; returns the tensor."""
+        """Write the result of `triu` into this tensor; returns that."""
     def true_divide(self, other: Any) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def true_divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """Write the result of `true_divide` into this tensor; returns the tensor."""
+        """Write the result of `true_divide` into this tensor; returns that."""
     def trunc(self) -> Tensor:
         """The whole part: rounding towards zero."""
     def trunc_(self) -> Tensor:
-        """Write the result of `trunc` into this tensor; returns the tensor."""
+        """Write the result of `trunc` into this tensor; returns that."""
     def type(
         self,
         dtype: Any = None,
@@ -1770,7 +1770,7 @@ class Methods:
     def xlogy(self, other: Any) -> Tensor:
         """input · log(other), 0 where the input is 0."""
     def xlogy_(self, other: Any = None) -> Tensor:
-        """Write the result of `xlogy` into this tensor; returns the tensor."""
+        """Write the result of `xlogy` into this tensor; returns that."""
     def xpu(
         self,
         device: Any = None,
@@ -1780,4 +1780,4 @@ class Methods:
     ) -> Tensor:
         """There is no XPU device in this build: raises."""
     def zero_(self) -> Tensor:
-        """Write the result of `zero` into this tensor; returns the tensor."""
+        """Write the result of `zero` into this tensor; returns that."""

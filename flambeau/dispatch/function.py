@@ -351,8 +351,7 @@ class InplaceFunction(Function):
         super().__init__(declaration, bound)
         self.name = self.__name__ = self.__qualname__ = f"{declaration.name}_"
         self.__module__ = "torch" if self.bound else declaration.module
-        self.__doc__ = (f"Write the result of `{declaration.name}` into this tensor; returns the "
-                        "tensor.")
+        self.__doc__ = f"Write the result of `{declaration.name}` into this tensor; returns that."
 
     @cached_property
     def op(self) -> Op:

@@ -149,7 +149,7 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017."""
 
 def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
-    """Write the result of `celu` into this tensor; returns the tensor."""
+    """Write the result of `celu` into this tensor; returns that."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels (dimension 1), seen as (groups, rest), reordered as (rest, groups)."""
@@ -301,7 +301,7 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """x above 0, alpha · (exp(x) - 1) below. Clevert et al., ICLR 2016."""
 
 def elu_(input: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
-    """Write the result of `elu` into this tensor; returns the tensor."""
+    """Write the result of `elu` into this tensor; returns that."""
 
 def embedding(
     input: Tensor,
@@ -462,7 +462,7 @@ def hardtanh(
     """x cut off at `min_val` and `max_val`, where the slope is 0."""
 
 def hardtanh_(input: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
-    """Write the result of `hardtanh` into this tensor; returns the tensor."""
+    """Write the result of `hardtanh` into this tensor; returns that."""
 
 def hinge_embedding_loss(
     input: Tensor,
@@ -540,7 +540,7 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
     """x above 0, negative_slope · x below."""
 
 def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
-    """Write the result of `leaky_relu` into this tensor; returns the tensor."""
+    """Write the result of `leaky_relu` into this tensor; returns that."""
 
 def linear(
     input: Tensor,
@@ -875,7 +875,7 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """min(max(0, x), 6)."""
 
 def relu_(input: Tensor) -> Tensor:
-    """Write the result of `relu` into this tensor; returns the tensor."""
+    """Write the result of `relu` into this tensor; returns that."""
 
 def rms_norm(
     input: Tensor,
@@ -902,7 +902,7 @@ def rrelu_(
     training: _bool = False,
     generator: Any = None,
 ) -> Tensor:
-    """Write the result of `rrelu` into this tensor; returns the tensor."""
+    """Write the result of `rrelu` into this tensor; returns that."""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -955,7 +955,7 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
 
 def selu_(input: Tensor) -> Tensor:
-    """Write the result of `selu` into this tensor; returns the tensor."""
+    """Write the result of `selu` into this tensor; returns that."""
 
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))."""
@@ -1023,7 +1023,7 @@ def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = 
     """x where it exceeds `threshold`, else `value`."""
 
 def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
-    """Write the result of `threshold` into this tensor; returns the tensor."""
+    """Write the result of `threshold` into this tensor; returns that."""
 
 def triplet_margin_loss(
     anchor: Tensor,

@@ -1,6 +1,7 @@
 """Helpers around dispatch modes."""
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from flambeau.dispatch.aten import subclass
@@ -14,6 +15,23 @@ class no_dispatch(_disable_current_modes):
         return (*super()._changes(), (subclass.disabled, True))
 
 
+class _DisableTorchDispatch:
+    """The same, from when the guard is made until it is gone: `torch._C._DisableTorchDispatch`."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._open.enter_context(no_dispatch())
+
+    def __enter__(self) -> _DisableTorchDispatch:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._open.close()
+
+    def __del__(self) -> None:
+        self._open.close()
+
+
 def all_same_mode(modes: Any) -> bool:
     """Are these all the same mode?
 
@@ -23,4 +41,4 @@ def all_same_mode(modes: Any) -> bool:
     return all(mode == modes[0] for mode in modes)
 
 
-__all__ = ["all_same_mode", "no_dispatch"]
+__all__ = ["_DisableTorchDispatch", "all_same_mode", "no_dispatch"]

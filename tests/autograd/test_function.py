@@ -378,3 +378,27 @@ def test_saved_results_beside_what_is_no_tensor():
     first, _, _, second = Twice.apply(x)
     (first + second).sum().backward()
     assert x.grad.tolist() == [5.0, 5.0]
+
+
+def test_metadata_of_outputs_without_derivatives():
+    """A node knows no shape of what was marked, is of integers, or is no tensor."""
+    class Several(Function):
+        @staticmethod
+        def forward(ctx, x):
+            marked = x + 1
+            ctx.mark_non_differentiable(marked)
+            return x * 2, marked, flambeau.ones(3, dtype=flambeau.int64), None
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.append([g if g is None else (tuple(g.shape), g.dtype) for g in grads])
+            return grads[0] * 2
+
+    seen = []
+    x = flambeau.ones(2, requires_grad=True)
+    y, marked, _, nothing = Several.apply(x)
+    assert marked.grad_fn is None and not marked.requires_grad and nothing is None
+    assert [tuple(m.shape) for m in y.grad_fn._input_metadata] == [(2,), (), (), ()]
+    y.sum().backward()
+    assert seen == [[((2,), flambeau.float32), ((2,), flambeau.float32), ((3,), flambeau.int64),
+                     None]]

@@ -11,7 +11,8 @@ REASONS = {
     "clones that share memory until one is written to: see core/test_copy_on_write.py":
         "_lazy_clone _test_parallel_materialize",
     "PyTorch's for its own tests: see python/test_probes.py": """
-        _test_autograd_multiple_dispatch _test_check_tensor _test_functorch_fallback
+        _test_autograd_multiple_dispatch _test_autograd_multiple_dispatch.ntonly
+        _test_check_tensor _test_functorch_fallback
         _test_optional_filled_intlist _test_optional_floatlist _test_optional_intlist
         _test_serialization_subcmul _test_warn_in_autograd""",
     "gives places: see reduction/test_searching.py":

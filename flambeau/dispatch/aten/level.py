@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -36,6 +37,9 @@ from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.aten import forms
 from flambeau.ops.inplace import _stand_in, save_anew
 from flambeau.ops.view.copying import graph_alias
+
+# Is what runs shown to a level, below the graph that records it?
+recorded_above: ContextVar[bool] = ContextVar("recorded_above", default=False)
 
 
 class DispatchLevel(Level):
@@ -78,8 +82,9 @@ class DispatchLevel(Level):
                 return found
         call = forms.aten_call(op, args, kwargs)
         recorder = Recorder(op, args, kwargs, call, run)
-        found = within(grad_mode, grad_enabled() and not recorder.active, self.ask, call.overload,
-                       call.args, call.kwargs)
+        found = within(recorded_above, recorder.active, within, grad_mode,
+                       grad_enabled() and not recorder.active, self.ask, call.overload, call.args,
+                       call.kwargs)
         if found is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "
                             "__torch_dispatch__ handlers returned NotImplemented")

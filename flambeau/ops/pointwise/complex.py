@@ -18,11 +18,18 @@ from flambeau.ops.pointwise.arithmetic import sgn
 from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.shape import movedim, select
 
-_conj = pointwise("conj_physical(Tensor self) -> Tensor",
+_conj = pointwise("_conj_physical(Tensor self) -> Tensor",
                   kernel=lambda x: conj(x) if x.dtype.kind in "cW" else x.copy(),
-                  vjp=lambda grad: conjugated(grad), out_type=FOUND_TYPE,
-                  out_reported_as="aten::conj_physical", inplace_node="ConjPhysicalBackward1",
-                  doc="The complex conjugate in memory of its own.")
+                  vjp=lambda grad: conjugated(grad), inplace=False, method=False,
+                  doc="The complex conjugate in memory of its own; of a real tensor a copy.")
+
+
+@op("conj_physical(Tensor self) -> Tensor", inplace=True, inplace_function=True,
+    inplace_node="ConjPhysicalBackward1", out_type=FOUND_TYPE,
+    out_reported_as="aten::conj_physical")
+def conj_physical(self: Tensor) -> Tensor:
+    """The complex conjugate in memory of its own; a real tensor itself."""
+    return conjugated(self)
 
 
 def conjugated(tensor: Tensor) -> Tensor:

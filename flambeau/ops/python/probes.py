@@ -28,9 +28,16 @@ _test_warn_in_autograd = op(
     doc="A copy, whose backward pass warns.")
 
 _test_autograd_multiple_dispatch = op(
-    "_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor", method=False,
+    "_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor", method=False, out=False,
     kernel=lambda x: x.copy(), core="()->()", d_self=lambda grad: grad + 1,
     doc="A copy, with a derivative that is not its own.")
+
+
+@op("_test_autograd_multiple_dispatch.ntonly(Tensor self, bool b) -> Tensor", method=False,
+    overload_of=_test_autograd_multiple_dispatch, out=False)
+def _copied(self: Tensor, b: bool) -> Tensor:
+    """A copy."""
+    return self.clone()
 
 
 @op("_test_serialization_subcmul(Tensor self, Tensor other, Scalar alpha=1) -> Tensor",

@@ -228,6 +228,15 @@ for _name in "deg2rad rad2deg positive conj real imag resolve_conj conj_physical
     _unary(_name, True)
 
 
+def _of_complex(rule: Any) -> Any:
+    """The rule, where a real tensor is its own conjugate."""
+    return lambda input: rule(input) if input.is_complex() else input
+
+
+for _name in ("conj", "resolve_conj", "conj_physical"):
+    rules[_name] = _of_complex(rules[_name])
+
+
 @sparse_op("NegBackward0", vjp=lambda grad: [neg(grad)])
 def _neg(self: SparseTensor) -> SparseTensor:
     return like(self, neg(wrap(self._data))._array)

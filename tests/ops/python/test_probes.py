@@ -20,6 +20,10 @@ def test_a_derivative_that_is_not_its_own():
     y = torch._test_autograd_multiple_dispatch(x)
     assert y.grad_fn.name() == "TestAutogradMultipleDispatchBackward0"
     assert torch.autograd.grad(y.sum(), x)[0].tolist() == [2, 2]
+    y = torch._test_autograd_multiple_dispatch(x, False)
+    assert y.grad_fn.name() == "CloneBackward0"
+    with pytest.raises(TypeError, match=r"argument 'b' \(position 2\) must be bool, not int"):
+        torch._test_autograd_multiple_dispatch(x, 2)
 
 
 def test_lists_that_may_be_missing():
