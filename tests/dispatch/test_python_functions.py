@@ -70,3 +70,16 @@ def test_transforms_see_the_ops_of_the_body(thrice):
 @pytest.mark.parametrize("function", [torch.cdist, torch.atleast_1d, F.interpolate])
 def test_functions_are_pickled_by_name(function):
     assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.mark.parametrize("call, word", [
+    (lambda wrong: torch.svd_lowrank(wrong), "shape"),
+    (lambda wrong: torch.pca_lowrank(wrong), "shape"),
+    (lambda wrong: torch.lobpcg(wrong), "requires_grad"),
+    (lambda wrong: torch.stft(wrong, 2), "dim")])
+@pytest.mark.parametrize("wrong", [None, 1, [1.0]])
+def test_what_is_no_tensor_lacks_what_tensors_publicly_have(call, word, wrong):
+    """A body asks what it is given by words that users know, in PyTorch's order."""
+    said = f"^'{type(wrong).__name__}' object has no attribute '{word}'$"
+    with pytest.raises(AttributeError, match=said):
+        call(wrong)

@@ -118,8 +118,8 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
 
 def _centered(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
     """Signals with half a piece more on both sides."""
-    n = x._array.ndim
-    padded = pad(x.view((1,) * (3 - n) + tuple(x._array.shape)), (n_fft // 2, n_fft // 2), pad_mode)
+    n = x.dim()
+    padded = pad(x.view((1,) * (3 - n) + tuple(x.shape)), (n_fft // 2, n_fft // 2), pad_mode)
     return padded.view(*padded._array.shape[3 - n:])
 
 

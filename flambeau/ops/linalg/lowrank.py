@@ -48,9 +48,9 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2,
     True
     """
     q = 6 if q is None else q
-    m, n = A._array.shape[-2:]
+    m, n = A.shape[-2:]
     if M is not None:
-        M = M.expand(A._array.shape)
+        M = M.broadcast_to(A.shape)
     wide = m < n
     if wide:
         A, M = adjoint(A), None if M is None else adjoint(M)
@@ -68,7 +68,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True,
                 niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """`svd_lowrank` of a matrix (samples, features), by default without the columns' means: its
     principal components."""
-    m, n = A._array.shape[-2:]
+    m, n = A.shape[-2:]
     if q is None:
         q = min(6, m, n)
     elif not 0 <= q <= min(m, n):
@@ -146,9 +146,10 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
         raise ValueError(f"method={method!r} must be 'basic' or 'ortho'")
     if tracker is not None:
         raise NotImplementedError("lobpcg: tracker")
-    m = A._array.shape[-1]
-    k = (1 if X is None else X._array.shape[-1]) if k is None else k
-    n = (k if X is None else X._array.shape[-1]) if n is None else n
+    differentiable = A.requires_grad or (B is not None and B.requires_grad)
+    m = A.shape[-1]
+    k = (1 if X is None else X.shape[-1]) if k is None else k
+    n = (k if X is None else X.shape[-1]) if n is None else n
     if m < 3 * n:
         raise ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is "
                          f"smaller than 3 x the number of requested eigenpairs (={n})")
@@ -157,7 +158,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
         X = randn(*A._array.shape[:-1], n, dtype=A.dtype)
     steps = 1000 if niter is None or niter < 0 else niter
     largest = True if largest is None else largest
-    if A.requires_grad or (B is not None and B.requires_grad):
+    if differentiable:
         return _differentiable(A, B, k, largest)
     E, V = _lobpcg(A, B, X, iK, steps, tol * tol if tol > 1e-4 else tol, largest)
     return narrow(E, -1, 0, k), narrow(V, -1, 0, k)
