@@ -71,6 +71,15 @@ class BatchedTensor(WithoutMemory, Tensor):
         return 0 in shape or all(n == 1 or found == dense for n, found, dense in zip(
             shape, self.stride(), contiguous_strides(shape)))
 
+    def _spread(self, tensor: Any) -> Any:
+        """`tensor`, or copies of it for all slices, so that those can be written."""
+        value, bdim = self._level.unwrap(tensor)
+        below = self._value
+        apart = below._spread(value) if type(below) is BatchedTensor else value
+        if bdim is None and self._bdim is not None:
+            return self._level.repeated(apart)
+        return tensor if apart is value else self._level.wrap(apart, bdim)
+
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         value = repr(self._value).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n    {value}\n)"
@@ -431,17 +440,6 @@ def is_batched(tensor: Any, level: Any) -> bool:
             return tensor._bdim is not None
         tensor = tensor._value
     return False
-
-
-def spread(tensor: Any, like: Any) -> Any:
-    """`tensor`, or copies of it for all slices that `like` has, so that those can be written."""
-    if type(like) is not BatchedTensor:
-        return tensor
-    value, bdim = like._level.unwrap(tensor)
-    apart = spread(value, like._value)
-    if bdim is None and like._bdim is not None:
-        return like._level.repeated(apart)
-    return tensor if apart is value else like._level.wrap(apart, bdim)
 
 
 def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:

@@ -138,7 +138,7 @@ class ForwardLevel(Level):
             memory.zero_() if tangent is None else memory.copy_(tangent)
         return target
 
-    def _tangent_to_write(self, target: Tensor, own: Tensor | None, like: Tensor) -> Tensor | None:
+    def _tangent_to_write(self, target: Tensor, own: Tensor | None, like: Any) -> Tensor | None:
         """The tangent of `target`, where views of it, or what it is a view of, see what is written
         there; with a place for each slice of `like`. None if nothing else can see it."""
         base = target._base
@@ -148,8 +148,7 @@ class ForwardLevel(Level):
         held = None if owner._tangents is None else owner._tangents.get(self)
         if held is None:
             held = zeros_like(owner)
-        from flambeau.transforms.batching import spread as spread_over
-        spread = spread_over(held, like)
+        spread = like._spread(held) if hasattr(like, "_level") else held
         if spread is not held or own is None:
             self.set_tangent(owner, spread)
             if owner is not target and target._tangents is not None:
