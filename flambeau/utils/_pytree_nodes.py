@@ -13,7 +13,8 @@ from flambeau.return_types import ReturnType
 NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 
 
-class SequenceKey(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
     """A step of a path: into a sequence."""
     idx: int
 
@@ -24,7 +25,8 @@ class SequenceKey(NamedTuple):
         return sequence[self.idx]
 
 
-class MappingKey(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class MappingKey:
     """A step of a path: into a dictionary."""
     key: Any
 
@@ -35,7 +37,8 @@ class MappingKey(NamedTuple):
         return mapping[self.key]
 
 
-class GetAttrKey(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
     """A step of a path: into a field."""
     name: str
 

@@ -51,3 +51,16 @@ def test_tables():
 def test_numbers():
     assert select_unit(2e-9) == ("ns", 1e-9) and select_unit(5) == ("s", 1.0)
     assert trim_sigfig(1234.5, 2) == 1200.0 and trim_sigfig(0.0, 2) == 0.0
+
+
+def test_parts_by_the_names_of_their_modules():
+    from flambeau.utils import benchmark
+    from flambeau.utils.benchmark.utils import common, compare, timer
+    assert common.Measurement is benchmark.Measurement and timer.Timer is benchmark.Timer
+    assert compare.Compare is benchmark.Compare
+    assert common.ordered_unique([3, 1, 3]) == [3, 1]
+    import flambeau
+    before = flambeau.get_num_threads()
+    with common.set_torch_threads(1):
+        assert flambeau.get_num_threads() == 1
+    assert flambeau.get_num_threads() == before

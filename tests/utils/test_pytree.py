@@ -139,3 +139,12 @@ def test_contexts_have_their_text():
     assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
     with pytest.raises(ValueError, match="already registered as pytree node"):
         pytree.register_pytree_node(list, list, list)
+
+
+def test_keys_of_paths_are_leaves():
+    from flambeau.utils import _pytree
+    keys = [_pytree.SequenceKey(1), _pytree.MappingKey("a"), _pytree.GetAttrKey("b")]
+    assert list(map(repr, keys)) == ["SequenceKey(idx=1)", "MappingKey(key='a')",
+                                     "GetAttrKey(name='b')"]
+    assert _pytree.tree_leaves(keys) == keys and len(set(keys + keys)) == 3
+    assert _pytree.keystr(tuple(keys)) == "[1]['a'].b"

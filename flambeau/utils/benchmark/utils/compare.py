@@ -1,0 +1,4 @@
+"""`Compare`, which prints measurements side by side."""
+from flambeau.utils.benchmark.compare import Compare
+
+__all__ = ["Compare"]
