@@ -75,7 +75,7 @@ REASONS = {
         frombuffer new_zeros new_ones new_empty new_full new_empty_strided arange
         linspace logspace tril_indices triu_indices is_conj is_neg alias copy view""",
     "inner parts of indexing and views; reached under vmap": """
-        graph_alias replaced zero basic_alias take_at index
+        graph_alias replaced zero basic_alias take_at _tied index
         index_put_many select_first""",
     "what modes are shown in place of others; see dispatch/aten/test_forms.py":
         "lift_fresh _local_scalar_dense sigmoid_backward tanh_backward",

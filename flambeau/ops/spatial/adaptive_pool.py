@@ -18,6 +18,7 @@ from flambeau.ops.spatial.pool import (
     PART,
     add_at,
     flat_images,
+    of_input,
     taking,
     with_or_without_indices,
 )
@@ -43,7 +44,8 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
 
     def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
         check_not_empty(grad_output, f"{name}_backward")
-        return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
+        found = transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
+        return of_input(found, self, f"AdaptiveAvgPool{n}DBackwardBackward0")
 
     transposed = op(
         f"__{name}_backward(Tensor self, int[] shape, int[] output_size) -> Tensor",
@@ -90,7 +92,8 @@ def _declare_adaptive_max_pool(n: int) -> Any:
 
     def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
         check_not_empty(grad_output, f"{name}_backward")
-        return add_at(grad_output, indices, self._array.shape, n)
+        return of_input(add_at(grad_output, indices, self._array.shape, n), self,
+                        f"AdaptiveMaxPool{n}DBackwardBackward0")
 
     backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
                   body=gradient, explicit=True, out=False, **INNER)

@@ -13,6 +13,7 @@ import numpy as np
 
 import flambeau
 from flambeau._support.settings import alert_not_deterministic
+from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
@@ -22,6 +23,7 @@ from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving.layouts import keeping_layout
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
+from flambeau.ops.node_names import rename
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.spatial.pooling_checks import (
     check_line,
@@ -59,6 +61,24 @@ add_at = op(
     node="MaxPool2DWithIndicesBackwardBackward0",
     d_self=lambda grad, indices, dims: take_at(grad, indices, dims),
     doc="The transpose of `take_at`: images of `shape`, zero but where `indices` say.")
+
+
+_tied = op(
+    "_tied(Tensor self, Tensor other) -> Tensor", kernel=lambda self, other: self,
+    d_self=lambda grad: grad, d_other=0, jvp=lambda self_t: self_t, function=False, method=False,
+    out=False, batch=lambda size, dims, self, other: (self, dims[0]),
+    doc="The first tensor, in whose history the second has a part, too.")
+
+
+def of_input(gradient: Tensor, input: Tensor, name: str) -> Tensor:
+    """The gradient by an input on which it does not depend; a node of that name nevertheless lets
+    it be differentiated, with zeros as in PyTorch."""
+    if not grad_enabled() or gradient.requires_grad or not input.requires_grad:
+        return gradient
+    since = next_order()
+    gradient = _tied(gradient, input)
+    rename(gradient, name, since)
+    return gradient
 
 
 # ---- maxima --------------------------------------------------------------------------------------
@@ -100,7 +120,8 @@ def _declare_max_pool(n: int) -> Any:
 
     def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
                  dilation: Any, ceil_mode: bool, indices: Tensor) -> Tensor:
-        return add_at(grad_output, indices, self._array.shape, n)
+        return of_input(add_at(grad_output, indices, self._array.shape, n), self,
+                        f"MaxPool{n}DWithIndicesBackwardBackward0")
 
     backward = op(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
@@ -246,8 +267,9 @@ def _declare_avg_pool(n: int) -> Any:
     def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
                  *rest: Any) -> Tensor:
         kernel = per_axis(kernel_size, n, name, "kernel_size")
-        return transposed(grad_output, self._array.shape, kernel, strides(stride, kernel, name),
-                          per_axis(padding, n, name, "padding"), *rest)
+        found = transposed(grad_output, self._array.shape, kernel, strides(stride, kernel, name),
+                           per_axis(padding, n, name, "padding"), *rest)
+        return of_input(found, self, f"AvgPool{n}DBackwardBackward0")
 
     transposed = op(
         f"_{name}_backward(Tensor self, int[] shape, {given.format(*[''] * 5)}) -> Tensor",
@@ -305,7 +327,8 @@ def _declare_fractional_max_pool(n: int) -> Any:
 
     def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, output_size: Any,
                  indices: Tensor) -> Tensor:
-        return add_at(grad_output, indices, self._array.shape, n)
+        return of_input(add_at(grad_output, indices, self._array.shape, n), self,
+                        f"FractionalMaxPool{n}DBackwardBackward0")
 
     backward = op(
         f"{name}_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "

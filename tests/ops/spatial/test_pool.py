@@ -1,6 +1,10 @@
 """Layers that `flambeau/ops/spatial/pool.py` computes."""
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
+
+import flambeau
+from flambeau.nn import functional as F
 
 cases = Cases()
 simple = cases.simple
@@ -55,3 +59,26 @@ def _(torch, make):
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+@pytest.mark.parametrize("pool", [
+    lambda x: F.max_pool1d(x[..., 0, 0], 2), lambda x: F.max_pool2d(x[..., 0], 2),
+    lambda x: F.max_pool3d(x, 2), lambda x: F.avg_pool2d(x[..., 0], 2),
+    lambda x: F.avg_pool3d(x, 2), lambda x: F.adaptive_avg_pool2d(x[..., 0], 2),
+    lambda x: F.adaptive_max_pool2d(x[..., 0], 2),
+    lambda x: F.fractional_max_pool2d(x[..., 0], 2, 2)])
+def test_gradients_of_linear_losses_can_be_differentiated(pool):
+    """They do not depend on the input: what comes out is zero."""
+    x = flambeau.randn(1, 2, 4, 4, 4, requires_grad=True)
+    grad, = flambeau.autograd.grad(pool(x).sum(), x, create_graph=True)
+    assert grad.requires_grad
+    second, = flambeau.autograd.grad((grad * grad).sum(), x)
+    assert not second.any()
+
+
+def test_the_node_of_a_gradient_by_pooling():
+    x = flambeau.randn(1, 2, 4, 4, requires_grad=True)
+    for pool, name in ((F.max_pool2d, "MaxPool2DWithIndicesBackwardBackward0"),
+                       (F.avg_pool2d, "AvgPool2DBackwardBackward0")):
+        grad, = flambeau.autograd.grad(pool(x, 2).sum(), x, create_graph=True)
+        assert type(grad.grad_fn).__name__ == name
