@@ -16,7 +16,8 @@ from flambeau.kernels import quiet
 from flambeau.kernels.declaration import special
 
 _SMALL, _TERMS, _STEP = 3.0, 45, 0.07
-_NODES = np.arange(-4.2, 3.6, _STEP)
+_NODES = np.arange(-4.2, 3.6, _STEP)[:, None]
+_PART = 1 << 12             # elements at once, each with all terms or nodes
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
               43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730)
 
@@ -33,13 +34,12 @@ def _moments(n, cumulants):
 def _gamma_series(a, x, n):
     """Σ x^(k+1) Γ(a + 1) / Γ(a + k + 1) times the n-th derivative's factor."""
     polygamma = special("polygamma")
-    term, total, logarithm = x.copy(), np.zeros_like(x), np.log(x)
-    for k in range(_TERMS):
-        cumulants = [-polygamma(j, a + k + 1) for j in range(n)]
-        cumulants[0] += logarithm
-        total += term * _moments(n, cumulants)[1]
-        term *= x / (a + k + 1)
-    return total
+    above = a + np.arange(_TERMS)[:, None]
+    terms = x / above
+    terms[0] = x
+    cumulants = [-polygamma(j, above + 1) for j in range(n)]
+    cumulants[0] += np.log(x)
+    return (np.cumprod(terms, 0) * _moments(n, cumulants)[1]).sum(0)
 
 
 def _gamma_tail(a, x, n):
@@ -48,15 +48,18 @@ def _gamma_tail(a, x, n):
     side = np.where(x < a, -1.0, 1.0)
     cumulants = [-polygamma(j, a + 1) for j in range(n)]
     cumulants[0] += np.log(x)
-    scale, total = 1 / (np.abs(a - x) + np.sqrt(x)), np.zeros_like(x)
-    for node in _NODES:
-        shrink = math.exp(-node)
-        w = scale * math.exp(node - shrink)
-        v = side * w
-        before, here = _moments(n, [cumulants[0] + v, *cumulants[1:]])
-        density = np.exp((a - x) * v - x * (np.expm1(v) - v))
-        total += w * (1 + shrink) * density * (a * here + n * before)
-    return -side * x * total * _STEP
+    shrink = np.exp(-_NODES)
+    w = np.exp(_NODES - shrink) / (np.abs(a - x) + np.sqrt(x))
+    v = side * w
+    before, here = _moments(n, [cumulants[0] + v, *cumulants[1:]])
+    density = np.exp((a - x) * v - x * (np.expm1(v) - v))
+    return -side * x * _STEP * (w * (1 + shrink) * density * (a * here + n * before)).sum(0)
+
+
+def _in_parts(function, a, x, n):
+    """The function of rows of elements, so many at a time."""
+    return np.concatenate([function(a[i:i + _PART], x[i:i + _PART], n)
+                           for i in range(0, len(a), _PART)] or [x])
 
 
 @quiet
@@ -66,9 +69,9 @@ def gamma_slope(a, x, n, relative):
     dtype = a.dtype
     a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     inside, small = (a >= 0) & (x > 0) & (x < np.inf), x < _SMALL
-    b = np.where(inside, a, 1.0)
-    found = np.where(small, _gamma_series(b, np.where(inside & small, x, 1.0), n),
-                     _gamma_tail(b, np.where(inside & ~small, x, _SMALL), n))
+    b, found = np.where(inside, a, 1.0), np.zeros(x.shape)
+    for function, where in ((_gamma_series, inside & small), (_gamma_tail, inside & ~small)):
+        found[where] = _in_parts(function, b[where], x[where], n)
     y = np.where(inside, x, 1.0)
     found = found / b if relative else \
         found * np.exp((b - 1) * np.log(y) - y - gammaln(b + 1))
