@@ -16,6 +16,7 @@ from flambeau._support.c_functions import parsed, takes_nothing, takes_one
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
+from flambeau.schema.errors import type_name
 
 _DTYPES = {
     **dict.fromkeys(("cuda", "xpu", "hpu", "mps", "mtia", "maia", "privateuseone"),
@@ -78,7 +79,7 @@ def get_autocast_dtype(device_type: str) -> flambeau.dtype:
 def _check_dtype(dtype: Any) -> None:
     if not isinstance(dtype, flambeau.dtype):
         raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, "
-                        f"not {type(dtype).__name__}")
+                        f"not {type_name(dtype)}")
 
 
 @parsed("set_autocast_dtype(str device_type, ScalarType dtype) -> ()")
@@ -253,7 +254,12 @@ class autocast(Scope):
         self._enabled = enabled
 
     def _changes(self) -> Any:
+        if not isinstance(self._enabled, bool):
+            raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, "
+                            f"not {type_name(self._enabled)}")
         _check_dtype(self.fast_dtype)
+        if not isinstance(self._cache_enabled, bool):
+            raise TypeError(f"enabled must be a bool (got {type_name(self._cache_enabled)})")
         state = _state.get().with_device(self.device, self._enabled, self.fast_dtype)
         return _changes_to(dataclasses.replace(state, cache_enabled=self._cache_enabled,
                                                nesting=state.nesting + 1))

@@ -37,7 +37,7 @@ class dtype:
     _numpy_name: str
     _library: str
 
-    def __new__(cls) -> dtype:
+    def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
         raise TypeError("cannot create 'torch.dtype' instances")
 
     @classmethod

@@ -97,7 +97,7 @@ class _Named:
 
     name: str
 
-    def __new__(cls) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"cannot create 'torch.{cls.__name__}' instances")
 
     @classmethod

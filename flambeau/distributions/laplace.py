@@ -35,7 +35,9 @@ class Laplace(Distribution):
     def mean(self):
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self):
+        return self.mean
 
     @property
     def variance(self):

@@ -94,7 +94,9 @@ class LowRankMultivariateNormal(Distribution):
     def mean(self):
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self):
+        return self.mean
 
     @lazy_property
     def variance(self):

@@ -129,7 +129,9 @@ class MultivariateNormal(ByCovariance, Distribution):
     def mean(self):
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self):
+        return self.mean
 
     @property
     def variance(self):

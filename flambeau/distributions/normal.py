@@ -38,7 +38,9 @@ class Normal(ExponentialFamily):
     def mean(self):
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self):
+        return self.mean
 
     @property
     def stddev(self):

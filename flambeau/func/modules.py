@@ -12,6 +12,9 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     from flambeau.nn.utils import stateless
     values = parameter_and_buffer_dicts
     if isinstance(values, Sequence) and not isinstance(values, dict):
+        if not all(isinstance(one, dict) for one in values):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be "
+                             "dictionaries")
         joined: dict[str, Any] = {}
         repeated = {}
         for one in values:

@@ -29,6 +29,7 @@ from flambeau.optim._support import (
     _get_capturable_supported_devices,
 )
 from flambeau.optim.optimizer import Optimizer
+from flambeau.schema.errors import type_name
 
 KERNEL_DTYPES = (flambeau.float32, flambeau.float64)
 
@@ -138,6 +139,9 @@ class RuleOptimizer(Optimizer):
             What `closure` returned, if it was given.
         """
         differentiable = self.defaults.get("differentiable", False)
+        if type(differentiable) is not bool:
+            raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type_name(differentiable)}")
         return within(grad_mode, differentiable, self._take_step, closure, differentiable)
 
     def _take_step(self, closure: Callable[[], Any] | None, differentiable: bool) -> Any:

@@ -103,7 +103,8 @@ def _is_number_tensor(value: Any) -> bool:          # asks no method that a subc
 def is_int(value: Any) -> bool:
     if isinstance(value, Tensor):
         return _is_number_tensor(value) and value._array.dtype.kind in "iu"
-    return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
+    return hasattr(type(value), "__index__") and not isinstance(
+        value, (bool, np.bool_, np.ndarray))
 
 
 def is_index(value: Any) -> bool:

@@ -26,11 +26,16 @@ _MADE_IN_C = {name: f"torch.{name}" for name in
        "UntypedStorage": "torch.storage.UntypedStorage", "_TensorMeta": "torch._C._TensorMeta"}
 
 
+_INSIDE = ("transforms.", "ops.")
+
+
 def type_name(value: Any) -> str:
     """The name of a value's type as messages of C have it."""
     cls = type(value)
     if cls is Tensor:
         return "Tensor"
+    if issubclass(cls, Tensor) and cls.__module__.partition(".")[2].startswith(_INSIDE):
+        return "Tensor"                         # what PyTorch has in tensors of its one class
     if cls is type(Tensor):
         return "torch._C._TensorMeta"
     if cls.__module__.partition(".")[0] in ("flambeau", "torch"):
@@ -84,6 +89,13 @@ def takes_nothing(name: str, count: int, named: bool, owner: str = "TensorBase")
     """Of a method that has no parameters at all; bound, it is said to be of the tensor's type."""
     return (f"{owner}.{name}() takes no keyword arguments" if named else
             f"{owner}.{name}() takes no arguments ({count} given)")
+
+
+def takes_one(name: str, count: int, named: bool, bound: bool) -> str:
+    """Of a function, or a method, that has one parameter, of any type and without a name."""
+    owner = "TensorBase" if bound else "torch._VariableFunctionsClass"
+    return f"{owner}.{name}() takes no keyword arguments" if named else \
+        f"{owner}.{name}() takes exactly one argument ({count} given)"
 
 
 def no_instance(name: str, given: Sequence[Any]) -> str:

@@ -101,7 +101,7 @@ def nll_loss_backward(g, x, target, weight, total, reduction, ignore_index):
 
 def check_multi_margin(x, target, weight):
     """Raise unless there is one class for each row of scores."""
-    _check_scores(x, "multi_margin_loss_cpu_kernel")
+    _check_scores(x)
     classes = x.shape[-1] if x.ndim else 1
     rows = x.shape[0] if x.ndim == 2 else 1
     if target.ndim > 1 or target.size != rows:
@@ -112,11 +112,11 @@ def check_multi_margin(x, target, weight):
     if weight is not None and weight.size != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got "
                            f"{list(weight.shape)}")
+    refuse(x, "bBilUecW8", "multi_margin_loss_cpu_kernel")
     _check_classes(target, 0, classes, "target out of range")
 
 
-def _check_scores(x, name):
-    refuse(x, "bBilUecW8", name)
+def _check_scores(x):
     if x.ndim > 2 or (x.ndim and not x.shape[-1]):
         raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
                            f"but got: {list(x.shape)}")
@@ -131,12 +131,13 @@ def _check_classes(target, least, classes, said):
 
 def check_multilabel_margin(x, target):
     """Raise unless there is a list of classes for each row of scores."""
-    _check_scores(x, "multilabel_margin_loss_forward_out_frame")
+    _check_scores(x)
     if target.shape != x.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
                            f"{list(x.shape)}")
     _check_classes(target, -1, x.shape[-1] if x.ndim else 1,
                    "argument #2 'target' is out of range")
+    refuse(x, "bBilUecW8", "multilabel_margin_loss_forward_out_frame")
 
 
 @mover

@@ -46,9 +46,9 @@ class CausalBias(Tensor):
         return self.detach().as_subclass(Tensor).clone()
 
 
-def _sizes(size):
+def _sizes(name, size):
     if len(size) != 2:
-        raise AssertionError("causal bias only supports 2D tensors")
+        raise AssertionError(f"{name} only supports 2D tensors")
     return size
 
 
@@ -60,7 +60,7 @@ def causal_upper_left(*size) -> CausalBias:
         tensor([[ True, False, False],
                 [ True,  True, False]])
     """
-    return CausalBias(CausalVariant.UPPER_LEFT, *_sizes(size))
+    return CausalBias(CausalVariant.UPPER_LEFT, *_sizes("causal_upper_left", size))
 
 
 def causal_lower_right(*size) -> CausalBias:
@@ -71,4 +71,4 @@ def causal_lower_right(*size) -> CausalBias:
         tensor([[ True,  True, False],
                 [ True,  True,  True]])
     """
-    return CausalBias(CausalVariant.LOWER_RIGHT, *_sizes(size))
+    return CausalBias(CausalVariant.LOWER_RIGHT, *_sizes("causal_lower_right", size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import flambeau
+from flambeau.schema.errors import type_name
 
 _SIGNATURES = (
     "to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
@@ -32,8 +33,8 @@ def parse_to(*args, **kwargs):
     wrong = wrong or not (dtype is None or isinstance(dtype, flambeau.dtype))
     wrong = wrong or not (device is None or isinstance(device, (str, int, flambeau.device)))
     if wrong:
-        given = [type(value).__name__ for value in args]
-        given += [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
+        given = [type_name(value) for value in args]
+        given += [f"{name}={type_name(value)}" for name, value in kwargs.items()]
         raise TypeError(_SIGNATURES.format(given=", ".join(given)))
     if device is not None:
         device = flambeau.device(device)

@@ -262,7 +262,7 @@ class Registry:
                     continue
                 if remove_duplicate:
                     seen.add(member)
-                yield (f"{path}.{name}" if path else name), member
+                yield path + ("." if path else "") + name, member
 
     def parameters(self, recurse=True):
         """The parameters of this module and, with `recurse`, of its submodules.

@@ -142,7 +142,8 @@ class MultiheadAttention(Module):
     def _why_not_in_one(self, query, key, value, key_padding_mask, attn_mask) -> str:
         """Why this cannot run as one op, "" if it can. PyTorch's tests come in this order."""
         bias, weight, dtype = self.in_proj_bias, self.in_proj_weight, query.dtype
-        if any(m is not None and m.is_floating_point() for m in (attn_mask, key_padding_mask)):
+        masks = [m for m in (attn_mask, key_padding_mask) if m is not None]
+        if any(flambeau.is_floating_point(m) for m in masks):
             return "floating-point masks are not supported for fast path."
         if not flambeau.backends.mha.get_fastpath_enabled():
             return "torch.backends.mha.get_fastpath_enabled() was not True"

@@ -11,7 +11,7 @@ from flambeau.__future__ import (
     get_overwrite_module_params_on_conversion,
     get_swap_module_params_on_conversion,
 )
-from flambeau._support.own_methods import adopt, of_class
+from flambeau._support.own_methods import adopt, of_class, shown_as
 from flambeau.nn.parameter import Parameter
 from flambeau.ops.python.list_updates import clear_grads
 
@@ -112,6 +112,7 @@ class Module(Registry, StateMixin, HookMixin):
 
     # -------------------------------------------------------------- the call
 
+    @shown_as("Module._wrapped_call_impl")
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (self._has_hooks or _global_forward_hooks or _global_forward_pre_hooks
             or _global_backward_hooks or _global_backward_pre_hooks):

@@ -358,7 +358,7 @@ class Transformer(Module):
                 memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
         batch_dim = 0 if self.batch_first else 1
-        if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
+        if src.size(batch_dim) != tgt.size(batch_dim) and src.dim() == 3:
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")

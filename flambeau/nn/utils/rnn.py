@@ -152,6 +152,10 @@ def pack_padded_sequence(input: Tensor, lengths, batch_first: bool = False,
 
 @parsed("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
 def _packed_by_lengths(input, lengths, batch_first):
+    if lengths.dim() != 1:
+        raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got "
+                           f"{lengths.dim()}D cpu Long tensor")
+    lengths = lengths.long()
     if batch_first:
         input = input.transpose(0, 1)
     _check_lengths(input, lengths)

@@ -175,7 +175,7 @@ def _normal(item: Any) -> Any:
         return _normal(Tensor_of(array))
     if isinstance(item, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
-    if hasattr(item, "__index__"):
+    if hasattr(kind, "__index__"):
         return int(item.__index__())
     raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
                      f"Variables are valid indices (got {type_name_of(item)})")

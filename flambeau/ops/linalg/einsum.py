@@ -16,6 +16,7 @@ from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reshape_to, view
 from flambeau.ops.view.shape import inverse, movedim, permute_to, unsqueeze
+from flambeau.schema.errors import type_name
 
 ELLIPSIS = "..."
 Labels = tuple[Any, ...]
@@ -52,7 +53,7 @@ def _einsum(*args: Any) -> Tensor:
     for i, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got "
-                            f"{type(operand).__name__}")
+                            f"{type_name(operand)}")
     return _of_equation(args[0], operands) if inputs is None \
         else _evaluate(inputs, output, operands)
 

@@ -125,7 +125,11 @@ def _blocks(products: Tensor, shape: tuple[int, ...]) -> Tensor:
     return unsafe_view(products if by_rows else contiguous(products), shape)
 
 
-def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
+def _contracted(a: Tensor, b: Tensor, dims: Any) -> Any:
+    if not (isinstance(dims, (tuple, list, Tensor)) or hasattr(type(dims), "__index__")):
+        raise RuntimeError("tensordot expects dims to be int or tuple[list[int], list[int]] or "
+                           "list[list[int]] containing two lists, but got "
+                           f"dims={dims}")
     if isinstance(dims, Tensor) and dims.numel() < 2:
         dims = int(dims.item())
     elif isinstance(dims, Tensor):
@@ -133,17 +137,15 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
             raise AssertionError("dims tensor must have size 2 in first dimension, got "
                                  f"{dims.shape[0]}")
         dims = dims.tolist()
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a._array.ndim, b._array.ndim):
-            raise RuntimeError("tensordot expects dims < ndim_a or ndim_b, but got "
-                               f"dims={dims}")
-        return list(range(-dims, 0)), list(range(dims))
-    if len(dims) == 1:
-        return _contracted(a, b, int(dims[0]))
-    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    return first, second
+    if isinstance(dims, (tuple, list)):
+        first, second = dims
+        return first, second
+    if dims < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+    if dims > min(a.dim(), b.dim()):
+        raise RuntimeError("tensordot expects dims < ndim_a or ndim_b, but got "
+                           f"dims={dims}")
+    return list(range(-dims, 0)), list(range(dims))
 
 
 @op("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",

@@ -73,8 +73,8 @@ def _declare_nll_loss(name: str, node: str) -> Any:
     """`nll_loss_forward`, or that of images; gives the function."""
     def canonical(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
                   ) -> tuple[Any, ...]:
-        refuse(self._array, "bBilUcW8", "nll_loss_out_frame")
-        _check_target(self, target, weight)
+        _check_target(self, target, weight, "nll_loss_out_frame" if name == "nll_loss" else
+                      "nll_loss2d_forward_out_frame")
         refuse_gradient(f"{name}_forward", "weight", weight)
         if target._array.dtype != _INT64:
             target = target.long()
@@ -114,6 +114,7 @@ def nll_loss(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_i
                          f"{given[0]}")
     if len(given) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    _check_target_type(target)
     refuse(self._array, "bBilUcW8", "nll_loss_out_frame")
     loss = nll_loss_forward(self.unsqueeze(0), target.reshape(1), weight, reduction,
                             ignore_index)[0]
@@ -139,7 +140,7 @@ def nll_loss_nd(self: Tensor, target: Tensor, weight: Any, reduction: int, ignor
     return (nll_loss if rank == 1 else nll_loss2d)(self, target, weight, reduction, ignore_index)
 
 
-def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
+def _check_target(input: Tensor, target: Tensor, weight: Any, kernel: str = "") -> None:
     x, t = input._array.shape, target._array.shape
     count = t[0] if t else 0
     if x[0] != count and len(x) > 1:
@@ -154,15 +155,21 @@ def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
         if len(x) == 4:
             raise RuntimeError(f"size mismatch (got input: {list(x)} , target: {list(t)}")
         raise RuntimeError(f"Expected target size {[x[0], *x[2:]]}, got {list(t)}")
-    if target._array.dtype not in (_INT64, np.uint8):
-        raise RuntimeError("expected target dtype to be Long or Byte, but got "
-                           f"{type_name(target.dtype)}")
+    _check_target_type(target)
     if weight is not None and weight._array.shape != (x[1],):
         raise RuntimeError(f"weight tensor should be defined either for all {x[1]} classes or no "
                            f"classes but got weight tensor of shape: {list(weight._array.shape)}")
+    if kernel:
+        refuse(input._array, "bBilUcW8", kernel)
     if weight is not None and weight._array.dtype != input._array.dtype:
         raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
                            f"{type_name(weight.dtype)}")
+
+
+def _check_target_type(target: Tensor) -> None:
+    if target._array.dtype not in (_INT64, np.uint8):
+        raise RuntimeError("expected target dtype to be Long or Byte, but got "
+                           f"{type_name(target.dtype)}")
 
 
 # ---- cross entropy -------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import warnings
 from typing import Any
 
 import flambeau
-from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.loss import cross_entropy as classes
@@ -125,7 +124,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          "size.")
     if weight is not None:
         refuse_gradient("binary_cross_entropy", "weight", weight)
-        weight = weight.expand(broadcast_shapes(target.size(), weight.size()))
+        size = flambeau.broadcast_shapes(target.size(), weight.size())
+        weight = weight.expand(size)
     return elementwise.binary_cross_entropy(input, target, weight, number)
 
 

@@ -134,10 +134,13 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
 
 
 def wrapped_padding(padding_idx: int, weight: Tensor, name: str) -> int:
-    rows = weight.size(0)
-    if padding_idx and not -rows <= padding_idx < rows:
+    if padding_idx > 0:
+        fits = padding_idx < weight.size(0)
+    else:
+        fits = not padding_idx < 0 or padding_idx >= -weight.size(0)
+    if not fits:
         raise AssertionError(f"{name} must be within num_embeddings")
-    return padding_idx + rows if padding_idx < 0 else padding_idx
+    return padding_idx + weight.size(0) if padding_idx < 0 else padding_idx
 
 
 @op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "

@@ -301,7 +301,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
     >>> flambeau.nn.functional.embedding_bag(flambeau.tensor([[0, 1]]), flambeau.eye(2), mode="sum")
     tensor([[1., 1.]])
     """
-    if weight._array.dtype == np.int64 and input.is_floating_point():
+    if weight.dtype == flambeau.int64 and input.is_floating_point():
         import warnings
         warnings.warn("Argument order of nn.functional.embedding_bag was changed. "
                       "Usage `embedding_bag(weight, input, ...)` is deprecated, "

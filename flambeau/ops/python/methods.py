@@ -210,6 +210,8 @@ class Hooks(Chapter):
         """Call `hook(grad)` when the gradient of this tensor has been computed; what it returns,
         if anything, replaces the gradient. Returns a handle with `remove()`."""
         from flambeau.core.hooks import register_tensor_hook
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:

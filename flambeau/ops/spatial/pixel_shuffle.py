@@ -160,9 +160,8 @@ def _unfolding(input: Tensor, *given: Any) -> tuple[Any, ...]:
     geometry = _geometry(*given)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3:]:
-        if len(shape) < 3:
-            raise IndexError("Dimension out of range (expected to be in range of "
-                             f"[{-len(shape)}, {len(shape) - 1}], but got 2)")
+        for dim in (1, 2):
+            input.size(dim)
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "
                            f"other non-zero dimensions for input, but got: {list(shape)}")
     refuse(input._array, "BilUW8", "im2col_out_cpu")

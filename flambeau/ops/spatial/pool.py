@@ -255,8 +255,7 @@ def _declare_avg_pool(n: int) -> Any:
         windows = kernel, strides(stride, kernel, name), per_axis(padding, n, name, "padding")
         x = input._array
         if n == 2 and x.ndim < 3:
-            raise IndexError("Dimension out of range (expected to be in range of "
-                             f"[{-x.ndim}, {x.ndim - 1}], but got -3)")
+            input.size(-3)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         check_rank(x, n)

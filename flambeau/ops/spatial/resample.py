@@ -197,10 +197,6 @@ _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
 def _check_mode(rank: int, mode: str, align_corners: Any, antialias: bool) -> None:
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: "
-                             "linear | bilinear | bicubic | trilinear")
     if antialias and not (mode in ("bilinear", "bicubic") and rank == 4):
         raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
                          "and requires a 4-D tensor as input")
@@ -225,8 +221,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     >>> flambeau.nn.functional.interpolate(flambeau.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
-    if isinstance(size, Tensor):
-        size = size.tolist()
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError("align_corners option can only be set with the interpolating modes: "
+                         "linear | bilinear | bicubic | trilinear")
     n = input.dim() - 2
     spatial = [*input.shape[2:]]
     sizes, factors = _sizes(spatial, size, scale_factor) if n > 0 or size is None else (None, None)
@@ -244,13 +241,14 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if not mode.startswith("nearest"):
         corners = (False if align_corners is None else align_corners,)
     if n > 1 and not interceptors and corners in _CORNERS \
-            and _NUMBERS.issuperset(map(type, sizes or factors)):   # one step, if nobody watches
+            and (_WHOLE.issuperset(map(type, sizes)) if sizes else
+                 _NUMBERS.issuperset(map(type, factors))):          # one step, if nobody watches
         size = sizes or [math.floor(float(s) * f) for s, f in zip(spatial, factors)]
         return upsample(input, size, *corners, *(factors or (None,) * n))
     return upsample(input, sizes, *corners, factors)
 
 
-_NUMBERS, _CORNERS = frozenset({int, float}), ((), (True,), (False,))
+_WHOLE, _NUMBERS, _CORNERS = frozenset({int}), frozenset({int, float}), ((), (True,), (False,))
 
 
 def _deprecated(name: str) -> None:

@@ -14,6 +14,7 @@ from flambeau.core.promotion import convert
 from flambeau.core.shapes import broadcast_shapes, contiguous_strides, is_expandable_to
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.core.type_info import contiguous_format
+from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.kernels.moving import views as kernels
@@ -50,6 +51,8 @@ def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
 
 def _expandable(self: Tensor, src: Tensor) -> Any:
     if not is_expandable_to(src._array.shape, self._array.shape):
+        if type(self) in plain_types:
+            check_inplace(self, src.requires_grad, apart=False)     # autograd's refusals come first
         raise _misshapen(self._array.shape, src._array.shape)
     return self, src
 
