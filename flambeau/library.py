@@ -251,6 +251,9 @@ def _library_impl(library: Library, name: str, key: str) -> Callable[..., Any]:
 def register_fake(op: Any, func: Any = None, /, *, lib: Library | None = None,
                   _stacklevel: int = 1, allow_override: bool = True) -> Any:
     """Say what shapes an op's results have, for tensors on `meta`; a decorator without `func`."""
+    if not isinstance(op, (str, OpOverload, CustomOpDef)):
+        raise ValueError(f"register_fake({op}): got unexpected type for op: {type(op)}")
+
     def register(function: Any) -> Any:
         _apply_to(op, lambda found: setattr(found, "fake", function))
         return function

@@ -73,6 +73,7 @@ from flambeau._serialization.weights_unpickler import (
 from flambeau._serialization.zip_reader import PyTorchFileReader, ZipReader  # noqa: F401
 from flambeau._serialization.zip_writer import ZipWriter
 from flambeau._support.own_methods import adopt
+from flambeau.schema.errors import type_name
 from flambeau.storage import UntypedStorage
 
 __all__ = ["MAP_PRIVATE", "MAP_SHARED", "LoadEndianness", "add_safe_globals", "clear_safe_globals",
@@ -106,6 +107,7 @@ def save(obj: object, f: Any, pickle_module: Any = pickle, pickle_protocol: int 
         >>> torch.load(io.BytesIO(file.getvalue()))
         {'weight': tensor([1., 1.])}
     """
+    _check_pickle_module(pickle_module)
     write = _write_zip if _use_new_zipfile_serialization else write_legacy
     if isinstance(f, str | os.PathLike):
         path = os.fspath(f)
@@ -166,6 +168,11 @@ def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: 
     writer.finish()
 
 
+def _check_pickle_module(pickle_module: Any) -> None:
+    if not hasattr(pickle_module, "__name__"):
+        raise AttributeError(f"'{type_name(pickle_module)}' object has no attribute '__name__'")
+
+
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
          weights_only: bool | None = None, mmap: bool | None = None,
          **pickle_load_args: Any) -> Any:
@@ -182,6 +189,8 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
             the tensors does not change the file, unless `set_default_mmap_options` says so.
         pickle_load_args: passed on to the `Unpickler` (`encoding`, `errors`).
     """
+    if pickle_module is not None:
+        _check_pickle_module(pickle_module)
     if mmap is None:
         mmap = options.load.mmap
     if weights_only is None:
@@ -193,11 +202,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
         raise ValueError("f must be a file path in order to use the mmap argument")
     if not is_path and not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(
-            f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a "
+            f"'{type_name(f)}' object has no attribute 'seek'. You can only torch.load from a "
             "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try "
             "to load from it instead.")
-    restore = restorer(map_location)
     with open(f, "rb") if is_path else contextlib.nullcontext(f) as file:
+        restore = restorer(map_location)
         start = file.tell()
         signature = file.read(4)
         file.seek(start)

@@ -6,6 +6,7 @@ import typing
 import warnings
 from typing import Any
 
+from flambeau._support.own_methods import shown_as
 from flambeau.core.tensor import Tensor
 from flambeau.futures import Future
 
@@ -118,6 +119,7 @@ def container_checker(obj: Any, target_type: Any) -> bool:
     return all(_isinstance(value, args[0]) for value in obj)
 
 
+@shown_as("isinstance")
 def _isinstance(obj: Any, target_type: Any) -> bool:
     """`isinstance` for types that may say what containers hold."""
     if isinstance(target_type, tuple):

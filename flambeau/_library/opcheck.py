@@ -132,6 +132,9 @@ def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     """
     if isinstance(op, OpOverloadPacket):
         op = op.default
+    if not isinstance(op, OpOverload) and not hasattr(op, "_opoverload"):
+        raise ValueError("opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. "
+                         f"torch.ops.aten.sin.default, got {type(op)}")
     overload = op if isinstance(op, OpOverload) else op._opoverload
     chosen = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     unknown = set(chosen) - set(_TESTS)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import flambeau
+from flambeau.schema.errors import type_name
 
 _packages: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
 
@@ -68,11 +69,12 @@ def restorer(map_location: Any) -> Callable[[Any, str], Any]:
         target = str(map_location)
         return lambda storage, tag: default_restore_location(
             storage, "cpu" if target.startswith("cpu") else target)
-    if not callable(map_location):
-        raise TypeError(f"'{type(map_location).__name__}' object is not callable\nmap_location is "
-                        "a device, its name, a dict or a function")
 
     def restore(storage: Any, tag: str) -> Any:
+        if not callable(map_location):
+            raise RaisedByUser from TypeError(
+                f"'{type_name(map_location)}' object is not callable\nmap_location is a device, "
+                "its name, a dict or a function")
         try:
             result = map_location(storage, tag)
         except Exception as error:          # not to be taken for one of the file

@@ -1,6 +1,7 @@
 """Objects as pickles in which tensors and names are PyTorch's."""
 from __future__ import annotations
 
+import operator
 import pickle
 from typing import Any
 
@@ -107,6 +108,7 @@ class CheckpointPickler(_PythonPickler):
 def write_pickle(obj: Any, file: Any, pickle_module: Any, protocol: int,
                  storages: Storages) -> None:
     if pickle_module is pickle:
+        protocol = pickle.DEFAULT_PROTOCOL if protocol is None else operator.index(protocol)
         if 2 <= protocol < 4:
             try:
                 file.write(quick_pickle(obj, protocol, storages))

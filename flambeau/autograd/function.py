@@ -10,6 +10,7 @@ import warnings
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import BackwardCFunction as BackwardCFunction
@@ -104,6 +105,7 @@ class Function(metaclass=FunctionMeta):
     vjp = backward
 
     @staticmethod
+    @shown_as("_SingleLevelFunction.jvp")
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Tangents of the outputs, given those of the inputs."""
         raise NotImplementedError("You must implement the jvp function for custom "
@@ -140,7 +142,8 @@ def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any,
         return args
     bound = signature.bind(*args, **kwargs) if bare else signature.bind(None, *args, **kwargs)
     for name in bound.kwargs:
-        if name not in kwargs or signature.parameters[name].kind is not _BY_EITHER:
+        known = signature.parameters.get(name)
+        if name not in kwargs or known is None or known.kind is not _BY_EITHER:
             raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
     last = list(signature.parameters).index(list(bound.arguments)[-1])
     bound.apply_defaults()

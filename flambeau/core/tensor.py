@@ -165,7 +165,7 @@ class Tensor(Methods, metaclass=TensorMeta):
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
-        raise RuntimeError("requires_grad cannot be deleted; set it to False")
+        raise RuntimeError("requires_grad must be a bool")
 
     @property
     def is_leaf(self) -> bool:

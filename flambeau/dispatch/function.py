@@ -119,7 +119,7 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
     exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
     arrange = made["arrange"]
     checks = [(i, p.is_list, p.nullable,
-               None if p.kind == "object" else _SURE.get(p.kind, frozenset()),
+               None if p.kind in ("object", "PyObject") else _SURE.get(p.kind, frozenset()),
                _SURE["Scalar"] if numbers and _may_be_number(p) else frozenset(), p.value)
               for i, p in enumerate(parameters)]
     integers = [(i, p.is_list) for i, p in enumerate(parameters) if p.kind == "int"]
@@ -431,7 +431,7 @@ def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...
 
 # The order of `Kind` in `csrc/binding/binder.h`; a list of any other kind is left to the twin.
 _KINDS = {"Tensor": 0, "Scalar": 2, "int": 3, "float": 5, "bool": 6, "ScalarType": 7, "Device": 8,
-          "Layout": 9, "MemoryFormat": 10, "str": 11, "Generator": 12, "object": 13}
+          "Layout": 9, "MemoryFormat": 10, "str": 11, "Generator": 12, "object": 13, "PyObject": 13}
 _LISTS = {"Tensor": 1, "int": 4, "float": 15, "bool": 16, "Scalar": 17}
 _TENSOR_OR_NUMBER, _OTHER = 14, 18
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, inside, within
 from flambeau.autograd.differentiate import as_flag, root_gradients
 from flambeau.core import engine
@@ -273,6 +274,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex "
                                f"Tensors, got Tensor with dtype {one.dtype}")
 
+    @shown_as("_vjp_with_argnums.<locals>.wrapper")
     def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
                  ) -> Any:
         weights, spec_given = tree_flatten(cotangents)
@@ -424,7 +426,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
         columns = [f.split([o.numel() for o in outputs]) for f in flat]
         per_output = []
         for i, o in enumerate(outputs):
-            rows = [c[i].view(*o.shape, *x.shape) for c, x in zip(columns, inputs)]
+            rows = [c[i].view((*o.shape, *x.shape)) for c, x in zip(columns, inputs)]
             found = tree_unflatten(rows, spec_in)
             per_output.append(found[0] if isinstance(argnums, int) else found)
         result = outside.free(tree_unflatten(per_output, spec_out))
@@ -462,7 +464,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         for slope in slopes:
             shape = slope.shape[1:]
             parts = slope.movedim(0, -1).split([x.numel() for x in inputs], -1)
-            rows = [p.view(*shape, *x.shape) for p, x in zip(parts, inputs)]
+            rows = [p.view((*shape, *x.shape)) for p, x in zip(parts, inputs)]
             tree = tree_unflatten(rows, spec_in)
             per_output.append(tree[0] if isinstance(argnums, int) else tree)
         result = outside.free(tree_unflatten(per_output, kept["spec"]))

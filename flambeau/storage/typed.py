@@ -111,7 +111,7 @@ class TypedStorage(InMainMemory):
 
     def _checked(self, index: Any) -> int:
         if not isinstance(index, int):
-            raise TypeError(f"can't index a <class 'torch.storage.TypedStorage'> with "
+            raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with "
                             f"{type(index)}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} out of range for storage of size {len(self)}")
@@ -132,7 +132,7 @@ class TypedStorage(InMainMemory):
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Take the bytes of another storage."""
-        self._untyped_storage.copy_(source.untyped())
+        self._untyped_storage.copy_(source)
         return self
 
     def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:

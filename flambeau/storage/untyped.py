@@ -13,8 +13,11 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau._support import copy_on_write
+from flambeau._support.c_functions import bound
+from flambeau._support.own_methods import shown_as
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
 from flambeau.ops.python.methods import copied_root
+from flambeau.schema.errors import type_name
 
 set_data = vars(Tensor)["data"].fset
 
@@ -92,7 +95,14 @@ class UntypedStorage(StorageBase, InMainMemory):
     _root: Any
     __slots__ = ("__dict__", "__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
 
-    def __init__(self, data: Any = 0, *, device: Any = None):
+    def __init__(self, *args: Any, device: Any = None, **wrong: Any):
+        if len(args) > 1 or wrong:
+            given = {**({} if device is None else {"device": device}), **wrong}
+            bound(("torch.UntypedStorage(*, int? allocator=None, Device? device=None) -> ()",
+                   "torch.UntypedStorage(int size, *, int? allocator=None, Device? device=None) -> "
+                   "()", "torch.UntypedStorage(object sequence, *, int? allocator=None, Device? "
+                   "device=None) -> ()"), args, given)
+        data: Any = args[0] if args else 0
         self._device = flambeau.device("cpu" if device is None else device)
         if isinstance(data, int):
             check_size(data)
@@ -233,17 +243,23 @@ class UntypedStorage(StorageBase, InMainMemory):
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
 
+    @shown_as("_StorageBase.tolist")
     def tolist(self) -> list[int]:
         """The bytes as integers."""
         return self._readable().tolist()
 
     def fill_(self, value: int) -> UntypedStorage:
         """Set every byte."""
+        if not isinstance(value, int):
+            raise RuntimeError(f"fill_ expects int, but got {type_name(value)}")
         self._writable()[...] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
         """Take the bytes of another storage of the same size."""
+        if not hasattr(source, "untyped"):
+            raise TypeError("copy_(): argument 'src' (position 1) must be torch.Storage, not "
+                            f"{type_name(source)}")
         source = source.untyped()
         if len(source) != len(self):
             raise RuntimeError(f"size does not match, self was {len(self)} bytes but src was "

@@ -44,3 +44,11 @@ def test_auxiliary_values_and_several_arguments():
 def test_only_a_number_has_a_gradient():
     with pytest.raises(RuntimeError, match="vjp or jacrev"):
         grad(cubes)(X)
+
+
+def test_jacobians_of_single_numbers():
+    x = torch.tensor(0.5)
+    for jacobian in (jacrev, jacfwd):
+        torch.testing.assert_close(jacobian(torch.sin)(x), x.cos())
+        assert jacobian(lambda x: x.expand(2))(x).tolist() == [1, 1]
+    torch.testing.assert_close(hessian(torch.sin)(x), -x.sin())

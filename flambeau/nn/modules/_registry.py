@@ -218,9 +218,10 @@ class Registry:
         """Put `module` at a dotted path; with `strict` something must be there already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
+        *atoms, name = target.split(".")
         if not isinstance(module, Registry):
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
+        path = ".".join(atoms)
         parent = self.get_submodule(path)
         if strict and not hasattr(parent, name):
             raise AttributeError(parent._get_name() + f" has no attribute `{name}`")

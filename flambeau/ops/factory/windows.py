@@ -124,6 +124,7 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strid
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided,
            device: Any = None, requires_grad: bool = False) -> Tensor:
     """sin(π(n + ½)/M)"""
+    _check_window("cosine", M, dtype, layout)
     step = np.pi / max(M if M <= 1 or sym else M + 1, 1)
     return _finished("cosine", M, dtype, layout, device, requires_grad,
                      0.5 * step, step, lambda x: x.sin(), single=False)
@@ -138,6 +139,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
                 dtype: Any = None, layout: Any = strided, device: Any = None,
                 requires_grad: bool = False) -> Tensor:
     """exp(-|n - center| / τ)"""
+    _check_window("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -151,6 +153,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None,
              layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """exp(-½ ((n - (M-1)/2) / std)²)"""
+    _check_window("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     step = 1 / (std * 2 ** 0.5)
@@ -162,6 +165,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None,
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None,
            layout: Any = strided, device: Any = None, requires_grad: bool = False) -> Tensor:
     """I₀(β √(1 - (2n/(M-1) - 1)²)) / I₀(β)"""
+    _check_window("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
 

@@ -6,6 +6,7 @@ Each class below is a chapter; its members become members of `Tensor`.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from flambeau.core.tensor import (
 from flambeau.dispatch.members import member
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
+from flambeau.schema import errors
 from flambeau.schema.errors import type_name as type_name_of
 from flambeau.transforms.watched_members import watch_class
 
@@ -100,6 +102,20 @@ def _real(value: Any, target: str) -> Any:
     return value.real
 
 
+def _of_tensors(method: Any) -> Any:
+    """The method as PyTorch has it, in C, where the class is TensorBase."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise TypeError(errors.no_instance(name, (self,)))
+        if args or kwargs:
+            raise TypeError(errors.takes_nothing(name, len(args), bool(kwargs)))
+        return method(self)
+    return called
+
+
 class Conversion(Chapter):
     """The values as Python and NumPy have them."""
 
@@ -122,6 +138,7 @@ class Conversion(Chapter):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
+    @_of_tensors
     def __bool__(self) -> bool:
         array = self._array
         if array.size != 1:
@@ -129,12 +146,15 @@ class Conversion(Chapter):
             raise RuntimeError(f"Boolean value of Tensor with {kind} is ambiguous")
         return bool(self.item())
 
+    @_of_tensors
     def __float__(self) -> float:
         return _real(self._floating_number(), "double")
 
+    @_of_tensors
     def __int__(self) -> int:
         return int(_real(self._number(), "int64_t"))
 
+    @_of_tensors
     def __complex__(self) -> complex:
         return complex(self._floating_number())
 
@@ -149,6 +169,7 @@ class Conversion(Chapter):
                       "unexpected behavior.\nConsider using tensor.detach() first.", stacklevel=3)
         return self._number()
 
+    @_of_tensors
     def __index__(self) -> int:
         if self._array.dtype.kind not in "uib" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -435,6 +456,6 @@ def _rebuild_meta(array_type: np.dtype, shape: tuple[int, ...], requires_grad: b
 
 
 for _text in ("retain_grad(Tensor self) -> ()", "untyped_storage(Tensor self) -> Storage",
-              "as_subclass(Tensor self, object cls) -> Tensor"):
+              "as_subclass(Tensor self, PyObject cls) -> Tensor"):
     _body = vars(Tensor)[_text.partition("(")[0]]
     member(_text, body=_body, function=False, doc=_body.__doc__)
