@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
+from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name, public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.members import member
@@ -88,6 +90,15 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
     return operands, named
 
 
+def _recorded_together(tensors: list[Tensor], operands: list[Any]) -> list[Tensor]:
+    """A list is one node to PyTorch: where one of its tensors requires grad, all results do."""
+    if not grad_enabled() or not any(
+            isinstance(t, Tensor) and t.requires_grad for row in (tensors, *operands) for t in row):
+        return tensors
+    return [t if t.requires_grad or t._array.dtype not in FLOATING else t.detach().requires_grad_()
+            for t in tensors]
+
+
 def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes: str = "0",
           rule: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The function of lists that calls a `method` of each tensor, or a kernel with a `rule`."""
@@ -98,6 +109,8 @@ def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes
         operands, named = ([], {}) if alone else _arguments(tensors, given)
         if rule is not None and take(rule, tensors, operands, named):
             return tensors
+        if not inplace:
+            tensors = _recorded_together(tensors, operands)
         if alone:
             results = [method(tensor) for tensor in tensors]
         else:

@@ -43,3 +43,14 @@ def test_gradients_are_those_of_each():
     assert all((x.grad == 3).all() for x in xs)
     norms = torch._foreach_norm([x.detach() for x in xs])
     assert torch.allclose(torch.stack(norms), torch.stack([x.detach().norm() for x in xs]))
+
+
+def test_results_require_grad_where_one_tensor_does():
+    a, b = torch.ones(3, requires_grad=True), torch.ones(2)
+    first, second = torch._foreach_sqrt([a, b])
+    assert first.requires_grad and second.requires_grad
+    assert [t.requires_grad for t in torch._foreach_mul([b, b], [b, b])] == [False, False]
+    (first.sum() + second.sum()).backward()
+    assert a.grad.tolist() == [0.5] * 3 and b.grad is None
+    with torch.no_grad():
+        assert not torch._foreach_sqrt([a, b])[1].requires_grad
