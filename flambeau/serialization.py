@@ -198,13 +198,13 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, str | os.PathLike)
-    if mmap and not is_path:
-        raise ValueError("f must be a file path in order to use the mmap argument")
     if not is_path and not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(
             f"'{type_name(f)}' object has no attribute 'seek'. You can only torch.load from a "
             "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try "
             "to load from it instead.")
+    if mmap and not is_path:
+        raise ValueError("f must be a file path in order to use the mmap argument")
     with open(f, "rb") if is_path else contextlib.nullcontext(f) as file:
         restore = restorer(map_location)
         start = file.tell()

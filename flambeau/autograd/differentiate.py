@@ -64,6 +64,8 @@ def as_flag(value: Any) -> bool:
     if type(value) is bool:
         return value
     number = operator.index(value)
+    if not -2**63 <= number < 2**63:
+        raise OverflowError("Python int too large to convert to C long")
     if not 0 <= number < 256:
         raise OverflowError("unsigned byte integer is "
                             f"{'greater than maximum' if number > 0 else 'less than minimum'}")

@@ -17,10 +17,14 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     return future
 
 
-@matched("(arg0: torch._C.Future) -> object", isinstance_of={"torch._C.Future": Future})
+@matched("(arg0: torch._C.Future) -> object", {"torch._C.Future": Future}, name="wait")
+def _wait(future: Future) -> Any:
+    return future.wait()
+
+
 def wait(future: Future) -> Any:
     """The value of a future."""
-    return future.wait()
+    return _wait(future)
 
 
 __all__ = ["fork", "wait"]

@@ -34,7 +34,7 @@ def _parts(input: Any, mask: Any) -> tuple[Tensor, Any]:
 
 
 def _broadcast(mask: Tensor, input: Tensor) -> Tensor:
-    if mask.ndim > input.ndim:
+    if len(mask.shape) > input.ndim:
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher "
                          "than of the input)")
     return (mask if mask.dtype is flambeau.bool else mask != 0).expand(input.shape)

@@ -30,6 +30,8 @@ from flambeau.ops.sparse.values import (
     to_coo,
     with_values,
 )
+from flambeau.schema.arguments import is_index
+from flambeau.schema.errors import type_name
 
 # ---- places -------------------------------------------------------------------------------------
 
@@ -373,5 +375,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         elif isinstance(item, Tensor) and item._array.ndim:
             result, dim = flambeau.index_select(result, dim, item), dim + 1
         else:
+            if not is_index(item):
+                raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or "
+                                 f"byte Variables are valid indices (got {type_name(item)})")
             result = flambeau.select(result, dim, int(item))
     return result

@@ -67,11 +67,11 @@ tile = op("tile(Tensor self, SymInt[] dims) -> Tensor", out=False,
 
 def _check_repeats(repeats: Tensor) -> None:
     """Can these be counts?"""
-    if repeats.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (int32, int64):
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
                                   f"'{type_name(repeats.dtype)}'")
+    if repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
 
 
 @compiled("repeated_places")
