@@ -71,6 +71,7 @@ write_result: Annotated[Gives, "ops.inplace"]
 store: Annotated[Callable[..., Any], "ops.coercion"]
 refuse_out: Annotated[Callable[..., None], "ops.coercion"]
 coerce_general: Annotated[Callable[..., Any], "ops.coercion"]
+type_name: Annotated[Callable[[Any], str], "schema.errors"]
 too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]
 
 # ---- autograd ------------------------------------------------------------------------------------

@@ -262,8 +262,8 @@ class Tensor(Methods, metaclass=TensorMeta):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            from flambeau.schema.errors import type_name
-            raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
+            raise TypeError("Variable data has to be a tensor, but got "
+                            f"{late_bound.type_name(value)}")
         if value.layout is not self.layout:
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
                                "`tensor` have incompatible tensor type.")

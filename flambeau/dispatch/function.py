@@ -312,8 +312,6 @@ class Function:
         signatures = [overload.signature for overload in self.overloads]
         if self.bound and not any(s.parameters for s in signatures):
             return TypeError(errors.takes_nothing(self.name, len(args), bool(kwargs)))
-        if [p.kind for s in signatures for p in s.parameters] == ["object"]:
-            return TypeError(errors.takes_one(self.name, len(args), bool(kwargs), self.bound))
         return TypeError(errors.fits_none(self.name, signatures, said, args, kwargs))
 
     def described(self) -> Any:

@@ -91,8 +91,9 @@ def takes_nothing(name: str, count: int, named: bool, owner: str = "TensorBase")
             f"{owner}.{name}() takes no arguments ({count} given)")
 
 
-def takes_one(name: str, count: int, named: bool, bound: bool) -> str:
+def takes_one(signature: Signature, name: str, count: int, named: bool) -> str:
     """Of a function, or a method, that has one parameter, of any type and without a name."""
+    bound = signature.schema.parameters[0].name == "self"
     owner = "TensorBase" if bound else "torch._VariableFunctionsClass"
     return f"{owner}.{name}() takes no keyword arguments" if named else \
         f"{owner}.{name}() takes exactly one argument ({count} given)"
@@ -109,6 +110,8 @@ def no_instance(name: str, given: Sequence[Any]) -> str:
 def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],
               args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """The message for a call that fits none of the signatures, each of which has `said` why."""
+    if [p.kind for s in signatures for p in s.parameters] == ["object"]:
+        return takes_one(signatures[0], name, len(args), bool(kwargs))
     shown = [s for s in signatures if not s.is_deprecated]
     count = len(args) + len(kwargs)
     likely = [s for s in shown if s.required <= count <= len(s.parameters)]

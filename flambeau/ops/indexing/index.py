@@ -5,7 +5,6 @@ index tensors at once, which copies.
 """
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.basic import _alias, _select, _slice, _unsqueeze, basic_view, take_first
 from flambeau.ops.indexing.counted_slices import without_masks
-from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, overriding, parse
+from flambeau.ops.indexing.parsing import Tensor_of, _normal, as_slot, is_whole, overriding, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import check_overlap, share_memory, warn_of_expanded
 from flambeau.ops.view.reshaping import reshape
@@ -471,31 +470,10 @@ def _ops_of_assignment() -> tuple[Any, ...]:
     return tuple([op.call for op in (copy.op, by_tensor, view.op, expand.op)])
 
 
-def _slot(method: Any) -> Any:
-    """The method as PyTorch has it, in a slot of C, where arguments have no names."""
-    name, count = method.__name__, method.__code__.co_argcount - 1
-
-    @functools.wraps(method)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == count + 1 and not kwargs and isinstance(args[0], Tensor):
-            return method(*args)
-        if not args:
-            raise TypeError(f"descriptor '{name}' of 'torch._C.TensorBase' object needs an "
-                            "argument")
-        if not isinstance(args[0], Tensor):
-            raise TypeError(f"descriptor '{name}' requires a 'torch._C.TensorBase' object but "
-                            f"received a '{type(args[0]).__name__}'")
-        if kwargs:
-            raise TypeError(f"wrapper {name}() takes no keyword arguments")
-        expected = "expected 1 argument" if count == 1 else f" expected {count} arguments"
-        raise TypeError(f"{expected}, got {len(args) - 1}")
-    return called
-
-
 for _name, _function in (("__getitem__", _getitem), ("__setitem__", _setitem)):
     _function.__name__ = _function.__qualname__ = _name
     vars(_function)["is_member"] = True     # modes and subclasses see it as they see a property
-getitem, setitem = _slot(_getitem), _slot(_setitem)
+getitem, setitem = as_slot(_getitem), as_slot(_setitem)
 if native is not None:                      # C does it for plain tensors without a history
     getitem, setitem = native.make_indexing(
         getitem, setitem, take_first, _select, _slice, _unsqueeze, _alias, take_many.op.call,

@@ -1,6 +1,7 @@
 """What an index means: its items in one form, and the errors of those that mean nothing."""
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -184,3 +185,27 @@ def _normal(item: Any) -> Any:
 def Tensor_of(array: np.ndarray) -> Tensor:
     from flambeau.core.tensor import wrap
     return wrap(array)
+
+
+# ---- methods of C --------------------------------------------------------------------------------
+
+
+def as_slot(method: Any) -> Any:
+    """The method as PyTorch has it, in a slot of C, where arguments have no names."""
+    name, count = method.__name__, method.__code__.co_argcount - 1
+
+    @functools.wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == count + 1 and not kwargs and isinstance(args[0], Tensor):
+            return method(*args)
+        if not args:
+            raise TypeError(f"descriptor '{name}' of 'torch._C.TensorBase' object needs an "
+                            "argument")
+        if not isinstance(args[0], Tensor):
+            raise TypeError(f"descriptor '{name}' requires a 'torch._C.TensorBase' object but "
+                            f"received a '{type(args[0]).__name__}'")
+        if kwargs:
+            raise TypeError(f"wrapper {name}() takes no keyword arguments")
+        expected = "expected 1 argument" if count == 1 else f" expected {count} arguments"
+        raise TypeError(f"{expected}, got {len(args) - 1}")
+    return called
