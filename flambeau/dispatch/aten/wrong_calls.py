@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 from flambeau.schema.function_schema import FunctionSchema
+from flambeau.schema.types import ListType
 
 
 def misfit(schemas: list[FunctionSchema], args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -43,9 +44,13 @@ def reason(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]
     for i, argument in enumerate(known):
         if i < len(args) or argument.name in kwargs:
             value = args[i] if i < len(args) else kwargs[argument.name]
-            if argument.declared.partition("(")[0] == "Tensor" and not isinstance(
-                    value, Tensor | int | float | complex):
-                return f"{name} Expected a value of type 'Tensor' for argument " \
+            kind: Any = argument.type
+            no_tensor = argument.declared.partition("(")[0] == "Tensor" and not isinstance(
+                value, Tensor | int | float | complex)
+            no_list = isinstance(kind, ListType) and argument.N is None and not isinstance(
+                value, list | tuple)
+            if no_tensor or no_list:
+                return f"{name} Expected a value of type '{kind}' for argument " \
                     f"'{argument.name}' but instead found type '{type(value).__name__}'.\n" \
                     f"Position: {i}\nValue: {value!r}\n{declared}\n" \
                     f"Cast error details: Unable to cast {value} to Tensor"
