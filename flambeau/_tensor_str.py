@@ -6,14 +6,16 @@ from typing import Any
 from flambeau._support.printing import (
     _join,
     format_array,
+    get_printoptions,
     printoptions,
+    real_notation,
     set_printoptions,
     tensor_repr,
 )
 from flambeau._support.printing import _options as PRINT_OPTS
 from flambeau.core.tensor import Tensor
 
-__all__ = ["PRINT_OPTS", "printoptions", "set_printoptions"]
+__all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
 _str = tensor_repr
 
@@ -21,6 +23,31 @@ _str = tensor_repr
 def _tensor_str(self: Tensor, indent: int) -> str:
     """The numbers alone; the text starts at column `indent`."""
     return format_array(self.detach()._array, indent)
+
+
+class _Formatter:
+    """How the numbers of a tensor are written: all to one width, in one notation.
+
+    >>> _Formatter(torch.tensor([0.5, 10.0])).format(2.25)
+    ' 2.2500'
+    """
+
+    def __init__(self, tensor: Tensor):
+        values = tensor.detach().flatten().tolist()
+        self.floating_dtype = tensor.dtype.is_floating_point
+        if self.floating_dtype:
+            self._write, self.max_width, self.int_mode, self.sci_mode = real_notation(values)
+        else:
+            self._write, self.int_mode, self.sci_mode = str, True, False
+            self.max_width = max([len(str(value)) for value in values], default=1)
+
+    def width(self) -> int:
+        """The width of a number."""
+        return self.max_width
+
+    def format(self, value: Any) -> str:
+        """The text of a number."""
+        return self._write(value).rjust(self.max_width)
 
 
 def _str_intern(inp: Tensor, *, tensor_contents: str | None = None) -> str:

@@ -96,8 +96,9 @@ def printoptions(**kwargs: Any) -> Iterator[None]:
 # Numbers ------------------------------------------------------------------------------------
 
 
-def _real_texts(values):
-    """Texts of Python floats, all right-aligned to one width, and that width.
+def real_notation(values):
+    """How Python floats are written together: a function, the width, and whether as whole numbers
+    and as powers of ten.
 
     Zeros, infinities and NaNs take part in neither the choice of notation nor the width.
     """
@@ -116,6 +117,12 @@ def _real_texts(values):
     else:
         write = f"%.{_options.precision}f".__mod__
     width = max((len(write(value)) for value in deciding), default=1)
+    return write, width, whole, scientific
+
+
+def _real_texts(values):
+    """Texts of Python floats, all right-aligned to one width, and that width."""
+    write, width, _, _ = real_notation(values)
     return [write(value).rjust(width) for value in values], width
 
 
