@@ -110,9 +110,13 @@ class Library:
         return op.name if op.overload_name == "default" else f"{op.name}.{op.overload_name}"
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: Any = "", *,
-             with_keyset: bool = False, allow_override: bool = False) -> None:
+             with_keyset: bool = False, allow_override: bool = True) -> None:
         """Give an op a kernel: a function of tensors, for devices of a key ("CPU"), for the graph
-        ("Autograd"), or for all ("CompositeImplicitAutograd", which is the default)."""
+        ("Autograd"), or for all ("CompositeImplicitAutograd", which is the default).
+
+        Raises:
+            RuntimeError: there is a kernel for that key, and it is not to be overridden.
+        """
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type "
                             f"{type(fn)}")
@@ -132,6 +136,11 @@ class Library:
             fn.takes_keyset = True              # type: ignore[attr-defined]
 
         def give(op: operators.CustomOp) -> None:
+            if key in op.kernels and not allow_override:
+                raise RuntimeError(
+                    "This is not allowed since there's already a kernel registered from python "
+                    f"overriding {op.name}'s behavior for {key.name} dispatch key and {self.ns} "
+                    "namespace.")
             op.kernels[key] = fn
             self._given.append((op, key))
         _apply(name if "::" in name else f"{self.ns}::{name}", give)

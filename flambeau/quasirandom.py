@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ class SobolEngine:
     bits come from a generator of their own with `seed`. Direction numbers: Joe and Kuo,
     "Constructing Sobol sequences with better two-dimensional projections", 2008.
 
-    ValueError for a dimension outside 1 … 21201.
+    ValueError for a dimension outside 1 … 21201. More than 2048 need SciPy, which has the numbers:
+    NotImplementedError where it is not installed.
 
     >>> import flambeau
     >>> flambeau.quasirandom.SobolEngine(2).draw(4)
@@ -123,10 +125,33 @@ class SobolEngine:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-@functools.cache
-def _numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _numbers(dimension: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each dimension: the polynomial, its degree, and the initial numbers (of which there are as
-    many as the degree says); see scripts/make_sobol_directions.py."""
+    many as the degree says)."""
+    own = _own_numbers()
+    numbers = own if dimension <= len(own[0]) else _all_numbers(len(own[0]))
+    polynomials, degrees, initial = (x[:dimension] for x in numbers)
+    return polynomials, degrees, initial
+
+
+@functools.cache
+def _all_numbers(own: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Those of all dimensions, from SciPy's file of the same numbers."""
+    found = importlib.util.find_spec("scipy")
+    source = Path((found and found.origin) or "").parent / "stats/_sobol_direction_numbers.npz"
+    if found is None or not source.exists():
+        raise NotImplementedError(
+            f"Sobol sequences of more than {own} dimensions take their direction numbers from "
+            "SciPy, which is not installed: pip install 'flambeau[scipy]'")
+    with np.load(source) as stored:
+        polynomials, initial = stored["poly"].astype(np.int64), stored["vinit"].astype(np.int64)
+    return polynomials, np.log2(polynomials).astype(np.int64), initial
+
+
+@functools.cache
+def _own_numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Those of the first dimensions, which come with flambeau; see
+    scripts/make_sobol_directions.py."""
     with np.load(Path(__file__).with_name("sobol_directions.npz")) as stored:
         polynomials = np.cumsum(stored["polynomials"], dtype=np.int64)
         bits, at = np.unpackbits(stored["initial"]), 0
@@ -142,7 +167,7 @@ def _numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def directions(dimension: int, bits: int) -> np.ndarray:
     """The direction numbers as integers of `bits` bits, (dimension, bits)."""
-    polynomials, degrees, initial = (x[:dimension] for x in _numbers())
+    polynomials, degrees, initial = _numbers(dimension)
     found = np.ones((dimension, bits), np.int64)
     for degree in range(1, int(degrees.max()) + 1):
         chosen = np.flatnonzero(degrees == degree)

@@ -1,5 +1,7 @@
 """Write flambeau/sobol_directions.npz: S. Joe and F. Kuo's primitive polynomials and initial
-direction numbers for 21201 dimensions (new-joe-kuo-6, 2008), as SciPy carries them, in few bytes.
+direction numbers (new-joe-kuo-6, 2008) for the first 2048 of 21201 dimensions, as SciPy carries
+them, in few bytes. All would be a twentieth of the package; those of more dimensions are read from
+SciPy.
 
 A polynomial is the number whose bits are its coefficients. The initial numbers of a dimension are
 odd and below 2, 4, 8, …: of the k-th, k - 1 bits are stored, those of all dimensions that have
@@ -12,12 +14,13 @@ import numpy as np
 import scipy.stats
 
 ROOT = Path(__file__).resolve().parent.parent
+DIMENSIONS = 2048
 
 
 def main() -> None:
     source = Path(scipy.stats.__file__).with_name("_sobol_direction_numbers.npz")
     found = np.load(source)
-    polynomials, initial = found["poly"], found["vinit"]
+    polynomials, initial = found["poly"][:DIMENSIONS], found["vinit"][:DIMENSIONS]
     degrees = np.array([int(p).bit_length() - 1 for p in polynomials])
     bits = []
     for k in range(1, initial.shape[1]):

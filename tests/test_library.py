@@ -342,3 +342,13 @@ def test_a_kernels_own_defaults(space):
     x = flambeau.ones(2, dtype=flambeau.int64)
     assert filled(x).dtype is flambeau.float32
     assert filled(x, flambeau.float64, scale=2.0).tolist() == [2.0, 2.0]
+
+
+def test_a_kernel_that_must_not_be_replaced(space):
+    library = flambeau.library.Library(space, "FRAGMENT")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x + 1, "CPU")
+    library.impl("f", lambda x: x + 2, "CPU")
+    with pytest.raises(RuntimeError, match="already a kernel registered"):
+        library.impl("f", lambda x: x + 3, "CPU", allow_override=False)
+    assert getattr(flambeau.ops, space).f(flambeau.ones(1)).item() == 3.0

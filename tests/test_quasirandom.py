@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
+from flambeau import quasirandom
 from flambeau.quasirandom import SobolEngine, directions
 
 
@@ -50,7 +51,21 @@ def test_repr():
         "SobolEngine(dimension=4, scramble=True, seed=1)"
 
 
+def test_more_dimensions_than_flambeau_has_numbers_for(monkeypatch):
+    own = len(quasirandom._own_numbers()[0])
+    assert own == 2048
+    many = directions(own + 1, 30)
+    np.testing.assert_array_equal(many[:own], directions(own, 30))
+    quasirandom._all_numbers.cache_clear()
+    monkeypatch.setattr(quasirandom.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(NotImplementedError, match="more than 2048 dimensions .* 'flambeau.scipy.'"):
+        SobolEngine(own + 1)
+    assert SobolEngine(own).draw(1).shape == (1, own)
+    quasirandom._all_numbers.cache_clear()
+
+
 def test_direction_numbers_of_all_dimensions():
+    pytest.importorskip("scipy")
     found = directions(SobolEngine.MAXDIM, 30)
     # every matrix of directions is triangular: the first 2^k points differ in their first k bits
     assert (found & (1 << 29 - np.arange(30))).all()

@@ -217,7 +217,8 @@ class UnflattenedModule(nn.Module):
         results = fx.Interpreter(self, graph=self.graph).run(*leaves)
         return _pytree.tree_unflatten(list(results), self._out_spec)
 
-    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+    def print_readable(self, print_output: bool = True, include_stride: bool = False,
+                       include_device: bool = False, colored: bool = False) -> str:
         """The code as a class; printed, unless told otherwise."""
         text = readable(fx.GraphModule(self, self.graph), "UnflattenedModule")
         if print_output:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -39,7 +40,7 @@ from flambeau.fx.node import NodeList as _node_list
 
 py_sym_types = (SymInt, SymFloat, SymBool)
 
-_NO_DEFAULT = object()
+_NO_DEFAULT: Any = inspect.Signature.empty
 
 
 def _has_attribute(owner: Any, name: str) -> bool:

@@ -173,7 +173,7 @@ class TypedStorage(InMainMemory):
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
         return self.to(device="cuda")
 
-    def pin_memory(self, device: Any = "cuda") -> Any:
+    def pin_memory(self, device: Any = None) -> Any:
         return self._wrapped(self._untyped_storage.pin_memory(device))
 
     def share_memory_(self) -> TypedStorage:

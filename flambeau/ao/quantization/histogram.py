@@ -91,7 +91,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         return flambeau.bincount(place.clamp(0, self.bins - 1), weights=weights,
                                  minlength=self.bins)
 
-    def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point."""
         if self.min_val == float("inf") and self.max_val == -float("inf"):
             return self._calculate_qparams(self.min_val.reshape(-1), self.max_val.reshape(-1))

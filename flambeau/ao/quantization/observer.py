@@ -197,7 +197,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self.min_val, self.max_val = low, high
         return x_orig
 
-    def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point."""
         return self._calculate_qparams(self.min_val.reshape(-1), self.max_val.reshape(-1))
 
@@ -315,7 +315,7 @@ class FixedQParamsObserver(ObserverBase):
         self.register_buffer("scale", flambeau.tensor([scale]))
         self.register_buffer("zero_point", flambeau.tensor([zero_point], dtype=flambeau.int))
 
-    def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point."""
         return self.scale, self.zero_point
 

@@ -149,8 +149,11 @@ class BlockMask:
                        full_kv_num_blocks: Tensor | None = None,
                        full_kv_indices: Tensor | None = None,
                        BLOCK_SIZE: int | tuple[int, int] = 128, mask_mod: MaskMod | None = None,
-                       seq_lengths: tuple[int, int] | None = None) -> BlockMask:
-        """The mask of these rows of blocks; the columns follow."""
+                       seq_lengths: tuple[int, int] | None = None, compute_q_blocks: bool = True,
+                       *, dq_write_order: Tensor | None = None,
+                       dq_write_order_full: Tensor | None = None,
+                       dq_kv_order: Tensor | bool | None = None) -> BlockMask:
+        """The mask of these rows of blocks; the columns follow, unless `compute_q_blocks=False`."""
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
             raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or "
                                  "omitted")
@@ -158,13 +161,16 @@ class BlockMask:
         by_columns: list[Any] = []
         for number, indices in ((kv_num_blocks, kv_indices),
                                 (full_kv_num_blocks, full_kv_indices)):
-            by_columns += (None, None) if number is None else _ordered(
+            by_columns += (None, None) if number is None or not compute_q_blocks else _ordered(
                 _dense(number, indices).transpose(-2, -1))
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
         return cls(seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices,
                    **dict(zip(cls._PARTS[4:], by_columns)), BLOCK_SIZE=size,
-                   mask_mod=mask_mod or noop_mask)
+                   mask_mod=mask_mod or noop_mask, dq_write_order=dq_write_order,
+                   dq_write_order_full=dq_write_order_full,
+                   **{"dq_kv_order_spt" if isinstance(dq_kv_order, bool) else "dq_kv_order":
+                      dq_kv_order})
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """What the mask is made of."""

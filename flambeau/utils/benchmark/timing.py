@@ -130,7 +130,8 @@ class Timer:
         """Not offered; `blocked_autorange` finds the number of executions."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
-    def collect_callgrind(self, number: int = 100, **options: Any) -> Any:
+    def collect_callgrind(self, number: int = 100, *, repeats: int | None = None,
+                          collect_baseline: bool = True, retain_out_file: bool = False) -> Any:
         """Not offered: it counts instructions with an external program."""
         raise NotImplementedError("Timer.collect_callgrind")
 

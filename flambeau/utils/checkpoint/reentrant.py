@@ -26,7 +26,7 @@ class DefaultDeviceType:
     _default = "cpu"
 
     @staticmethod
-    def set_device_type(device: str = "cpu") -> None:
+    def set_device_type(device: str = "cuda") -> None:
         DefaultDeviceType._default = device
 
     @staticmethod
