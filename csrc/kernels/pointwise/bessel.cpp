@@ -270,7 +270,7 @@ constexpr double ROOT_HALF = 0.707106781186547524;
 struct Ndtr {
     template <class T>
     static INLINE T call(T x) {
-        if constexpr (std::is_same_v<T, float>) return vec::normal(x).cdf;
+        if constexpr (std::is_same_v<T, float>) return x == x ? vec::normal(x).cdf : x;
         else return 0.5 * vec::erfc(-x * ROOT_HALF);
     }
 };

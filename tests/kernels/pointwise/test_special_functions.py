@@ -106,3 +106,8 @@ def test_edges():
 def test_what_is_missing_names_the_extra():
     with pytest.raises(ImportError, match=r"ellipk needs SciPy: pip install 'flambeau\[scipy\]'"):
         special_functions.find("ellipk")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_ndtr_of_no_number(dtype):
+    assert np.isnan(special_functions.ndtr(np.array([np.nan, -np.nan], dtype))).all()
