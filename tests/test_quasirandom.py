@@ -58,7 +58,7 @@ def test_more_dimensions_than_flambeau_has_numbers_for(monkeypatch):
     np.testing.assert_array_equal(many[:own], directions(own, 30))
     quasirandom._all_numbers.cache_clear()
     monkeypatch.setattr(quasirandom.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(NotImplementedError, match="more than 2048 dimensions .* 'flambeau.scipy.'"):
+    with pytest.raises(NotImplementedError, match="more than 2048 dimensions"):
         SobolEngine(own + 1)
     assert SobolEngine(own).draw(1).shape == (1, own)
     quasirandom._all_numbers.cache_clear()
