@@ -185,7 +185,7 @@ def _split_block_mask(block_mask: BlockMask, num_chunks: int) -> list[BlockMask]
     blocks = {name: _tensor_split(getattr(block_mask, name), num_chunks) for name in names}
     masks, start = [], 0
     for place in range(num_chunks):
-        parts = {name: blocks[name][place] for name in names}
+        parts: dict[str, Any] = {name: blocks[name][place] for name in names}
         masks.append(BlockMask.from_kv_blocks(
             **parts, BLOCK_SIZE=block_mask.BLOCK_SIZE, seq_lengths=block_mask.seq_lengths,
             mask_mod=_from_batch(block_mask.mask_mod, start)))

@@ -169,8 +169,8 @@ class BlockMask:
                    **dict(zip(cls._PARTS[4:], by_columns)), BLOCK_SIZE=size,
                    mask_mod=mask_mod or noop_mask, dq_write_order=dq_write_order,
                    dq_write_order_full=dq_write_order_full,
-                   **{"dq_kv_order_spt" if isinstance(dq_kv_order, bool) else "dq_kv_order":
-                      dq_kv_order})
+                   dq_kv_order=None if isinstance(dq_kv_order, bool) else dq_kv_order,
+                   dq_kv_order_spt=dq_kv_order if isinstance(dq_kv_order, bool) else None)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """What the mask is made of."""
