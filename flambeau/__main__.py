@@ -80,15 +80,11 @@ def _run(arguments: list[str]) -> None:
 
 def _run_processes(arguments: list[str]) -> None:
     """Run a program in many processes, as `torchrun` does."""
-    from argparse import SUPPRESS
-
     from flambeau.distributed.elastic.multiprocessing.errors import record
     from flambeau.distributed.run import get_args_parser, run
 
     parser = get_args_parser()
     parser.prog = "flambeau run"
-    parser.add_argument("--nproc", dest="nproc_per_node", default=SUPPRESS,
-                        help="The same as --nproc-per-node.")
     options = parser.parse_args(arguments)
     _alias_in_commands()
     record(run)(options)

@@ -62,7 +62,7 @@ def get_args_parser() -> ArgumentParser:
 def _add_rendezvous_options(parser: ArgumentParser) -> None:
     _option(parser, "--nnodes", type=str, default="1:1",
             help="Number of machines, or a range MIN:MAX within which they come and go.")
-    _option(parser, "--nproc-per-node", type=str, default="1",
+    _option(parser, "--nproc-per-node", "--nproc", dest="nproc_per_node", type=str, default="1",
             help="Number of processes on each machine: a number, cpu, gpu, xpu or auto.")
     _option(parser, "--rdzv-backend", type=str, default="static",
             help="How the machines meet: c10d or static.")

@@ -102,7 +102,9 @@ def test_variables_set_options(monkeypatch):
     monkeypatch.setenv("PET_STANDALONE", "1")
     found = run.parse_args(["s.py"])
     assert found.nproc_per_node == "3" and found.standalone is True
-    assert run.parse_args(["--nproc-per-node", "2", "s.py"]).nproc_per_node == "2"
+    for name in ("--nproc-per-node", "--nproc_per_node", "--nproc"):
+        found = run.parse_args([name, "2", "s.py", "--nproc", "4"])
+        assert found.nproc_per_node == "2" and found.training_script_args == ["--nproc", "4"]
 
 
 def test_the_older_command(monkeypatch):
