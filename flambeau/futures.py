@@ -17,6 +17,21 @@ import flambeau
 
 T = TypeVar("T")
 S = TypeVar("S")
+Callback = Callable[[], Any]            # may give a `_Next`: what is to be run after it
+
+
+class _Next(list[Callback]):
+    """The callbacks of a future that another one's callback has completed. They are given back to
+    who runs callbacks, so that a long chain of futures needs no deep stack."""
+
+
+def _run(callbacks: list[Callback]) -> None:
+    """Run callbacks in their order, and what each of them sets off before the next."""
+    waiting = callbacks[::-1]
+    while waiting:
+        more = waiting.pop()()
+        if isinstance(more, _Next):
+            waiting.extend(reversed(more))
 
 
 class Future(Generic[T]):
@@ -34,7 +49,7 @@ class Future(Generic[T]):
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks = _Next()
         self._bring_about: Callable[[], None] | None = None     # what who waits may do meanwhile
 
     def __repr__(self) -> str:
@@ -80,22 +95,25 @@ class Future(Generic[T]):
         self._complete(None, error)
 
     def _complete(self, value: Any, error: BaseException | None) -> None:
+        _run(self._settle(value, error))
+
+    def _settle(self, value: Any, error: BaseException | None) -> _Next:
+        """Set the value or the error; what is to be run then."""
         with self._condition:
             if self._done:
                 raise RuntimeError("Attempting to mark a completed Future as complete again. Note "
                                    "that a Future can only be marked completed once.")
             self._value, self._error, self._done = value, error, True
-            callbacks, self._callbacks = self._callbacks, []
+            callbacks, self._callbacks = self._callbacks, _Next()
             self._condition.notify_all()
-        for callback in callbacks:
-            callback()
+        return callbacks
 
-    def _when_done(self, callback: Callable[[], None]) -> None:
+    def _when_done(self, callback: Callback) -> None:
         with self._condition:
             if not self._done:
                 self._callbacks.append(callback)
                 return
-        callback()
+        _run([callback])
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """A future of `callback(self)`, which runs when this one is done."""
@@ -103,7 +121,7 @@ class Future(Generic[T]):
         result: Future[S] = Future()
         result._bring_about = self._bring_about
 
-        def run() -> None:
+        def run() -> _Next:
             try:
                 value = callback(self)
             except Exception as error:
@@ -111,9 +129,8 @@ class Future(Generic[T]):
                            f"{type(error).__name__}: {error}")
                 failure = RuntimeError(message)
                 failure.__cause__ = error
-                result.set_exception(failure)
-            else:
-                result.set_result(value)
+                return result._settle(None, failure)
+            return result._settle(value, None)
         self._when_done(run)
         return result
 
@@ -153,14 +170,15 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
     result: Future[list[Future]] = Future()
     lock, missing = threading.Lock(), len(futures)
 
-    def count(future: Future) -> None:
+    def count(future: Future) -> _Next | None:
         nonlocal missing
         with lock:
             missing = 0 if future._failed and missing > 0 else missing - 1
             last = missing == 0
-        if last:
-            failed = next((f._error for f in futures if f._error is not None), None)
-            result._complete(None if failed else list(futures), failed)
+        if not last:
+            return None
+        failed = next((f._error for f in futures if f._error is not None), None)
+        return result._settle(None if failed else list(futures), failed)
     if not futures:
         result.set_result([])
     for future in futures:

@@ -29,6 +29,31 @@ def test_then_chains():
     assert last.wait() == 4
 
 
+def test_long_chains():
+    first = last = Future()
+    for _ in range(5000):
+        last = last.then(lambda f: f.value() + 1)
+    together = last
+    for _ in range(2000):
+        together = collect_all([together]).then(lambda f: f.value()[0].value() + 1)
+    first.set_result(0)
+    assert last.value() == 5000 and together.value() == 7000
+
+
+def test_callbacks_run_depth_first():
+    future, other, seen = Future(), Future(), []
+
+    def set_other(f):
+        other.set_result(1)
+        seen.append("other is set")                 # what waits for `other` has been run
+    future.then(lambda f: seen.append("then")).add_done_callback(lambda f: seen.append("after"))
+    other.add_done_callback(lambda f: seen.append("of other"))
+    future.add_done_callback(set_other)
+    future.add_done_callback(lambda f: seen.append("last"))
+    future.set_result(None)
+    assert seen == ["then", "after", "of other", "other is set", "last"]
+
+
 def test_errors():
     future = Future()
     with pytest.raises(AssertionError, match="not an Exception"):

@@ -140,6 +140,31 @@ def test_processes_that_have_gone_or_stand_still_are_named(job, case, words, lim
     assert float(first.rsplit(",", 1)[1].strip(" ]")) < limit + 3
 
 
+QUEUED = """
+dist.barrier()
+if rank:
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGKILL)
+works = [dist.all_reduce(torch.ones(2), async_op=True) for _ in range(1200)]
+begun = time.monotonic()
+def outcome(work):
+    try:
+        work.wait()
+    except RuntimeError as error:
+        return str(error)
+say([list(map(outcome, works)), time.monotonic() - begun])
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_all_that_is_queued_behind_a_failure_fails_at_once(job, backend):
+    said, _ = job(QUEUED, seconds=20, backend=backend)
+    outcomes, seconds = said[0][0]
+    assert len(outcomes) == 1200 and seconds < 10
+    assert all("Connection closed by peer [rank 1]" in text for text in outcomes)
+
+
 SLOW_RECEIVER = """
 import resource
 if rank == 0:

@@ -125,25 +125,31 @@ class Progress:
             self._look_after()
 
     def _begin(self, task: Task) -> list[Task]:
+        """Begin a task; those that are at their end at once, with what was behind it in line."""
+        return [] if self._goes_on(task) else self._retired(task)
+
+    def _goes_on(self, task: Task) -> bool:
+        """Begin a task; is it under way?"""
         task.begun = time.monotonic()
         if task.owner.failed is not None:
             task._error = RuntimeError(f"{task.name}: the process group has failed before: "
                                        f"{task.owner.failed}")
         elif not task.step():
             self._active.append(task)
-            return []
-        return self._retired(task)
+            return True
+        return False
 
     def _retired(self, task: Task) -> list[Task]:
-        """The tasks that are at their end with this one: the next of its owner is begun."""
+        """The tasks that are at their end with this one: those behind it in line are begun, up to
+        one that has to wait."""
         if task in self._active:
             self._active.remove(task)
-        line = task.owner.line
+        found, line = [task], task.owner.line
         if line and line[0] is task:
             line.popleft()
-            if line:
-                return [task, *self._begin(line[0])]
-        return [task]
+            while line and not self._goes_on(line[0]):
+                found.append(line.popleft())
+        return found
 
     def _finish(self, tasks: list[Task]) -> None:
         """Tell those who wait; what they run then may start tasks, so the lock is not held."""
