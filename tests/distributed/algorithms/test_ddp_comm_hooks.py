@@ -86,6 +86,26 @@ def power_sgd(rank):
                                gradients(rank), atol=1e-4, rtol=1e-4)     # full rank: exact
 
 
+def matrices_of_one_shape_apart(rank):
+    """Random factors are drawn shape by shape, also where matrices are not batched."""
+    for batched in (False, True):
+        torch.manual_seed(0)
+        sizes = (6, 6, 5, 6, 6)
+        layers = [m for a, b in zip(sizes, sizes[1:]) for m in (nn.Linear(a, b), nn.Tanh())]
+        model = DDP(nn.Sequential(*layers[:-1]))
+        state = power.PowerSGDState(None, start_powerSGD_iter=2, min_compression_rate=0.5,
+                                    batch_tensors_with_same_shape=batched)
+        model.register_comm_hook(state, power.powerSGD_hook)
+        x = torch.arange(24.0).view(4, 6) / 10 + rank
+        for _ in range(4):
+            model.zero_grad()
+            model(x).pow(2).sum().backward()
+        found = torch.stack([model.module[i].weight.grad[0, :3] for i in (0, 2, 4, 6)])
+        wanted = torch.tensor([[-0.13847, -0.14993, -0.16139], [-0.13114, 0.09168, -0.04333],
+                               [0.6077, -0.61562, -0.20757], [0.51897, 1.9958, -1.73089]])
+        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=0)
+
+
 def local_and_overlapped(rank):
     every = [dist.new_group([0]), dist.new_group([1])]
     state = post_local.PostLocalSGDState(None, every[rank], 1)
@@ -117,6 +137,7 @@ def quantized_and_low_precision(rank):
 def everything(rank):
     simple_hooks(rank)
     power_sgd(rank)
+    matrices_of_one_shape_apart(rank)
     local_and_overlapped(rank)
     quantized_and_low_precision(rank)
 

@@ -189,8 +189,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
     corrected = state._corrected(bucket.index(), flat)
     matrices, others = _sorted(state, bucket.gradients())
     _report_compression_stats(bucket, state)
-    batches = _batched(matrices) if state.batch_tensors_with_same_shape \
-        else [([matrix], matrix.unsqueeze(0)) for matrix in matrices]
+    batches = _batched(matrices, together=state.batch_tensors_with_same_shape)
     shapes = [(*batch.shape, min(*batch.shape[1:], state.matrix_approximation_rank))
               for _, batch in batches]
     sizes = tuple(sum(shape[0] * shape[side] * shape[3] for shape in shapes) for side in (1, 2))
@@ -233,12 +232,17 @@ def _sorted(state: PowerSGDState, tensors: list[Tensor]) -> tuple[list[Tensor], 
     return matrices, others
 
 
-def _batched(matrices: list[Tensor]) -> list[tuple[list[Tensor], Tensor]]:
-    """Matrices of one shape together: the members of each batch, and the batch."""
+def _batched(matrices: list[Tensor], together: bool) -> list[tuple[list[Tensor], Tensor]]:
+    """The members of each batch, and the batch: matrices of one shape, `together` or one by one.
+
+    Matrices of one shape follow one another in both cases: the random Q are drawn in this order.
+    """
     groups = defaultdict(list)
     for matrix in matrices:
         groups[matrix.shape].append(matrix)
-    return [(group, flambeau.stack(group)) for group in groups.values()]
+    if together:
+        return [(group, flambeau.stack(group)) for group in groups.values()]
+    return [([matrix], matrix.unsqueeze(0)) for group in groups.values() for matrix in group]
 
 
 def _views(flat: Tensor, shapes: list[tuple[int, ...]], side: int) -> list[Tensor]:
