@@ -93,12 +93,22 @@ def test_communication_hook(alone, twins):
 
 
 def test_what_is_refused(alone):
-    with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameters"):
+    with pytest.raises(RuntimeError, match="doesn't have any parameter that requires a gradient"):
         DistributedDataParallel(nn.Tanh())
     with pytest.raises(NotImplementedError, match="mixed_precision"):
         DistributedDataParallel(nn.Linear(2, 1), mixed_precision=object())
     with pytest.raises(ValueError, match="at least one joinable"):
         Join([])
+
+
+def test_synchronized_batch_norm_is_for_gpus(alone):
+    """Texts of PyTorch, whose CPU build refuses it in the same places."""
+    norm = nn.SyncBatchNorm(3)
+    with pytest.raises(ValueError, match="SyncBatchNorm expected input tensor to be on GPU or XPU"):
+        norm(flambeau.ones(2, 3))
+    assert norm.eval()(flambeau.ones(2, 3)).shape == (2, 3)
+    with pytest.raises(ValueError, match="SyncBatchNorm layers only work with GPU modules"):
+        DistributedDataParallel(nn.Sequential(norm))
 
 
 def test_no_group(twins):

@@ -215,7 +215,9 @@ class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch norm over the batches of all processes; in one process it is ordinary batch norm.
+    """Batch norm over the batches of all processes; without others it is ordinary batch norm.
+
+    With them it is for GPUs: on the CPU a layer that trains is refused, as PyTorch refuses it.
 
     Example:
         >>> net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
@@ -239,17 +241,16 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     def _synchronizes(self):
-        """Whether other processes have parts of the batch."""
+        """Whether other processes may have parts of the batch."""
         distributed = sys.modules.get("flambeau.distributed")
-        if not self.training or distributed is None or not distributed.is_initialized():
-            return False
-        return distributed.get_world_size(self.process_group) > 1
+        return self.training and distributed is not None and distributed.is_initialized()
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
         if self._synchronizes():
-            raise NotImplementedError("SyncBatchNorm across several processes")
+            raise ValueError("SyncBatchNorm expected input tensor to be on GPU or XPU or "
+                             "privateuseone")
         return super().forward(input)
 
     @classmethod

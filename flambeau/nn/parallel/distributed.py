@@ -163,7 +163,7 @@ class DistributedDataParallel(nn.Module, Joinable):
         if not any(p.requires_grad for p in (*self._module_parameters,
                                              *self._delay_all_reduce_params)):
             raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have "
-                               "any parameters that require a gradient.")
+                               "any parameter that requires a gradient.")
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
         if any(is_lazy(p) for p in self._module_parameters):
@@ -176,6 +176,8 @@ class DistributedDataParallel(nn.Module, Joinable):
                 "DistributedDataParallel device_ids and output_device arguments only work with "
                 "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output_device}, and module parameters {devices}.")
+        if any(isinstance(m, nn.SyncBatchNorm) for m in module.modules()):
+            raise ValueError("SyncBatchNorm layers only work with GPU modules")
 
     def _build_reducer(self, bucket_cap_mb: float | None, static_graph: bool = False) -> None:
         cap = int((_DEFAULT_BUCKET_CAP_MB if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
@@ -193,8 +195,7 @@ class DistributedDataParallel(nn.Module, Joinable):
             {i: names[id(p)] for i, p in enumerate(parameters)})
         self.logger = Logger(self.reducer)
         self.logger.set_construction_data_and_log(
-            type(self.module).__name__, [], -1, self.forward_sync_buffers,
-            any(isinstance(m, nn.SyncBatchNorm) for m in self.module.modules()), static_graph)
+            type(self.module).__name__, [], -1, self.forward_sync_buffers, False, static_graph)
 
     @property
     def broadcast_buffers(self) -> bool:

@@ -101,3 +101,14 @@ def test_steps_in_backward_are_refused(alone):
     plain = Zero(model.parameters(), torch.optim.SGD, lr=0.1)
     with pytest.raises(ValueError, match="must be constructed with `overlap_with_ddp=True`"):
         hook_with_zero_step(allreduce_hook, model, plain)
+
+
+def test_the_backend_that_nobody_named():
+    dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        model = DDP(network())
+        zero = Zero(model.parameters(), torch.optim.SGD, overlap_with_ddp=True, lr=0.1)
+        with pytest.raises((RuntimeError, NotImplementedError), match=r"Gloo|the backend mpi"):
+            hook_with_zero_step(allreduce_hook, model, zero)
+    finally:
+        dist.destroy_process_group()

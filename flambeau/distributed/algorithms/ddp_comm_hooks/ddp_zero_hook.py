@@ -19,9 +19,13 @@ def _checked(name: str, ddp: Any, zero: Any) -> None:
     if not zero._overlap_with_ddp:
         raise ValueError("ZeroRedundancyOptimizer must be constructed with "
                          "`overlap_with_ddp=True` to use this hook properly")
-    if dist.get_backend(ddp.process_group) == dist.Backend.GLOO:
+    backend = dist.get_backend(ddp.process_group)
+    if backend == dist.Backend.UNDEFINED:               # none was named: the one of the device
+        config = dist.BackendConfig(dist.Backend(dist.get_backend_config(ddp.process_group)))
+        backend = config.get_device_backend_map()[ddp.device_type]
+    if backend == dist.Backend.GLOO:
         raise RuntimeError("Gloo backend using Overlapping DDP with ZeRO may meet hangs")
-    raise NotImplementedError(f"{name} with the backend {dist.get_backend(ddp.process_group)}")
+    raise NotImplementedError(f"{name} with the backend {backend}")
 
 
 def hook_with_zero_step(hook: Hook, ddp: Any, zero: Any, shard_buckets: bool = False) -> Hook:
