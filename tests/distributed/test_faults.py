@@ -45,6 +45,43 @@ def test_mismatches_raise_in_all_processes(job, backend):
         assert all(word in message for word in words), message
 
 
+LONG_MISMATCHES = """
+def attempt(call):
+    try:
+        call()
+        say("nothing")
+    except RuntimeError as error:
+        say(str(error))
+def many(other, **options):                 # more than fits into a message
+    tensors = [torch.ones(4) for _ in range(400)]
+    tensors[200] = other
+    tensors[100] = tensors[100].view(2, 2) if rank else tensors[100]    # this one fits
+    return lambda: dist.all_reduce_coalesced(tensors, **options)
+x = torch.ones(4)
+attempt(many(torch.ones(7) if rank else x))
+attempt(many(x.int() if rank else x))
+attempt(many(x, op=dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM))
+attempt(lambda: dist.all_reduce_coalesced([torch.ones(1) for _ in range(400 + rank)]))
+attempt(lambda: exec(compile("dist.all_reduce(torch.ones(2 + rank))", "/x" * 1500 + ".py", "exec")))
+tensors = [torch.ones(4) if rank else torch.ones(2, 2) for _ in range(400)]
+dist.all_reduce_coalesced(tensors)
+assert all(t.flatten().tolist() == [2.0] * 4 for t in tensors)
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_mismatches_of_long_calls_raise_in_all_processes(job, backend):
+    said, codes = job(LONG_MISMATCHES, seconds=30, backend=backend)
+    assert codes == [0, 0] and said[0] == said[1] and len(said[0]) == 5
+    for message, words in zip(said[0], (
+            ("Tensor shapes: [4] vs [7] of tensor 200", "… 400 tensors, SUM) #1 at <string>:"),
+            ("Tensor dtypes: torch.float32 vs torch.int32 of tensor 200",),
+            ("Reduction or root: SUM vs MAX",), ("Tensor shapes: 400 vs 401 tensors",),
+            ("Tensor shapes: [[2]] vs [[3]]", " at …", "/x/x.py:1"))):
+        assert message.startswith("Detected mismatch between collectives on ranks. Rank 0")
+        assert all(word in message for word in words) and len(message) < 1500, message
+
+
 REFUSALS = """
 def attempt(call):
     begun = time.monotonic()

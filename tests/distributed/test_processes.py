@@ -32,6 +32,16 @@ def reductions(rank):
     out = torch.zeros(2)
     dist.reduce_scatter(out, [torch.ones(2) * (i + rank) for i in range(SIZE)])
     assert out.tolist() == [3.0 + 3 * rank] * 2
+    parts = [torch.full((i,), float(rank)) for i in range(SIZE)]       # of different sizes
+    own = torch.zeros(rank)
+    dist.reduce_scatter(own, parts)
+    assert own.tolist() == [3.0] * rank
+    dist.reduce_scatter(own, parts, dist.ReduceOp.MAX)
+    assert own.tolist() == [2.0] * rank
+    with pytest.raises(RuntimeError, match="invalid tensor size at index"):
+        dist.reduce_scatter(torch.zeros(3), parts)
+    with pytest.raises(RuntimeError, match="invalid input tensor list size, must be world size"):
+        dist.reduce_scatter(own, parts[:2])
     dist.reduce_scatter_tensor(out, torch.arange(6.0) + rank)
     assert out.tolist() == [[3.0, 6.0], [9.0, 12.0], [15.0, 18.0]][rank]
 

@@ -13,11 +13,11 @@ import pickle
 from typing import Any, NamedTuple
 
 from flambeau import Tensor
-from flambeau._support.source_locations import read_place
+from flambeau.distributed._c10d.refusals import place_in_words
 
 _MASK = (1 << 62) - 1
 _STEP = 0x9E3779B97F4A7C15              # so that the same call later has another digest
-ROOM = 2048                             # bytes for a call in words
+_SHOWN = 8                              # tensors of a call in messages
 
 
 class Call(NamedTuple):
@@ -29,8 +29,8 @@ class Call(NamedTuple):
 
     def __str__(self) -> str:
         tensors = ", ".join(f"{str(t).removeprefix('torch.')}{list(s)}"
-                            for t, s in zip(self.types[:8], self.shapes[:8]))
-        more = ", …" if len(self.shapes) > 8 else ""
+                            for t, s in zip(self.types[:_SHOWN], self.shapes[:_SHOWN]))
+        more = f", … {len(self.shapes)} tensors" if len(self.shapes) > _SHOWN else ""
         return f"{self.name}({tensors}{more}{', ' if self.detail and tensors else ''}{self.detail})"
 
 
@@ -55,15 +55,9 @@ def code(call: Call, number: int) -> int:
 
 
 def in_words(call: Call, number: int, place: Any) -> bytes:
-    """The call as bytes, for the others."""
-    at = read_place(place)
-    where = "" if at is None else f"{getattr(at[0], 'co_filename', None)}:{at[1]}"
-    about = (call.name, [str(t) for t in call.types], [list(s) for s in call.shapes], call.detail,
-             number, where)
-    data = pickle.dumps(about)
-    if len(data) > ROOM:
-        data = pickle.dumps((call.name, [], [], f"{len(call.shapes)} tensors", number, where))
-    return data.ljust(ROOM, b"\0")
+    """The call as bytes, for the others; more bytes may follow them."""
+    return pickle.dumps((call.name, [str(t) for t in call.types], [list(s) for s in call.shapes],
+                         call.detail, number, place_in_words(place)))
 
 
 def check(found: list[bytes], ranks: list[int]) -> None:
@@ -107,10 +101,21 @@ def _named(ranks: list[int]) -> str:
 
 def _worded(call: tuple[Any, ...]) -> str:
     name, types, shapes, detail, number, where = call
-    return f"{Call(name, tuple(types), tuple(shapes), detail)} #{number}" + (
-        f" at {where}" if where else "")
+    return f"{Call(name, tuple(types), tuple(shapes), detail)} #{number}{where}"
 
 
 def _differences(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
     labels = ("Op type", "Tensor dtypes", "Tensor shapes", "Reduction or root", "Sequence number")
-    return ", ".join(f"{label}: {x} vs {y}" for label, x, y in zip(labels, a, b) if x != y)
+    return ", ".join(f"{label}: {_difference(x, y)}" for label, x, y in zip(labels, a, b)
+                     if x != y)
+
+
+def _difference(x: Any, y: Any) -> str:
+    if not isinstance(x, list) or max(len(x), len(y)) <= _SHOWN:
+        return f"{x} vs {y}"
+    if len(x) != len(y):
+        return f"{len(x)} vs {len(y)} tensors"
+    differ = [i for i, (one, two) in enumerate(zip(x, y)) if one != two]
+    at = next((i for i in differ if isinstance(x[i], str) or not _same_elements(x[i], y[i])),
+              differ[0])
+    return f"{x[at]} vs {y[at]} of tensor {at}"

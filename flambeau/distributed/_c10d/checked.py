@@ -155,10 +155,11 @@ class CheckedBackend(Backend, Refusing):
 
     def run_reduce_scatter(self, output_tensors: list[Tensor], input_tensors: list[list[Tensor]],
                            opts: Any) -> Work:
-        """All entries i of all processes reduced, for process i."""
+        """All entries i of all processes reduced, for process i; entries may differ in size."""
         names = []
         for output, parts in zip(output_tensors, input_tensors):
-            checks.outputs(parts, output, self.size(), self._in("reduce_scatter"))
+            checks.parts_to_reduce(parts, output, self._rank, self.size(),
+                                   self._in("reduce_scatter"))
             names.append(checks.reduction(output, opts.reduceOp, self.name()))
         call = call_of("reduce_scatter", [part for parts in input_tensors for part in parts],
                        op_type(opts.reduceOp).name)

@@ -53,6 +53,15 @@ def outputs(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
         same_size(output, tensor, call, i)
 
 
+def parts_to_reduce(found: list[Tensor], output: Tensor, rank: int, count: int, call: str) -> None:
+    """One entry for each process, of the output's type; that of this process has its size."""
+    if len(found) != count:
+        raise RuntimeError(f"{call}: invalid input tensor list size, must be world size: {count}, "
+                           f"got {len(found)}")
+    same_type(found, output)
+    same_size(found[rank], output, call, rank)
+
+
 def parts(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
     """One entry for each process, of the type and size of what each gets."""
     if len(found) != count:

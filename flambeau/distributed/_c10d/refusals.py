@@ -22,14 +22,18 @@ from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.world import resolve
 
 PATIENCE = 1.0                          # seconds for a process to go on with another call
+_PATH = 200                             # characters of a path in messages
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 def place_in_words(place: Any) -> str:
-    """` at FILE:LINE`."""
+    """` at FILE:LINE`; of a long path the end."""
     at = read_place(place)
-    return "" if at is None else f" at {getattr(at[0], 'co_filename', None)}:{at[1]}"
+    if at is None:
+        return ""
+    path = str(getattr(at[0], "co_filename", None))
+    return f" at {path if len(path) <= _PATH else '…' + path[-_PATH:]}:{at[1]}"
 
 
 def announced(call: Callable[_P, _T]) -> Callable[_P, _T]:

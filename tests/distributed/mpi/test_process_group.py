@@ -60,6 +60,9 @@ for n in (1, 30001):
     assert torch.equal(y, torch.arange(n) + 10 * rank)
     dist.reduce_scatter(y, [x + 10 * i for i in range(size)])
     assert torch.equal(y, torch.arange(n) * size + total - size + 10 * rank * size)
+    own = torch.zeros(n + rank)                             # parts of different sizes
+    dist.reduce_scatter(own, [torch.full((n + i,), float(rank + 1)) for i in range(size)])
+    assert (own == total).all()
     part = torch.zeros(n)
     dist.reduce_scatter_tensor(part, torch.full((n * size,), float(rank + 1)))
     assert (part == total).all()

@@ -16,7 +16,6 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.source_locations import read_place
 from flambeau.distributed._c10d import agreement, checks
 from flambeau.distributed._c10d.agreement import Call
 from flambeau.distributed._c10d.backend import Options
@@ -26,7 +25,7 @@ from flambeau.distributed._c10d.mpi import moves
 from flambeau.distributed._c10d.mpi.library import World
 from flambeau.distributed._c10d.mpi.messages import Messages
 from flambeau.distributed._c10d.progress import Owner, Steps, Task, progress
-from flambeau.distributed._c10d.refusals import PATIENCE
+from flambeau.distributed._c10d.refusals import PATIENCE, place_in_words
 from flambeau.distributed._c10d.transport import Peers
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed.constants import default_pg_timeout
@@ -120,10 +119,13 @@ class ProcessGroupMPI(CheckedBackend, Owner):
         yield channel.comm.Iallreduce(MPI.IN_PLACE, [codes, MPI.INT64_T], MPI.MAX)
         task.flowing = True
         if codes[0] != mine or codes[1] != -mine:
-            room = np.zeros(self._size * agreement.ROOM, np.uint8)
-            text = np.frombuffer(agreement.in_words(call, number, task.place), np.uint8)
+            words = agreement.in_words(call, number, task.place)
+            longest = np.array([len(words)], np.int64)
+            yield channel.comm.Iallreduce(MPI.IN_PLACE, [longest, MPI.INT64_T], MPI.MAX)
+            text = np.frombuffer(words.ljust(int(longest[0]), b"\0"), np.uint8)
+            room = np.empty((self._size, len(text)), np.uint8)
             yield channel.comm.Iallgather([text, MPI.BYTE], [room, MPI.BYTE])
-            found = [row.tobytes() for row in room.reshape(self._size, -1)]
+            found = [row.tobytes() for row in room]
             agreement.check(found, self.ranks)
 
     def obstacle(self, task: Task) -> tuple[float, str] | None:
@@ -167,9 +169,7 @@ class ProcessGroupMPI(CheckedBackend, Owner):
         if self._now is None:
             return pickle.dumps((0, 0, ""))
         number, call, place = self._now
-        at = read_place(place)
-        where = "" if at is None else f" at {getattr(at[0], 'co_filename', None)}:{at[1]}"
-        return pickle.dumps((number, self.finished, f"{call} #{number}{where}"))
+        return pickle.dumps((number, self.finished, f"{call} #{number}{place_in_words(place)}"))
 
     # ---- the collectives ------------------------------------------------------------------------
 
