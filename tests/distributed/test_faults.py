@@ -1,6 +1,8 @@
 """Processes that call different collectives, or go, or stand still: each backend says so."""
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from flambeau import distributed as dist
@@ -181,6 +183,8 @@ QUEUED = """
 dist.barrier()
 if rank:
     time.sleep(0.2)
+    if case == "late":
+        time.sleep(60)                      # until the test ends it
     os.kill(os.getpid(), signal.SIGKILL)
 works = [dist.all_reduce(torch.ones(2), async_op=True) for _ in range(1200)]
 begun = time.monotonic()
@@ -194,12 +198,16 @@ os._exit(0)
 """
 
 
+@pytest.mark.parametrize(("case", "words", "limit"), [
+    ("killed", "Connection closed by peer [rank 1]", 20), ("late", "Timed out waiting 3000ms", 3)])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_all_that_is_queued_behind_a_failure_fails_at_once(job, backend):
-    said, _ = job(QUEUED, seconds=20, backend=backend)
-    outcomes, seconds = said[0][0]
+def test_all_that_is_queued_behind_a_failure_fails_at_once(job, case, words, limit, backend):
+    made = job(f"case = {case!r}\n" + QUEUED, seconds=limit, backend=backend, wait=False)
+    out, _ = made.processes[0].communicate(timeout=60)
+    made.stop()
+    outcomes, seconds = json.loads(out.split("SAID ")[1])
     assert len(outcomes) == 1200 and seconds < 10
-    assert all("Connection closed by peer [rank 1]" in text for text in outcomes)
+    assert all(words in text for text in outcomes)
 
 
 SLOW_RECEIVER = """

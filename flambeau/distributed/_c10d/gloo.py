@@ -6,12 +6,14 @@ the ranks: so all processes get the same bits.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import queue
 import struct
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
@@ -93,6 +95,7 @@ class ProcessGroupGloo(CheckedBackend):
         self._thread: threading.Thread | None = None
         self._sender: threading.Thread | None = None
         self._running = self.finished = 0           # the number of a collective
+        self._failed = ""                           # how a collective has timed out
         self.peers.groups[name] = self
 
     def name(self) -> str:
@@ -127,9 +130,12 @@ class ProcessGroupGloo(CheckedBackend):
 
         def agree_and_run(key: bytes) -> None:
             self._running = count
-            if call.name not in _ALONE:
-                self._agree(key, call, count, place, seconds)
-            run(key)
+            if call.name in _ALONE:
+                run(key)
+            else:
+                with self._failing_once(call, seconds):
+                    self._agree(key, call, count, place, seconds)
+                    run(key)
             self.finished = count
         work = Work(tensors, done=False)
         if self._thread is None:
@@ -137,6 +143,19 @@ class ProcessGroupGloo(CheckedBackend):
             self._thread.start()
         self._calls.put((work, agree_and_run, key))
         return work
+
+    @contextlib.contextmanager
+    def _failing_once(self, call: Call, seconds: float) -> Iterator[None]:
+        """Fail at once if a collective has timed out before: this one would most likely, too."""
+        if self._failed:
+            raise RuntimeError(f"{call.name}: the process group has failed before: {self._failed}")
+        begun = time.monotonic()
+        try:
+            yield
+        except RuntimeError as error:
+            if time.monotonic() - begun >= seconds:
+                self._failed = str(error)
+            raise
 
     def _agree(self, key: bytes, call: Call, number: int, place: Place, seconds: float) -> None:
         """Make sure that all processes call the same."""
