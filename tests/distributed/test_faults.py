@@ -252,16 +252,6 @@ def test_a_peer_that_does_not_read_times_out(job):
     assert 0.9 < float(out.split("SAID ")[1]) < 5
 
 
-def test_stores_in_files_tell_machines_apart(monkeypatch, tmp_path):
-    from flambeau.distributed._c10d import transport
-    store = dist.FileStore(str(tmp_path / "store"))
-    store.set("machine/1", transport.machine())
-    assert transport._own_address(store, 0, 2) == "127.0.0.1"
-    store.set("machine/1", "another")
-    monkeypatch.setattr(transport, "_outward_address", lambda host, port: "198.51.100.7")
-    assert transport._own_address(store, 0, 2) == "198.51.100.7"
-
-
 def test_group_again_at_the_same_address(job):
     _, codes = job("""
         import socket

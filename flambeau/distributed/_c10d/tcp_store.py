@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import socketserver
 import threading
@@ -15,13 +16,19 @@ from flambeau.distributed._c10d.store import DistNetworkError, DistStoreError, S
 
 _METHODS = ("set", "append", "add", "compare_set", "delete", "check", "wait", "get", "keys",
             "queue_push", "queue_pop", "queue_len")
+_BACKLOG = 2048
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = daemon_threads = True
+    daemon_threads = True
     block_on_close = False
     table: Table
     clients: set[socket.socket]
+
+    def __init__(self, listening: socket.socket):
+        super().__init__(("", 0), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -40,21 +47,31 @@ class _Handler(socketserver.StreamRequestHandler):
         self.server.clients.discard(self.connection)
 
 
+def _listen_everywhere(port: int) -> socket.socket:
+    """A socket that listens at a port of all addresses of this machine: who reaches the server
+    may know it by another name than the server itself."""
+    try:
+        if socket.has_dualstack_ipv6():
+            try:
+                return socket.create_server(("", port), family=socket.AF_INET6, backlog=_BACKLOG,
+                                            dualstack_ipv6=True)
+            except OSError as error:
+                if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+        return socket.create_server(("", port), backlog=_BACKLOG)
+    except OSError as error:
+        raise DistNetworkError("The server socket has failed to listen on any local network "
+                               f"address. port: {port}, {error}") from error
+
+
 class _Host:
     """A server that runs in a thread for as long as a store of this process holds it."""
 
-    def __init__(self, host: str, port: int, listening: int | None):
-        try:
-            self.server = _Server((host, port), _Handler, bind_and_activate=listening is None)
-        except OSError as error:
-            raise DistNetworkError(f"The server socket has failed to listen on {host}:{port}: "
-                                   f"{error}") from error
-        if listening is not None:
-            self.server.socket.close()
-            self.server.socket = socket.socket(fileno=listening)
-            self.server.server_address = self.server.socket.getsockname()[:2]
+    def __init__(self, port: int, listening: int | None):
+        self.server = _Server(_listen_everywhere(port) if listening is None else
+                              socket.socket(fileno=listening))
         self.server.table, self.server.clients = Table(), set()
-        self.port = self.server.server_address[1]
+        self.port = self.server.socket.getsockname()[1]
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05},
                          daemon=True).start()
 
@@ -73,9 +90,9 @@ def _stop(server: Any) -> None:
 _shared: weakref.WeakValueDictionary[int, _Host] = weakref.WeakValueDictionary()
 
 
-def _hosted(host: str, port: int, shared: bool, listening: int | None) -> _Host:
+def _hosted(port: int, shared: bool, listening: int | None) -> _Host:
     """A server; `shared` takes the one that this process has at that port, if it has one."""
-    found = (_shared.get(port) if shared else None) or _Host(host, port, listening)
+    found = (_shared.get(port) if shared else None) or _Host(port, listening)
     if shared:
         _shared[found.port] = found
     return found
@@ -100,7 +117,7 @@ class TCPStore(Store):
                  wait_for_workers: bool = True, multi_tenant: bool = False,
                  master_listen_fd: int | None = None, use_libuv: bool = True):
         self.host, self._timeout = host_name, timeout
-        self._host = _hosted(host_name, port, multi_tenant, master_listen_fd) \
+        self._host = _hosted(port, multi_tenant, master_listen_fd) \
             if is_master else None
         self.port = port if self._host is None else self._host.port
         self._local = threading.local()
@@ -119,7 +136,10 @@ class TCPStore(Store):
         end = time.monotonic() + self._timeout.total_seconds()
         while True:
             try:
-                return socket.create_connection((self.host, self.port))
+                found = socket.create_connection((self.host, self.port),
+                                                 max(end - time.monotonic(), 0.05))
+                found.settimeout(None)
+                return found
             except OSError as error:
                 if time.monotonic() > end:
                     milliseconds = round(self._timeout.total_seconds() * 1000)
@@ -127,6 +147,11 @@ class TCPStore(Store):
                         f"The client socket has timed out after {milliseconds}ms while trying to "
                         f"connect to ({self.host}, {self.port}).") from error
                 time.sleep(0.05)
+
+    def _own_address(self) -> str:
+        """The address of this machine from which it reaches the server."""
+        self._connection()
+        return self._local.socket.getsockname()[0]
 
     def _call(self, method: str, *args: Any) -> Any:
         stream = self._connection()

@@ -24,59 +24,14 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from flambeau.distributed.stores import DistNetworkError, HashStore, Store, TCPStore
+from flambeau.distributed._c10d.addresses import absent, interface_of, listen, own_address
+from flambeau.distributed.stores import DistNetworkError, Store
 
 _HEAD = struct.Struct("!IQ")                    # length of the key, length of the body
 _LIMIT = 1 << 10                                # of a key
 _ASK, _ANSWER, _BYE, _REFUSED, _MISFIT = b"?ask", b"?answer", b"?bye", b"?refused", b"?misfit"
 _PATIENCE = 1.0                                 # seconds until what is hopeless is given up
-_LOOPBACK, _ELSEWHERE = "127.0.0.1", "192.0.2.1"         # the latter is no one's: RFC 5737
 _questions = itertools.count()
-
-
-def _base(store: Store) -> Store:
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    return store
-
-
-def machine() -> str:
-    """A name of this machine that no other has: containers may share their names."""
-    name = os.uname().nodename if hasattr(os, "uname") else socket.gethostname()
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return f"{name} {file.read().strip()} {os.stat('/dev/shm').st_dev}"
-    except OSError:
-        return name
-
-
-def _own_address(store: Store, rank: int, size: int) -> str:
-    """The address under which the other processes reach this one."""
-    base = _base(store)
-    if isinstance(base, TCPStore):
-        return _LOOPBACK if base.host in ("localhost", _LOOPBACK, "::1") else \
-            _outward_address(base.host, base.port)
-    if isinstance(base, HashStore):
-        return _LOOPBACK
-    store.set(f"machine/{rank}", machine())
-    try:
-        machines = {store.get(f"machine/{other}") for other in range(size)}
-    except RuntimeError as error:
-        missing = [other for other in range(size) if not store.check([f"machine/{other}"])]
-        raise _absent(missing, rank, store.timeout.total_seconds()) from error
-    return _LOOPBACK if len(machines) == 1 else _outward_address(_ELSEWHERE, 1)
-
-
-def _absent(missing: list[int], rank: int, seconds: float) -> Exception:
-    return DistNetworkError(f"connectFullMesh failed: ranks {missing} have not called rank "
-                            f"{rank} in {seconds} seconds")
-
-
-def _outward_address(host: str, port: int) -> str:
-    """The address of this machine in the network in which a host is."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, port or 1))                    # sends nothing
-        return probe.getsockname()[0]
 
 
 class Receipt:
@@ -121,13 +76,14 @@ class Peers:
 
     def _connect(self, store: Store, seconds: float) -> None:
         """Call those before this process, and wait for the calls of those after it."""
+        chosen = interface_of("GLOO_SOCKET_IFNAME")
         if self.size == 1:
             return
         if self.rank == 0:
             store.set("secret", secrets.token_hex(16))
         secret = store.get("secret")
-        address = _own_address(store, self.rank, self.size)
-        with socket.create_server((address, 0), backlog=self.size) as server:
+        address = own_address(store, self.rank, self.size, chosen)
+        with listen(address, self.size) as server:
             store.set(f"address/{self.rank}", f"{address}:{server.getsockname()[1]}")
             server.settimeout(seconds)
             for other in range(self.rank):
@@ -148,7 +104,7 @@ class Peers:
             connection, _ = server.accept()
         except TimeoutError:
             missing = sorted(set(range(self.size)) - set(self._sockets) - {self.rank})
-            raise _absent(missing, self.rank, seconds) from None
+            raise absent(missing, self.rank, seconds) from None
         connection.settimeout(seconds)
         hello = _read(connection, len(secret) + 4)
         if hello is None or not secrets.compare_digest(bytes(hello[:-4]), secret):

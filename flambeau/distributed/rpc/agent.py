@@ -8,6 +8,7 @@ message of the same number.
 from __future__ import annotations
 
 import contextlib
+import logging
 import pickle
 import secrets
 import socket
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from flambeau.distributed._c10d.transport import _own_address
+from flambeau.distributed._c10d.addresses import interface_of, listen, own_address
 from flambeau.distributed.autograd import recording
 from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from flambeau.distributed.rpc.internal import (
@@ -36,6 +37,17 @@ from flambeau.futures import Future, collect_all
 
 _TIMEOUT_ERROR = "RPCErr:1:RPC ran for more than set timeout ({} ms) and will now be marked with " \
                  "an error"
+
+_logger = logging.getLogger("torch.distributed.rpc")
+
+
+def _chosen_address() -> str | None:
+    """The address of the interface that TP_SOCKET_IFNAME names, if there is such a one."""
+    try:
+        return interface_of("TP_SOCKET_IFNAME")
+    except RuntimeError as error:
+        _logger.warning("%s; another one is taken", error)
+        return None
 
 
 class WorkerInfo:
@@ -127,8 +139,8 @@ class TensorPipeAgent(RpcAgent):
         self._start(name, rank)
 
     def _start(self, name: str, rank: int) -> None:
-        address = _own_address(self.store, rank, self._world_size or 1)
-        self._server = socket.create_server((address, 0), backlog=128)
+        address = own_address(self.store, rank, self._world_size or 1, _chosen_address())
+        self._server = listen(address, 128)
         self._port = self._server.getsockname()[1]
         if self._table.add("secret/asked", 1) == 1:
             self._table.set("secret", secrets.token_hex(16))

@@ -17,8 +17,8 @@ import sys
 import time
 from typing import Any
 
+from flambeau.distributed._c10d.addresses import machine
 from flambeau.distributed._c10d.mpi.process_manager import ProcessManager, process_mapping
-from flambeau.distributed._c10d.transport import machine
 from flambeau.distributed.stores import Store
 
 _SERIALIZED, _MULTIPLE = 2, 3               # MPI_THREAD_*, as MPICH numbers them
