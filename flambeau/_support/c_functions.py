@@ -84,6 +84,14 @@ class ReadOnly(property):
             f"attribute '{self.name}' of '{type_name(instance)}' objects is not writable")
 
 
+class NoArguments:
+    """The signature of a class that nobody makes instances of; it imports `inspect` late."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        import inspect
+        return inspect.Signature()
+
+
 def frozen(cls: Any) -> Any:
     """Decorates a class of constants: nobody sets their attributes, but for private ones."""
     def refuse(self: Any, name: str, *value: Any) -> None:
@@ -169,5 +177,6 @@ def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str
     return decorate
 
 
-__all__ = ["ReadOnly", "bound", "counted", "frozen", "matched", "parsed", "takes_nothing",
+__all__ = ["NoArguments", "ReadOnly", "bound", "counted", "frozen", "matched", "parsed",
+           "takes_nothing",
            "takes_one", "takes_positions"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import counted, frozen, takes_nothing
+from flambeau._support.c_functions import NoArguments, counted, frozen, takes_nothing
 from flambeau.kernels import cited_as
 from flambeau.kernels.dtypes import type_title
 
@@ -29,6 +29,7 @@ _BY_NAME: dict[str, dtype] = {}
 class dtype:
     """The type of a tensor's elements, such as `flambeau.float32`."""
 
+    __signature__ = NoArguments()
     name: str
     kind: str                               # b(ool) u(int) i(nt) f(loat) c(omplex)
     is_floating_point: bool

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import bound, frozen
+from flambeau._support.c_functions import NoArguments, bound, frozen
 from flambeau.core.dtypes import dtype, get_default_dtype
 from flambeau.kernels import cited_as
 
@@ -95,6 +95,7 @@ class iinfo(_Info):
 class _Named:
     """A constant that prints as torch's: a layout, a memory format, a quantisation scheme."""
 
+    __signature__ = NoArguments()
     name: str
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

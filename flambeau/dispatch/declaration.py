@@ -117,8 +117,8 @@ class Declaration(Record):
     autocast    what autocast makes of floating tensors: "lower", "full", the "widest" precision,
                 "untouched"; or "opened", if it looks at what it is made of
     out_any     may `out` have any type?
-    typed_by_out    does the type of `out` stand for a `dtype` that is not given? "floating": only
-                a floating one
+    typed_by_out    does the type of `out` stand for a `dtype` that is not given? "floating": of
+                floating input only a floating one
     inplace     is there a form that writes to the first tensor? If that is a method, as a function
                 too?
     returns     the class of several results, where the schema does not say it

@@ -421,8 +421,11 @@ def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...
     """Canonical arguments with the type of `out` for a `dtype` that was not given."""
     own, declared = op.declaration.canonical_parameters(op.schema), op.declaration
     place, kept = [p.name for p in own].index("dtype"), declared.typed_by_out == "floating"
-    return canonical if canonical[place] is not None or kept > out.dtype.is_floating_point else (
-        *canonical[:place], out.dtype if op.composite else out._array.dtype, *canonical[place + 1:])
+    if canonical[place] is not None or (kept and canonical[0].is_floating_point()
+                                        and not out.is_floating_point()):
+        return canonical
+    found = out.dtype if op.composite else out._array.dtype
+    return *canonical[:place], found, *canonical[place + 1:]
 
 
 # ---- the same in C -------------------------------------------------------------------------------

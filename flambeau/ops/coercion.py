@@ -226,8 +226,9 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         return out.copy_(result)
     if out._device != result._device:
         raise other_device(op, out.device, result.device)
-    said = op.declaration.out_type if op.kind == "pointwise" and type(out) in plain_types else None
-    if said in ("", FOUND_TYPE) or callable(said):
+    said = op.declaration.out_type if type(out) in plain_types and op.declaration is not None \
+        else None
+    if said == FOUND_TYPE or (op.kind == "pointwise" and (said == "" or callable(said))):
         check_places(out)
     if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
             one is out for one in read):

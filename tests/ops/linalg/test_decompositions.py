@@ -286,7 +286,9 @@ def test_constant_results_are_differentiable():
     a = drawn(2, 2).requires_grad_()
     assert flambeau.autograd.grad(linalg.matrix_power(a, 0).sum(), a)[0].tolist() == [[0, 0]] * 2
     tau = flambeau.zeros(0, dtype=flambeau.float64, requires_grad=True)
-    assert flambeau.autograd.grad(linalg.householder_product(a, tau).sum(), a)[0].sum() == 0
+    product = linalg.householder_product(a, tau)
+    assert product.requires_grad and flambeau.autograd.grad(product.sum(), a,
+                                                            allow_unused=True) == (None,)
     assert linalg.pinv(flambeau.zeros(0, 3, requires_grad=True)).requires_grad
 
 

@@ -81,9 +81,8 @@ def kinds_of(function: Any, args: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _language(function: Any) -> str:
-    """Functions of the package, and compiled ones, are of a kind of their own."""
+    """Ops, and compiled functions, are of a kind of their own."""
     from flambeau.jit import ScriptFunction
-    module = getattr(function, "__module__", None) or ""
-    own = isinstance(function, ScriptFunction) or (type(function).__name__ != "function" and (
-        module.partition(".")[0] in ("torch", "flambeau")))
+    from flambeau.jit._builtins import _find_builtin
+    own = isinstance(function, ScriptFunction) or _find_builtin(function) is not None
     return "SCRIPT" if own else "PYTHON"
