@@ -6,8 +6,10 @@ which each process has a part.
 """
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+import flambeau
 from flambeau._support.lazy_modules import lazy_modules
 from flambeau.distributed.distributed_c10d import (
     AllreduceCoalescedOptions,
@@ -119,6 +121,8 @@ from flambeau.distributed.stores import (
 )
 
 _Work, _DEFAULT_FIRST_BUCKET_BYTES = Work, 1 << 20
+RankType = int | flambeau.SymInt
+log = logging.getLogger(__name__)
 _breakpoint_cache: dict[int, Any] = {}
 set_debug_level_from_env()
 

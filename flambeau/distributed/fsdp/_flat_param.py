@@ -396,6 +396,9 @@ def _fqn(path: str, name: str) -> str:
 
 
 def _check_alike(params: list[nn.Parameter], use_orig_params: bool) -> None:
+    if any(hasattr(p, "placements") for p in params):
+        raise NotImplementedError("FullyShardedDataParallel of modules whose parameters are "
+                                  "DTensors: fully_shard takes them")
     dtypes = {p.dtype for p in params}
     if len(dtypes) > 1:
         first, other = params[0].dtype, next(p.dtype for p in params if p.dtype is not
