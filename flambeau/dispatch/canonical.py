@@ -18,6 +18,8 @@ from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.schema.parser import Parameter
 
 if TYPE_CHECKING:
+    from flambeau.core.op import Op
+    from flambeau.core.tensor import Tensor
     from flambeau.dispatch.declaration import Declaration
 
 # The same numbers stand in `csrc/calling/calling.h`.
@@ -70,3 +72,14 @@ def canonical_value(role: int, value: Any, ndim: int, size: int = 0) -> Any:
     if role == DTYPE:
         return as_numpy_dtype(value)
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * size
+
+
+def typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Canonical arguments with the type of `out` for a `dtype` that was not given."""
+    own, declared = op.declaration.canonical_parameters(op.schema), op.declaration
+    place, kept = [p.name for p in own].index("dtype"), declared.typed_by_out == "floating"
+    if canonical[place] is not None or (kept and canonical[0].is_floating_point()
+                                        and not out.is_floating_point()):
+        return canonical
+    found = out.dtype if op.composite else out._array.dtype
+    return *canonical[:place], found, *canonical[place + 1:]

@@ -36,7 +36,7 @@ from flambeau.core.type_info import (
     strided,
 )
 from flambeau.core.views import check_inplace
-from flambeau.dispatch.canonical import AS_IS, FLOAT, canonical_value
+from flambeau.dispatch.canonical import AS_IS, FLOAT, canonical_value, typed_by
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
@@ -268,7 +268,7 @@ class Function:
             refuse_type(op, values)
             raise
         if isinstance(out, Tensor) and op.declaration.typed_by_out:
-            canonical = _typed_by(out, op, canonical)
+            canonical = typed_by(out, op, canonical)
         return op, canonical, out
 
     def canonical(self, overload: Overload, values: list[Any]) -> tuple[Any, ...]:
@@ -415,17 +415,6 @@ def refuse_type(op: Op, values: list[Any]) -> None:
             said = said if isinstance(said, str) else said(x)
             if " " in said and not said.endswith("on CPU"):
                 raise no_kernel(said, x.dtype)
-
-
-def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Canonical arguments with the type of `out` for a `dtype` that was not given."""
-    own, declared = op.declaration.canonical_parameters(op.schema), op.declaration
-    place, kept = [p.name for p in own].index("dtype"), declared.typed_by_out == "floating"
-    if canonical[place] is not None or (kept and canonical[0].is_floating_point()
-                                        and not out.is_floating_point()):
-        return canonical
-    found = out.dtype if op.composite else out._array.dtype
-    return *canonical[:place], found, *canonical[place + 1:]
 
 
 # ---- the same in C -------------------------------------------------------------------------------
