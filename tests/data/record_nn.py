@@ -1,4 +1,5 @@
-"""Record what PyTorch's layers give, for tests/nn/test_layers.py. Needs PyTorch 2.13.
+"""Record what PyTorch's layers give, for the cases in tests/nn/modules, whose test files import
+what the tests need. Needs PyTorch 2.13.
 
     python tests/data/record_nn.py
 
@@ -16,7 +17,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "nn"))
 
-from nn_cases import CASES, checksum, run
+from nn_cases import checksum, every_case, run
 
 # PyTorch's own gradient of this one is not the derivative of its forward.
 NO_GRADIENT = ("CrossMapLRN2d",)
@@ -24,7 +25,7 @@ NO_GRADIENT = ("CrossMapLRN2d",)
 
 def main():
     floats, ints, index = [], [], {}
-    for case in CASES:
+    for case in every_case():
         module, result = run(torch, case)
         entry = {"repr": repr(module), "init": {}, "values": []}
         for name, array in result.items():
@@ -46,7 +47,7 @@ def main():
         ints=np.concatenate(ints).astype(np.int64),
         index=np.frombuffer(text, np.uint8),
     )
-    print(f"{len(CASES)} cases, {path.stat().st_size} bytes")
+    print(f"{len(index)} cases, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

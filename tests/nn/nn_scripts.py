@@ -1,7 +1,8 @@
 """Short scripts, kept in `scripts/`, and a way to run them: on PyTorch to record, on ours to test.
 
 What a script prints, the value of one that is an expression, what it raises and what it warns of
-make one text.
+make one text. The scripts of a test file have its path: those of `modules/test_rnn.py` are in
+`scripts/modules/rnn.txt`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ FOLDER = Path(__file__).resolve().parent / "scripts"
 def scripts():
     """{topic: [code, …]}."""
     return {
-        path.stem: [code.strip("\n") for code in path.read_text().split("\n---\n")]
-        for path in sorted(FOLDER.glob("*.txt"))
+        path.relative_to(FOLDER).with_suffix("").as_posix(): [
+            code.strip("\n") for code in path.read_text().split("\n---\n")]
+        for path in sorted(FOLDER.rglob("*.txt"))
     }
 
 

@@ -74,19 +74,3 @@ def test_rows_are_scaled_outside_the_graph():
     F._no_grad_embedding_renorm_(weight, torch.tensor([1, 1]), 1.0, 2.0)
     assert weight[1].norm().item() == pytest.approx(1.0)
     assert weight[0].tolist() == [3.0, 3.0]
-
-
-def test_fills_without_their_checks():
-    init = torch.nn.init
-    assert init._no_grad_fill_(torch.empty(2), 3.0).tolist() == [3.0, 3.0]
-    assert init._no_grad_zero_(torch.ones(2)).tolist() == [0.0, 0.0]
-    weight = torch.nn.Parameter(torch.empty(100))
-    for fill in (init._no_grad_uniform_, init._no_grad_normal_):
-        assert fill(weight, 0.25, 0.5) is weight
-    inside = init._no_grad_trunc_normal_(weight, 0.0, 1.0, -1.0, 1.0)
-    assert inside.abs().max().item() <= 1.0
-
-
-def test_gradients_of_convolutions_are_found_beside_them():
-    from flambeau.nn import functional, grad
-    assert functional.grad is grad

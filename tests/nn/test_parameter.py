@@ -3,6 +3,8 @@
 import copy
 import pickle
 
+from script_tests import ScriptTests
+
 import flambeau as torch
 from flambeau import nn
 
@@ -19,3 +21,7 @@ def test_a_parameter_on_meta_is_of_a_type_that_makes_parameters():
     for plain in (weight.data, weight * 2, torch.empty_like(weight)):
         assert not isinstance(plain, nn.Parameter)
     assert repr(type(weight * 2)) == "<class 'torch.Tensor'>"
+
+
+class TestScripts(ScriptTests):
+    topics = ("parameter",)

@@ -2,9 +2,27 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from module_tests import ModuleTests
+from nn_cases import Cases
+from script_tests import ScriptTests
 
 import flambeau as torch
 from flambeau import nn
+
+cases = Cases()
+cases("MultiheadAttention", lambda t: t.nn.MultiheadAttention(4, 2), (3, 2, 4), (5, 2, 4),
+      (5, 2, 4))
+cases("MultiheadAttention-options", lambda t: t.nn.MultiheadAttention(
+    4, 2, add_bias_kv=True, add_zero_attn=True, kdim=3, vdim=5, batch_first=True),
+    (2, 3, 4), (2, 6, 3), (2, 6, 5), call={"average_attn_weights": False})
+
+
+class TestLayers(ModuleTests):
+    cases = cases
+
+
+class TestScripts(ScriptTests):
+    topics = ("modules/attention",)
 
 
 @pytest.fixture

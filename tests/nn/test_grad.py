@@ -1,0 +1,6 @@
+"""Gradients of convolutions."""
+from script_tests import ScriptTests
+
+
+class TestScripts(ScriptTests):
+    topics = ("grad",)

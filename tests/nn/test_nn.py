@@ -1,0 +1,6 @@
+"""The package: what it offers."""
+from script_tests import ScriptTests
+
+
+class TestScripts(ScriptTests):
+    topics = ("nn",)

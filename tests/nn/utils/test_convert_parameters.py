@@ -1,0 +1,6 @@
+"""Parameters as one vector."""
+from script_tests import ScriptTests
+
+
+class TestScripts(ScriptTests):
+    topics = ("utils/convert_parameters",)

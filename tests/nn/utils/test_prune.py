@@ -1,0 +1,6 @@
+"""Weights that are masked."""
+from script_tests import ScriptTests
+
+
+class TestScripts(ScriptTests):
+    topics = ("utils/prune",)
