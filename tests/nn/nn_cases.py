@@ -146,13 +146,14 @@ def warmed(t, name, args, shape):
     return layer
 
 
-def as_module(t, function):
-    """A module without weights that calls the function."""
+def as_module(t, function, name="Apply"):
+    """A module without weights, of a class of this name, that calls the function."""
 
     class Apply(t.nn.Module):
         def forward(self, *inputs):
             return function(*inputs)
 
+    Apply.__name__ = name
     return Apply()
 
 

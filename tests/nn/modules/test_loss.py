@@ -60,7 +60,7 @@ def ctc(t, scores):
 
 
 cases("CTCLoss", lambda t: t.nn.Sequential(
-    as_module(t, lambda x: x.log_softmax(2)), as_module(t, lambda x: ctc(t, x))), (6, 2, 4))
+    as_module(t, lambda x: x.log_softmax(2)), as_module(t, lambda x: ctc(t, x), "Loss")), (6, 2, 4))
 
 
 class TestLayers(ModuleTests):
