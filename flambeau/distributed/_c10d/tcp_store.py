@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
 import socketserver
 import threading
@@ -60,8 +61,11 @@ def _listen_everywhere(port: int) -> socket.socket:
                     raise
         return socket.create_server(("", port), backlog=_BACKLOG)
     except OSError as error:
-        raise DistNetworkError("The server socket has failed to listen on any local network "
-                               f"address. port: {port}, {error}") from error
+        name = errno.errorcode.get(error.errno or 0)
+        raise DistNetworkError(
+            "The server socket has failed to listen on any local network address. "
+            f"port: {port}, useIpv6: false, code: -{error.errno}, name: {name}, "
+            f"message: {os.strerror(error.errno or 0).lower()}") from error
 
 
 class _Host:

@@ -75,7 +75,7 @@ def create_rdzv_handler(params: RendezvousParameters) -> RendezvousHandler:
                          "Try add --master-port and --master-addr to the cmd request")
     host, port = parse_rendezvous_endpoint(endpoint, -1)
     if port == -1:
-        raise ValueError(f"port is absent in endpoint {endpoint}. Try launching with "
+        raise ValueError(f"Port is absent in endpoint: {endpoint}. Try launching with "
                          "--master-port")
     return StaticTCPRendezvous(host, port, int(params.config["rank"]), params.max_nodes,
                                params.run_id, int(params.config.get("timeout",

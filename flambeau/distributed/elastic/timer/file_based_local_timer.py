@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import select
 import signal
 import threading
 import time
@@ -69,10 +70,10 @@ class FileTimerClient(TimerClient):
                                       "FileTimerServer is not available.")
             with file:
                 text = request.to_json()
-                # writes of that size are not mixed with those of others
-                if len(text) > 512:
-                    raise RuntimeError("FileTimerRequest larger than 512 bytes is not supported: "
-                                       f"{text}")
+                # writes up to that size are not mixed with those of others
+                if len(text) > select.PIPE_BUF:
+                    raise RuntimeError(f"FileTimerRequest larger than {select.PIPE_BUF} bytes is "
+                                       f"not supported: {text}")
                 file.write(text + "\n")
         except BrokenPipeError:
             raise
@@ -90,7 +91,8 @@ class FileTimerClient(TimerClient):
 
 
 class FileTimerServer:
-    """Reads a pipe, which it makes, and ends processes whose time is over."""
+    """Reads a pipe, which it makes, and ends processes whose time is over, and then its own: what
+    is left of the job cannot go on."""
 
     def __init__(self, file_path: str, run_id: str, max_interval: float = 10,
                  daemon: bool = True,
@@ -101,8 +103,8 @@ class FileTimerServer:
         self._timers: dict[tuple[int, str], FileTimerRequest] = {}
         self._last_progress_time = int(time.time())
         self._watchdog_thread: threading.Thread | None = None
-        self._run_once = False
-        self._stop = threading.Event()
+        self._is_client_started = self._run_once = self._stop_signaled = False
+        self._wake = threading.Event()      # there is more to do than to wait for requests
         if os.path.exists(file_path):
             os.remove(file_path)
         os.mkfifo(file_path)
@@ -117,18 +119,20 @@ class FileTimerServer:
 
     def stop(self) -> None:
         """Stop reading, and delete the pipe."""
-        self._stop.set()
-        if self._watchdog_thread:
-            self._watchdog_thread.join()
-            self._watchdog_thread = None
-        if os.path.exists(self._file_path):
-            os.remove(self._file_path)
+        self._stop_signaled = True
+        self._join()
         self._log_event("watchdog stopped", None)
 
     def run_once(self) -> None:
-        """Read what is there, and look at the timers, once."""
+        """Read what is there, look at the timers once more, and stop."""
         self._run_once = True
-        self._watchdog_loop()
+        self._join()
+
+    def _join(self) -> None:
+        self._wake.set()
+        if self._watchdog_thread:
+            self._watchdog_thread.join()
+            self._watchdog_thread = None
         if os.path.exists(self._file_path):
             os.remove(self._file_path)
 
@@ -145,10 +149,11 @@ class FileTimerServer:
         # opened for writing too, there is never an end of the file
         descriptor = os.open(self._file_path, os.O_RDWR | os.O_NONBLOCK)
         with os.fdopen(descriptor, "r") as file:
-            while not self._stop.is_set():
+            while not self._stop_signaled:
                 try:
+                    run_once = self._run_once
                     self._run_watchdog(file)
-                    if self._run_once:
+                    if run_once:
                         break
                     self._last_progress_time = int(time.time())
                 except Exception:
@@ -156,33 +161,45 @@ class FileTimerServer:
 
     def _run_watchdog(self, fd: io.TextIOWrapper) -> None:
         self.register_timers(self._get_requests(fd, self._max_interval))
-        reaped, told = set(), {}
-        for pid, timers in self.get_expired_timers(time.time()).items():
+        expired = self.get_expired_timers(time.time())
+        log_debug_info_for_expired_timers(self._run_id, {
+            pid: [timer.to_json() for timer in timers] for pid, timers in expired.items()})
+        reaped, used = set(expired), 0
+        for pid, timers in expired.items():
             logger.info("Reaping worker_pid=[%s]. Expired timers: %s", pid,
                         self._get_scopes(timers))
-            reaped.add(pid)
-            told[pid] = self._get_scopes(timers)
-            ending = min(timers, key=lambda timer: timer.expiration_time)
-            if ending.signal <= 0:
+            ending = self._first_with_signal(timers)
+            if ending is None:
                 logger.info("No signal specified with worker=[%s]. Do not reap it.", pid)
             elif self._reap_worker(pid, ending.signal):
                 logger.info("Successfully reaped worker=[%s] with signal=%s", pid, ending.signal)
                 self._log_event("kill worker process", ending)
+                used = ending.signal
             else:
-                logger.error("Error reaping worker=[%s]. Will retry on next watchdog.", pid)
-                reaped.discard(pid)
-        log_debug_info_for_expired_timers(self._run_id, told)
-        self.clear_timers(reaped | {pid for pid, _ in self._timers
-                                    if not self.is_process_running(pid)})
+                logger.error("Error reaping worker=[%s].", pid)
+        if used:
+            # the other workers of this agent wait for the one that is gone
+            logger.info("Terminating the server process=[%s] because of expired timers",
+                        os.getpid())
+            self._reap_worker(os.getpid(), used)
+        self.clear_timers(reaped)
+
+    def _first_with_signal(self, timers: list[FileTimerRequest]) -> FileTimerRequest | None:
+        for timer in sorted(timers, key=lambda timer: timer.expiration_time):
+            self._log_event("timer expired", timer)
+            if timer.signal > 0:
+                return timer
+        return None
 
     def _get_scopes(self, timer_requests: list[FileTimerRequest]) -> list[str]:
         return [request.scope_id for request in timer_requests]
 
     def _get_requests(self, fd: io.TextIOWrapper, max_interval: float
                       ) -> list[FileTimerRequest]:
-        self._stop.wait(max_interval)
+        self._wake.wait(max_interval)
         found = []
         for line in fd.readlines():
+            self._is_client_started = True
             about = json.loads(line)
             found.append(FileTimerRequest(about["pid"], about["scope_id"],
                                           about["expiration_time"], about["signal"]))
@@ -198,8 +215,9 @@ class FileTimerServer:
                 self._timers[key] = request
 
     def clear_timers(self, worker_pids: set[int]) -> None:
-        """Forget all timers of processes."""
-        self._timers = {key: t for key, t in self._timers.items() if key[0] not in worker_pids}
+        """Forget all timers of these processes, and of those that are gone."""
+        self._timers = {key: t for key, t in self._timers.items()
+                        if key[0] not in worker_pids and self.is_process_running(key[0])}
 
     def get_expired_timers(self, deadline: float) -> dict[int, list[FileTimerRequest]]:
         """Timers that end before `deadline`, by process."""
@@ -221,5 +239,5 @@ class FileTimerServer:
             return False
 
     def get_last_progress_time(self) -> int:
-        """When the pipe was last read; now, while no timer is set."""
-        return self._last_progress_time if self._timers else int(time.time())
+        """When the pipe was last read; now, until a client has asked for something."""
+        return self._last_progress_time if self._is_client_started else int(time.time())

@@ -50,7 +50,7 @@ def _setup_logger(name: str | None = None) -> logging.Logger:
         parent.addHandler(handler)
         parent.propagate = False
     logger = logging.getLogger(name)
-    logger.setLevel(get_log_level())
+    logger.setLevel(os.environ.get("LOGLEVEL", get_log_level()))
     return logger
 
 

@@ -84,7 +84,7 @@ def _find_missing(store: Any, rank: int, world_size: int, key_prefix: str,
     if rank != 0:
         with store_timeout(store, seconds), contextlib.suppress(DistStoreError):
             store.get(gate)
-            return f"[<check rank 0 ({decoder(0) if decoder else '0'}) for missing rank info>]"
+            return f"[[<check rank 0 ({decoder(0) if decoder else '0'}) for missing rank info>]]"
         return None
     missing = [i for i in range(1, world_size) if not store.check([f"{key_prefix}{i}{_TRACE}"])]
     store.set(gate, "<val_ignored>")
