@@ -22,6 +22,7 @@ from flambeau.kernels.moving import views
 from flambeau.ops.inplace import any_requires_grad, type_of_result
 from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, written_anywhere
+from flambeau.ops.resizing import resized
 from flambeau.return_types import with_out
 from flambeau.transforms.meta import meta_array
 
@@ -241,10 +242,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         resize_output(out, result._array.shape)
         if out._device is meta:
             out._array = result.to(out.dtype)._array
-        elif not in_rows:
-            out._array = views.empty_like(result._array, out._array.dtype) \
-                if views.is_dense(result._array) else np.empty(
-                    result._array.shape, out._array.dtype)
+        elif not in_rows and views.is_dense(result._array) and result._array.size:
+            out._array = views.laid_out_like(result._array, out._array.reshape(-1))
     elif type(out) in plain_types:
         if not written_anywhere(op):
             check_places(out)
@@ -279,4 +278,4 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     if out._device is meta:
         out._array = meta_array(shape, out._array.dtype)
     else:
-        out._array = np.empty(shape, out._array.dtype)
+        out._array = resized(out, shape)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.backends import could_not_run
-from flambeau._support.settings import filled_if_deterministic
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, overrides, type_info
 from flambeau.core.dtypes import as_numpy_dtype
@@ -30,6 +29,7 @@ from flambeau.core.views import check_inplace
 from flambeau.dispatch.members import member
 from flambeau.ops.inplace import becomes_view, slot
 from flambeau.ops.python.methods import Chapter, adopt
+from flambeau.ops.resizing import bytes_needed, on_buffer, resized
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.strided import as_strided
@@ -40,37 +40,6 @@ def _moved(self: Tensor, array: np.ndarray) -> Tensor:
     self._array = array
     bump(self)
     return self
-
-
-def _on(buffer: Any, dtype: np.dtype, size: Any, stride: Any, offset: int) -> np.ndarray:
-    """An array on a buffer; `stride` and `offset` in elements."""
-    item = dtype.itemsize
-    if 0 in size:
-        return np.ndarray(size, dtype, buffer) if buffer.nbytes else np.empty(size, dtype)
-    return np.ndarray(size, dtype, buffer, offset * item, tuple([s * item for s in stride]))
-
-
-def _needed(size: Any, stride: Any, offset: int, item: int) -> int:
-    """How many bytes of memory such a tensor looks at."""
-    if 0 in size:
-        return 0
-    return (offset + sum((n - 1) * s for n, s in zip(size, stride)) + 1) * item
-
-
-def _grown(self: Tensor, needed: int) -> Any:
-    """The tensor's memory as a buffer of at least that many bytes."""
-    if needed <= array_root(self._array).nbytes:
-        return array_root(self._array)
-    if not self._array.nbytes:
-        return filled_if_deterministic(
-            np.zeros(-(-needed // self._array.itemsize), self._array.dtype))
-    storage = self.untyped_storage()
-    before = storage.nbytes()
-    storage.resize_(needed)
-    item = self._array.itemsize
-    filled_if_deterministic(storage._bytes[before - before % item:needed - needed % item].view(
-        self._array.dtype))
-    return storage._bytes
 
 
 def _first_elements(slices: Tensor, size: Any) -> Tensor:
@@ -98,15 +67,7 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
         from flambeau.transforms.batching import reshape_slices
         reshape_slices(self, lambda before: _first_elements(before, size))
         return self
-    array = self._array
-    root, item, count = array_root(array), array.itemsize, prod(size)
-    offset = 0 if root is array or not array.nbytes else array_offset(array)
-    if count and offset + count * item <= root.nbytes:
-        return _moved(self, np.ndarray(size, array.dtype, root, offset))
-    stride, dtype = contiguous_strides(size), array.dtype
-    del array, root             # memory that somebody else holds does not grow
-    grown = _grown(self, _needed(size, stride, offset // item, item))
-    return _moved(self, _on(grown, dtype, size, stride, offset // item))
+    return _moved(self, resized(self, size))
 
 
 @member("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
@@ -153,7 +114,7 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
         size = (buffer.nbytes // item,)
     storage_offset, given = storage_offset or 0, stride
     stride = stride or contiguous_strides(size)
-    needed = _needed(size, stride, storage_offset, item)
+    needed = bytes_needed(size, stride, storage_offset, item)
     if needed > buffer.nbytes:
         if tuple(size) == self._array.shape:        # only a tensor of another size makes it grow
             raise RuntimeError(
@@ -162,7 +123,7 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
                 f"out of bounds for storage of size {buffer.nbytes}")
         source.resize_(needed)
         buffer = source._bytes
-    return _moved(self, _on(buffer, self._array.dtype, size, stride, storage_offset))
+    return _moved(self, on_buffer(buffer, self._array.dtype, size, stride, storage_offset))
 
 
 @member("is_set_to(Tensor self, Tensor tensor) -> bool", function=False)
