@@ -48,6 +48,7 @@ class Factory(Record):
     texts       a schema for each overload, in PyTorch's notation
     kernel      canonical arguments and a NumPy type to an array; raises what PyTorch would
     negative    what is said of negative extents, where that is another text
+    hollow      the kernel of tensors without values, where strides are asked for
     native      the name of a kernel in C for what is usual: it says NotImplemented of the rest
     type        the type of elements if none is given: "default", "floating" (that, or the complex
                 one of complex numbers), "value" (that of the last argument), "whole" (int64 if all
@@ -65,6 +66,7 @@ class Factory(Record):
     """
     texts: tuple[str, ...]
     kernel: Any = None
+    hollow: Any = None
     fill: Any = None
     drawing: Any = None
     native: str = ""
@@ -151,7 +153,8 @@ class Factory(Record):
         places = [names.index(n) if n in names else -1 for n in ("self", *_OWN[:-1])]
         by_size = self.fill is None and (self.like or self.names[:1] == ["size"])
         return (_TYPED.index(own) if isinstance(own, str) else 1, own,
-                _hollow if by_size else None, self.like, self.fill is not None, *places)
+                _hollow if by_size and self.hollow is None else None, self.like,
+                self.fill is not None, *places)
 
     # ---- a call ----------------------------------------------------------------------------------
 
@@ -223,7 +226,8 @@ class Factory(Record):
         shape = canonical[0] if canonical else ()
         if not keeps or views.is_row_major(own._array) or not own._array.size:
             if where is not devices.cpu and (self.like or "size" in self.names):
-                return meta.meta_array(shape, array_type)
+                return meta.meta_array(shape, array_type) if self.hollow is None \
+                    else self.hollow(*canonical, array_type)
             return kernel(*canonical, array_type)
         if where is not devices.cpu:
             return meta.enlarged(meta.miniature(own._array), shape, array_type)

@@ -97,7 +97,7 @@ class GraphPickler(pickle.Pickler):
             return stream.getvalue()
 
     @staticmethod
-    def loads(data: bytes, fake_mode: Any = None) -> object:
+    def loads(data: bytes, fake_mode: Any) -> object:
         """The object; its fake tensors belong to `fake_mode`."""
         global _mode
         before, _mode = _mode, fake_mode

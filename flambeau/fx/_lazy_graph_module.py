@@ -52,8 +52,7 @@ def _force_skip_lazy_graph_module() -> Iterator[None]:
     global _force_skip_lazy_graph_module_flag
     before, _force_skip_lazy_graph_module_flag = _force_skip_lazy_graph_module_flag, True
     try:
-        with _use_lazy_graph_module(False):
-            yield
+        yield
     finally:
         _force_skip_lazy_graph_module_flag = before
 

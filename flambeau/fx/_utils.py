@@ -36,7 +36,7 @@ def first_call_function_nn_module_stack(graph: Any) -> dict[str, Any] | None:
 def get_node_context(node: Any, num_nodes: int = 2) -> str:
     """A node and those before it, as text."""
     lines = []
-    for _ in range(num_nodes + 1):
+    for _ in range(num_nodes):
         if node.op == "root":
             break
         lines.append(node.format_node())

@@ -128,8 +128,8 @@ class Graph:
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
         """The nodes of an op, with a target."""
-        if op == "call_function":
-            assert target is not None, "target must be provided for call_function"
+        if op == "call_function" and target is None:
+            raise AssertionError("target must not be None for call_function op")
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     # ---- making nodes ---------------------------------------------------------------------------
@@ -138,8 +138,10 @@ class Graph:
                     name: str | None = None, type_expr: Any = None) -> Node:
         """Add a node at the insertion point."""
         args, kwargs = () if args is None else args, {} if kwargs is None else kwargs
-        assert isinstance(args, tuple), "args must be a tuple"
-        assert isinstance(kwargs, dict), "kwargs must be a dict"
+        if not isinstance(args, tuple):
+            raise AssertionError(f"args must be a tuple, got {type(args)}")
+        if not isinstance(kwargs, dict):
+            raise AssertionError(f"kwargs must be a dict, got {type(kwargs)}")
         candidate = name if name is not None else self._target_to_str(target)
         node = Node(self, "", op, target, args, kwargs, type_expr)
         node.name = self._graph_namespace.create_name(candidate, None)
@@ -368,9 +370,8 @@ class Graph:
         print(tabulate(rows, headers=["opcode", "name", "target", "args", "kwargs"]))
 
     def __str__(self) -> str:
-        returned = [""]
-        lines = [node.format_node(None, returned) for node in self.nodes]
-        return f"graph(){returned[0]}:" + "".join(f"\n    {line}" for line in lines if line)
+        lines = [node.format_node() for node in self.nodes]
+        return "graph():" + "".join(f"\n    {line}" for line in lines if line)
 
     __repr__ = object.__repr__
 

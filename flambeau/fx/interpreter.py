@@ -17,6 +17,13 @@ from flambeau.fx.node import Node, map_aggregate, map_arg
 from flambeau.fx.proxy import Proxy
 
 
+def _say_where(error: Exception, node: Node) -> None:
+    """Add to an error's message which node raised it, and the program's line behind the node."""
+    said = f"{error.args[0]}\n\n" if error.args else ""
+    error.args = (f"{said}While executing {node.format_node()}\nOriginal traceback:\n"
+                  f"{node.stack_trace}", *error.args[1:])
+
+
 class Interpreter:
     """Runs a `GraphModule` node by node; override a method to do something else for an op.
 
@@ -54,8 +61,11 @@ class Interpreter:
             try:
                 self.env[node] = self.run_node(node)
             except Exception as error:
-                if self.extra_traceback:
-                    error.add_note(f"While executing {node.format_node()}")
+                if not self.extra_traceback:
+                    raise
+                _say_where(error, node)
+                if isinstance(error, KeyError):       # which would show its message as a key
+                    raise RuntimeError(*error.args) from error
                 raise
             for used in self.user_to_last_uses.get(node, ()):
                 del self.env[used]

@@ -299,7 +299,9 @@ class Node:
 
     def insert_arg(self, idx: int, arg: Any) -> None:
         """Insert a positional argument."""
-        assert 0 <= idx <= len(self._args), "insert_args index must be between 0 and len(self.args)"
+        if not 0 <= idx <= len(self._args):
+            raise AssertionError("insert_args index must be between 0 and len(self.args), got "
+                                 f"{idx}")
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:

@@ -9,10 +9,7 @@ from flambeau._decomp import (
     remove_decompositions,
 )
 from flambeau._prims_common import infer_size, is_float_dtype, is_integer_dtype
-from flambeau.fx.experimental import symbolic_shapes
 from flambeau.fx.experimental.proxy_tensor import make_fx
-from flambeau.utils._sympy.numbers import int_oo
-from flambeau.utils._sympy.value_ranges import ValueRanges
 
 aten = flambeau.ops.aten
 
@@ -49,15 +46,6 @@ def test_sizes_and_dtypes():
         infer_size((4, -1), 6)
     assert is_integer_dtype(flambeau.uint8) and not is_integer_dtype(flambeau.bool)
     assert is_float_dtype(flambeau.bfloat16)
-
-
-def test_questions_about_sizes_are_answered_by_their_values():
-    assert symbolic_shapes.guard_or_false(2 < 3) and not symbolic_shapes.guard_or_true(2 == 3)
-    assert symbolic_shapes.free_symbols(flambeau.ones(2)) == set()
-    bound = symbolic_shapes.StrictMinMaxConstraint(warn_only=False, vr=ValueRanges(2, int_oo))
-    assert 7 in bound.vr and 1 not in bound.vr
-    with pytest.raises(NotImplementedError, match="no symbols for sizes"):
-        symbolic_shapes.ShapeEnv()
 
 
 def test_small_ops_beside_the_table():

@@ -145,6 +145,8 @@ class Capture(modes.Level):
         """A public call: written down if the dispatcher knows it."""
         if isinstance(function, (OpOverload, OpOverloadPacket)) and function.namespace != "aten":
             return self._custom(function, args, kwargs)
+        if is_itself(function, args, kwargs):
+            return args[0]
         call = _public_call(function, args, kwargs)
         if function.__name__ in ("tensor", "as_tensor", "from_numpy") and call is None:
             return self._fresh(function(*args, **kwargs))
@@ -261,6 +263,12 @@ def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if name == "sub" and len(args) == 2 and not isinstance(args[0], Tensor):
         return overloads.of_public(flambeau.rsub, (args[1], args[0]), kwargs)
     return overloads.of_public(function, args, kwargs)
+
+
+def is_itself(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Is it a call that gives its tensor itself, before the dispatcher is asked?"""
+    return function.__name__ == "contiguous" and args[0].is_contiguous(
+        memory_format=kwargs.get("memory_format") or flambeau.contiguous_format)
 
 
 def _where() -> str:

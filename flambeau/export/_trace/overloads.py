@@ -66,8 +66,9 @@ def call_of(name: str, overload: str, given: dict[str, Any]) -> Call | None:
     schema = schema_of(name, overload)
     if schema is None or not any("Tensor" in r.declared for r in schema.returns):
         return None
-    values = [_converted(a.declared, given[a.name]) if a.name in given else a.default_value
-              for a in schema.arguments]
+    values = [_converted(a.declared, given[a.name]) if a.name in given and (
+        given[a.name] is not None or a.declared.endswith("?")) else a.default_value
+        for a in schema.arguments]
     args, kwargs = schema.arranged(values)
     return Call(name, overload, tuple(args), kwargs)
 

@@ -133,7 +133,7 @@ class Writer:
             alias = {list: typing.List, dict: typing.Dict, tuple: typing.Tuple,  # noqa: UP006
                      set: typing.Set, frozenset: typing.FrozenSet}.get(origin, origin)  # noqa: UP006
             base = self.name_of(_type_repr(alias), alias)
-            inner = ", ".join(self.annotation(a) if a is not ... else "..." for a in args)
+            inner = ",".join(self.annotation(a) if a is not ... else "..." for a in args)
             return f"{base}[{inner}]" if args else base
         return self.name_of(re.sub(r"\W+", "_", text).strip("_"), value)
 

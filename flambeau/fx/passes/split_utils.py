@@ -75,11 +75,11 @@ def split_by_tags(gm: GraphModule, tags: list[str], return_fqn_mapping: bool = F
             placed[node] = component.graph.node_copy(
                 node, lambda n, component=component:  # type: ignore[misc]
                 _value(n, component, owner, placed))
-            if node.op == "call_module":
-                names[f"{component.name}.{node.target}"] = node.target
     _find_outputs(gm, owner, output)
     root = nn.Module()
     for component in components.values():
+        names.update({node.target: f"{component.name}.{node.target}"
+                      for node in component.graph.nodes if node.op in ("call_module", "get_attr")})
         _call(component, gm, root, main, values, placed, return_tuple, GraphModuleCls)
     for node in gm.graph.find_nodes(op="get_attr"):
         if output in node.users:

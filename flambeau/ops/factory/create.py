@@ -1,6 +1,7 @@
 """Making tensors: of a value, of a matrix's diagonal or triangle, with given strides."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import as_element, beyond_c
 from flambeau.ops.factory.from_data import tensor
 from flambeau.ops.out_types import NO_RESIZING
+from flambeau.transforms.meta import memory as hollow
 
 # ---- filled with a value -------------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ _triangle("tril_indices"), _triangle("triu_indices")
 # ---- with strides --------------------------------------------------------------------------------
 
 
-def _empty_strided(size: Any, stride: Any, target: np.dtype) -> np.ndarray:
+def _empty_strided(size: Any, stride: Any, target: np.dtype, memory: Any = _empty) -> np.ndarray:
     shape, steps = extents_of(size), size_of((stride,))
     if len(shape) != len(steps):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
@@ -140,11 +142,12 @@ def _empty_strided(size: Any, stride: Any, target: np.dtype) -> np.ndarray:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
                            f"strides={list(steps)}")
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if 0 not in shape else 0
-    return np.ndarray(shape, target, _empty(extent, target), 0,
+    return np.ndarray(shape, target, memory(extent, target), 0,
                       tuple([s * target.itemsize for s in steps]))
 
 
-def _empty_permuted(size: Any, physical_layout: Any, target: np.dtype) -> np.ndarray:
+def _empty_permuted(size: Any, physical_layout: Any, target: np.dtype, memory: Any = _empty
+                    ) -> np.ndarray:
     shape, order = size_of((size,)), size_of((physical_layout,))
     if len(shape) != len(order):
         raise RuntimeError("Number of dimensions in size does not match the length of the "
@@ -161,19 +164,23 @@ def _empty_permuted(size: Any, physical_layout: Any, target: np.dtype) -> np.nda
             raise RuntimeError("Duplicate dim not allowed")
         steps[dim] = extent
         extent *= max(shape[dim], 1)
-    return _empty_strided(shape, steps, target)
+    return _empty_strided(shape, steps, target, memory)
+
+
+_hollow_strided = functools.partial(_empty_strided, memory=hollow)
+_hollow_permuted = functools.partial(_empty_permuted, memory=hollow)
 
 
 empty_strided = factory(
     f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
-    kernel=_empty_strided, native="empty_strided",
+    kernel=_empty_strided, hollow=_hollow_strided, native="empty_strided",
     doc="An uninitialised tensor with the given strides (in elements).")
 factory(f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
-        method=True, kernel=_empty_strided, native="empty_strided",
+        method=True, kernel=_empty_strided, hollow=_hollow_strided, native="empty_strided",
         doc="`empty_strided` with this tensor's type and device unless given.")
 empty_permuted = factory(
     f"empty_permuted(SymInt[] size, int[] physical_layout, *, {OPTIONS}) -> Tensor",
-    kernel=_empty_permuted, native="empty_permuted",
+    kernel=_empty_permuted, hollow=_hollow_permuted, native="empty_permuted",
     doc="""An uninitialised tensor without gaps, whose dimensions lie in memory in the given order,
     the outermost first.
 

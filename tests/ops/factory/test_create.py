@@ -20,6 +20,16 @@ def test_strides_are_what_was_asked_for():
     assert torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride() == (12, 1, 3)
 
 
+def test_strides_without_values():
+    like = torch.ones(2, dtype=torch.float64, device="meta")
+    for x in (torch.empty_strided((3, 2), (1, 3), device="meta"),
+              torch.empty_permuted((3, 2), (1, 0), device="meta"),
+              like.new_empty_strided((3, 2), (1, 3))):
+        assert x.stride() == (1, 3) and x.device.type == "meta" and not x.is_contiguous()
+    huge = torch.empty_strided((10**6, 10**6), (1, 10**6), device="meta")
+    assert huge.shape == (10**6, 10**6) and huge.stride() == (1, 10**6)
+
+
 def test_like_another_in_type_and_place():
     x = torch.zeros(2, dtype=torch.float64)
     assert x.new_tensor([1, 2]).dtype is torch.float64

@@ -17,13 +17,13 @@ class HolderModule(nn.Module):
 
 def lift_subgraph_as_module(gm: GraphModule, subgraph: Graph, comp_name: str = "",
                             class_name: str = "GraphModule") -> tuple[GraphModule, dict[str, str]]:
-    """A module of a part of another's graph, and which names of it were which."""
+    """A module of a part of another's graph, and what the names that it needs have become."""
     from flambeau.fx.graph_module import _assign_attr, _get_attr
     holder, names = HolderModule({}), {}
     for node in subgraph.nodes:
         if node.op in ("call_module", "get_attr"):
             _assign_attr(_get_attr(gm, node.target), holder, node.target)
-            names[f"{comp_name}.{node.target}" if comp_name else node.target] = node.target
+            names[node.target] = f"{comp_name}.{node.target}"
     return GraphModule(holder, subgraph, class_name), names
 
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from flambeau.fx import Graph, Node
+from flambeau.fx.graph import Graph
+from flambeau.fx.node import Node
 
 
 @dataclass
@@ -124,7 +125,7 @@ class SubgraphMatcher:
                      ) -> bool:
         if pn in match.nodes_map:
             return match.nodes_map[pn] is gn
-        if gn in match.nodes_map.values() and pn.op != "placeholder":
+        if gn in match.nodes_map.values():
             return False
         if not self._nodes_are_equal(pn, gn, node_name_match):
             return False

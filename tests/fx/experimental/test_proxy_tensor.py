@@ -5,7 +5,6 @@ import pytest
 
 import flambeau as torch
 from flambeau import nn
-from flambeau.fx import traceback
 from flambeau.fx.experimental.proxy_tensor import (
     disable_proxy_modes_tracing,
     get_proxy_mode,
@@ -117,27 +116,17 @@ def test_modes():
     assert get_proxy_mode() is None
 
 
-def test_annotations():
-    @traceback.annotate_fn({"stage": 2})
-    def g(x):
-        return x.cos()
-
-    def f(x):
-        with traceback.annotate({"stage": 1}):
-            x = x.sin()
-        return g(x)
-    with traceback.preserve_node_meta():
-        graph = make_fx(f)(X)
-    assert [n.meta.get("custom") for n in graph.graph.nodes if n.op == "call_function"] == [
-        {"stage": 1}, {"stage": 2}]
-    assert not traceback.has_preserved_node_meta()
-
-
 def test_modules_of_nodes():
-    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-    graph = make_fx(model, record_module_stack=True)(X)
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.act = nn.Linear(4, 4), nn.ReLU()
+
+        def forward(self, x):
+            return self.act(self.first(x))
+    graph = make_fx(Model(), record_module_stack=True)(X)
     relu, = graph.graph.find_nodes(op="call_function", target=torch.ops.aten.relu.default)
-    assert list(relu.meta["nn_module_stack"]) == ["1"]
+    assert list(relu.meta["nn_module_stack"]) == ["act"]
 
 
 def test_a_constant_that_the_program_writes_to_stays_as_it_was():
