@@ -7,6 +7,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload
 from flambeau.core.op import table
+from flambeau.dispatch.refusals import check_fit, without_kernel
 from flambeau.nested import attention
 from flambeau.nested.tensors import NestedInt, NestedTensor, join
 
@@ -49,6 +50,7 @@ def _each(args: Any, change: Any) -> Any:
 
 def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """A public call with a nested argument."""
+    check_fit(func, args, kwargs)
     op = func.overloadpacket._op if isinstance(func, OpOverload) else getattr(func, "op", None)
     title = op.name if op is not None else getattr(func, "__name__", "")
     name = title.strip("_")
@@ -96,8 +98,7 @@ def _are_same_size(self: Any, other: Any) -> bool:
 
 
 def _unsupported(name: str) -> NotImplementedError:
-    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the "
-                               "'NestedTensorCPU' backend: there is no rule for it.")
+    return without_kernel(name, "NestedTensorCPU")
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.backends import could_not_run
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import devices, dtypes, overrides
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.dispatch.refusals import check_fit, without_kernel
 from flambeau.ops.coercion import each_result
 from flambeau.ops.quantized.tensors import (
     QuantizedTensor,
@@ -219,6 +219,7 @@ _OTHERS: dict[str, Any] = {
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with a quantised argument."""
+    check_fit(function, args, kwargs)
     op = getattr(function, "op", None)
     name = (op.name if op is not None else function.__name__).strip("_")
     inplace = op is not None and op.inplace
@@ -237,7 +238,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if name in MOVE:
         return _move(name, function, args, kwargs)
     if name not in AGAIN and name not in _RANGES:
-        raise could_not_run(name, "QuantizedCPU", "CPU", "Meta")
+        raise without_kernel(name, "QuantizedCPU", args[1:], kwargs.get("out"))
     result = _again(name, function, args, kwargs)
     return _copy(args[0], result) if inplace else result
 

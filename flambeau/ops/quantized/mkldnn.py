@@ -25,6 +25,7 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.members import member
+from flambeau.dispatch.refusals import check_fit, without_kernel
 from flambeau.ops.coercion import each_result
 from flambeau.ops.sparse.values import sparse_op
 from flambeau.ops.view.conversion import cast, clone
@@ -238,8 +239,7 @@ _POINTWISE = frozenset("silu elu softplus square isclose allclose leaky_relu mis
 
 
 def _could_not_run(name: str) -> NotImplementedError:
-    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'MkldnnCPU' "
-                               "backend: there is no rule for it on layout torch._mkldnn.")
+    return without_kernel(name, "MkldnnCPU")
 
 
 def _refuse(name: str, op: Any) -> NoReturn:
@@ -368,6 +368,7 @@ _OTHERS: dict[str, Any] = {
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with an opaque argument."""
+    check_fit(function, args, kwargs)
     op = getattr(function, "op", None)
     name = (op.name if op is not None else function.__name__).strip("_")
     inplace = op is not None and op.inplace

@@ -12,7 +12,7 @@ from flambeau.core.op import Op, public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, as_leaf, tensor_types
-from flambeau.dispatch.function import Function
+from flambeau.dispatch.refusals import check_fit
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.sparse.compressed import COO, TITLES
@@ -55,9 +55,7 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         for family in ("math", "products", "reduce", "places"):     # these fill the table
             importlib.import_module(f"flambeau.ops.sparse.{family}")
     op = getattr(function, "op", None) or (function if isinstance(function, Op) else None)
-    binder = getattr(op, "binder", None) or getattr(function, "twin", None)
-    if isinstance(binder, Function):
-        binder.choose(args, kwargs)             # a wrong call is that first of all
+    check_fit(function, args, kwargs)
     name = (op.name if op is not None else function.__name__).lstrip("_")
     if op is not None and op.namespace not in (None, "torch") and "torch" not in op.namespace:
         name = f"{op.namespace}.{name}"

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._support.backends import has_no_kernel
 from flambeau.core import devices, overrides, type_info
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
-from flambeau.dispatch.aten.schemas import recorded
+from flambeau.dispatch.refusals import without_kernel
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.sparse import compressed as forms
@@ -272,8 +271,7 @@ def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: 
         from flambeau.ops.quantized import mkldnn as opaque
         return opaque.made(name, shape, dtype, requires_grad)
     if name == "empty_like":
-        raise NotImplementedError("Could not run 'aten::empty_strided' with arguments from the "
-                                  f"'{TITLES[layout]}CPU' backend: there is no rule for it.")
+        raise without_kernel("empty_strided", f"{TITLES[layout]}CPU")
     if name not in ("zeros", "empty", "zeros_like"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     result = empty(shape, dtype, layout)
@@ -324,14 +322,7 @@ def unsupported(name: str, tensor: Tensor, others: tuple[Any, ...] = (), out: An
     layout = tensor.layout
     where = TITLES[layout] + "CPU" if layout is COO else "CPU" if layout is type_info.strided \
         else "SparseCsrCPU"
-    space, _, name = name.rpartition(".")
-    name = next((n for n in (f"{space}_{name}", name) if n in recorded()), name)
-    overloads = recorded().get(name, {})
-    given = "Tensor" if others and type(others[0]) in tensor_types else "Scalar"
-    wanted = [f"{given}_out", "out"] if out is not None else ["default", given]
-    overload = next((o for o in wanted if o in overloads), "default")
-    full = name if overload == "default" else f"{name}.{overload}"
-    return has_no_kernel(full, where, overloads[overload].facts if overload in overloads else ())
+    return without_kernel(name, where, others, out)
 
 
 # ---- gradients that arrive at leaves ------------------------------------------------------------
