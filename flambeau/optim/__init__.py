@@ -30,6 +30,7 @@ from flambeau.optim.sgd import SGD
 from flambeau.optim.sparse_adam import SparseAdam
 
 belong(__name__, Adafactor, Muon, swap_in_optimizer_params_and_state)
+belong(f"{__name__}.adamw", AdamW)         # that is where PyTorch's pickles look for it
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",
            "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",

@@ -80,8 +80,8 @@ class Adafactor(RuleOptimizer):
             raise RuntimeError("Adafactor does not support complex parameters")
         state["step"] = new_step()
         if p.dim() > 1:
-            state["row_var"] = flambeau.zeros_like(p[..., :1])
-            state["col_var"] = flambeau.zeros_like(p[..., :1, :])
+            state["row_var"] = _contiguous_zeros(p[..., :1])
+            state["col_var"] = _contiguous_zeros(p[..., :1, :])
         else:
             state["variance"] = zeros(p)
 
@@ -121,6 +121,10 @@ def adafactor(params: list[Tensor], grads: list[Tensor], row_vars: list[Tensor |
         "row_var": row_vars, "col_var": col_vars, "variance": variances, "step": state_steps},
         grad_scale=grad_scale, found_inf=found_inf, d=d, lr=lr, beta2_decay=beta2_decay,
         weight_decay=weight_decay, eps=(eps1, eps2), maximize=maximize)
+
+
+def _contiguous_zeros(like: Tensor) -> Tensor:
+    return flambeau.zeros_like(like, memory_format=flambeau.contiguous_format)
 
 
 def _rms(x: Tensor) -> float:

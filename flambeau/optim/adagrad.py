@@ -74,9 +74,9 @@ class Adagrad(RuleOptimizer):
                 self.init_state(p, group, self.state[p])
 
     def share_memory(self) -> None:
-        """Move the state to shared memory, for training from several processes."""
+        """Move the sums to shared memory, for training from several processes. Each process counts
+        its own steps."""
         for state in self.state.values():
-            state["step"].share_memory_()
             state["sum"].share_memory_()
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:

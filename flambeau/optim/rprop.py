@@ -67,7 +67,7 @@ class Rprop(RuleOptimizer):
         lr = float(group["lr"])
         state["step"] = new_step()
         state["prev"] = zeros(p)
-        state["step_size"] = flambeau.full_like(p, complex(lr, lr) if p.is_complex() else lr,
+        state["step_size"] = flambeau.full_like(p.grad, complex(lr, lr) if p.is_complex() else lr,
                                                 memory_format=flambeau.preserve_format)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:

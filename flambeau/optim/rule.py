@@ -54,6 +54,7 @@ class RuleOptimizer(Optimizer):
     numbers_depend_on_state = False  # do `kernel_numbers`?
     elementwise = True              # does a step treat each element of a parameter by itself?
     counts_in_tensors = True        # is the number of steps a tensor?
+    lists_are_differentiable = False  # are steps that `foreach` asks for?
     capturable_state = "params and state_steps"
     captured_on_xla = True
     sparse_hint = ""
@@ -151,6 +152,9 @@ class RuleOptimizer(Optimizer):
             if group.get("fused"):
                 for p in params:
                     _device_dtype_check_for_fused(p)
+            if (differentiable and params and group.get("foreach")
+                    and not self.lists_are_differentiable):
+                raise AssertionError("_foreach ops don't support autograd")
             options = group if differentiable else _with_plain_numbers(group)
             if self.kernel_dtypes and not differentiable:
                 params = self._update_by_kernel(params, grads, options)

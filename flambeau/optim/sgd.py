@@ -55,7 +55,7 @@ class SGD(RuleOptimizer):
         tensor([ 0.4600, -0.9200], requires_grad=True)
     """
 
-    takes_sparse = takes_complex = True
+    takes_sparse = takes_complex = lists_are_differentiable = True
     kernel_dtypes = (flambeau.float32, flambeau.float64)
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0,

@@ -7,7 +7,6 @@ from optim_cases import OPTIMIZERS, start
 
 import flambeau as torch
 from flambeau.optim import _functional, _muon, adafactor, adamw
-from flambeau.optim.optimizer import Optimizer
 
 KEPT = {"SGD": "momentum_buffer", "Adam": "exp_avg exp_avg_sq max_exp_avg_sq step",
         "AdamW": "exp_avg exp_avg_sq max_exp_avg_sq step", "Adadelta": "square_avg acc_delta step",
@@ -117,79 +116,3 @@ def test_refusals():
         _muon.muon([p], [p], [p], foreach=True, lr=0.1, weight_decay=0, momentum=0.9, eps=1e-7,
                    nesterov=True, ns_coefficients=(1, 2, 3), ns_steps=5, adjust_lr_fn=None,
                    has_complex=False)
-
-
-def test_multi_tensor_classes():
-    from flambeau.optim import _multi_tensor
-    optimizer = _multi_tensor.Adam([torch.ones(1)], lr=0.5)
-    assert optimizer.param_groups[0]["foreach"] is True
-    assert isinstance(optimizer, torch.optim.Adam) and type(optimizer).__name__ == "Adam"
-
-
-def test_strong_wolfe_finds_the_recorded_point():
-    from flambeau.optim.lbfgs import _cubic_interpolate, _strong_wolfe
-
-    def loss_and_gradient(x, t, d):
-        y = (x + t * d).requires_grad_()
-        loss = ((y - 3) ** 4).sum()
-        return loss.item(), torch.autograd.grad(loss, y)[0]
-
-    x = torch.zeros(2)
-    loss, grad = loss_and_gradient(x, 0.0, x)
-    loss, grad, t, evals = _strong_wolfe(loss_and_gradient, x, 1.0, -grad, loss, grad,
-                                         -grad.dot(grad))
-    assert loss == pytest.approx(0.00526994, rel=1e-4)
-    assert (t, evals) == (pytest.approx(0.0299, rel=1e-2), 5)
-    assert _cubic_interpolate(0.0, 1.0, -1.0, 1.0, 1.0, 1.0) == pytest.approx(0.5)
-
-
-class Wrapper(Optimizer):
-    """An optimiser around another, which never calls the base's `__init__`."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    param_groups = property(lambda self: self.inner.param_groups)
-    state = property(lambda self: self.inner.state)
-
-    def step(self, closure=None):
-        return self.inner.step(closure)
-
-
-def test_an_optimizer_without_the_base_init_steps():
-    p = torch.ones(1, requires_grad=True)
-    optimizer = Wrapper(torch.optim.SGD([p], lr=0.5))
-    p.grad = torch.ones(1)
-    optimizer.step()
-    assert p.item() == 0.5
-    p.grad = None
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-    optimizer.step()
-    scheduler.step()
-    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
-
-
-def test_hooks_of_a_subclass_run_once():
-    class Own(torch.optim.RMSprop):
-        def step(self, closure=None):
-            return super().step(closure)
-
-    seen = []
-    optimizer = Own([torch.ones(1)], lr=0.1)
-    optimizer.register_step_post_hook(lambda *args: seen.append(args))
-    optimizer.step()
-    assert len(seen) <= 2           # the base is wrapped too once one of it has been made
-    assert len(seen) >= 1
-
-
-def test_step_under_the_option_differentiable():
-    from flambeau.optim.optimizer import _use_grad_for_differentiable
-
-    class Own:
-        @_use_grad_for_differentiable
-        def step(self):
-            return torch.is_grad_enabled()
-
-    own = Own()
-    for own.defaults in ({"differentiable": True}, {"differentiable": False}):
-        assert own.step() is own.defaults["differentiable"]

@@ -194,3 +194,42 @@ def test_copies_step_on(copied):
 def test_step_of_the_base():
     with pytest.raises(NotImplementedError):
         Optimizer([parameter()], {}).step()
+
+
+class Wrapper(Optimizer):
+    """An optimiser around another, which never calls the base's `__init__`."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    param_groups = property(lambda self: self.inner.param_groups)
+    state = property(lambda self: self.inner.state)
+
+    def step(self, closure=None):
+        return self.inner.step(closure)
+
+
+def test_an_optimizer_without_the_base_init_steps():
+    p = torch.ones(1, requires_grad=True)
+    optimizer = Wrapper(torch.optim.SGD([p], lr=0.5))
+    p.grad = torch.ones(1)
+    optimizer.step()
+    assert p.item() == 0.5
+    p.grad = None
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    optimizer.step()
+    scheduler.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+
+
+def test_hooks_of_a_subclass_run_once():
+    class Own(torch.optim.RMSprop):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    seen = []
+    optimizer = Own([torch.ones(1)], lr=0.1)
+    optimizer.register_step_post_hook(lambda *args: seen.append(args))
+    optimizer.step()
+    assert len(seen) <= 2           # the base is wrapped too once one of it has been made
+    assert len(seen) >= 1
