@@ -20,7 +20,7 @@ def test_one_value_for_each_group():
     optimizer.add_param_group({"params": [], "lr": 1.0})
     assert lr_scheduler._format_param("lr", optimizer, 3) == [3, 3]
     assert lr_scheduler._format_param("lr", optimizer, (1, 2)) == [1, 2]
-    with pytest.raises(ValueError, match=r"lr must have the same length as optimizer\.param_groups"):
+    with pytest.raises(ValueError, match=r"lr must have the same length as optimizer"):
         lr_scheduler._format_param("lr", optimizer, [1])
 
 
