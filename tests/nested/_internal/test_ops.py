@@ -1,20 +1,11 @@
-"""What other libraries use of nested tensors' insides."""
+"""Ops of nested tensors of layout jagged, as other libraries reach into them."""
 from __future__ import annotations
-
-import gc
 
 import pytest
 
 import flambeau
 from flambeau.nested import rules
 from flambeau.nested._internal import ops
-from flambeau.nested._internal.nested_tensor import (
-    NestedTensor,
-    _tensor_symint_registry,
-    get_tensor_symint,
-    jagged_from_list,
-    jagged_from_tensor_and_lengths,
-)
 
 aten = flambeau.ops.aten
 
@@ -23,45 +14,6 @@ aten = flambeau.ops.aten
 def nested():
     return flambeau.nested.nested_tensor([flambeau.ones(2, 3), flambeau.ones(4, 3)],
                                          layout=flambeau.jagged)
-
-
-def test_other_values_of_the_same_parts(nested):
-    kwargs = ops.extract_kwargs(nested)
-    assert list(kwargs) == ["offsets", "lengths", "_metadata_cache", "_ragged_idx"]
-    copied = nested.offsets().clone()
-    _tensor_symint_registry[copied] = _tensor_symint_registry[nested.offsets()]
-    made = NestedTensor(nested._values * 2, **{**kwargs, "offsets": copied})
-    assert made.shape == nested.shape and made.offsets() is copied
-    assert (made + nested).values().sum() == 54
-    assert (made._min_seqlen, made._max_seqlen) == (2, 4)
-
-
-def test_tensors_that_share_offsets_agree_in_their_length(nested):
-    other = flambeau.nested.nested_tensor_from_jagged(flambeau.zeros(6, 5), nested.offsets())
-    assert other.shape[1] == nested.shape[1] == get_tensor_symint(nested.offsets())
-    assert get_tensor_symint(nested.offsets(), coeff=2) != nested.shape[1]
-    again = flambeau.nested.nested_tensor_from_jagged(flambeau.zeros(6, 5),
-                                                      nested.offsets().clone())
-    assert again.shape[1] != nested.shape[1]
-
-
-def test_the_registry_does_not_keep_offsets():
-    offsets = flambeau.tensor([0, 1])
-    before = len(_tensor_symint_registry)
-    get_tensor_symint(offsets)
-    assert len(_tensor_symint_registry) == before + 1
-    del offsets
-    gc.collect()
-    assert len(_tensor_symint_registry) <= before
-
-
-def test_makers(nested):
-    made, offsets = jagged_from_list(list(nested.unbind()), nested.offsets())
-    assert offsets is nested.offsets() and made.shape == nested.shape
-    rows, _, lengths = jagged_from_tensor_and_lengths(
-        flambeau.arange(6).reshape(2, 3), flambeau.tensor([0, 1]), flambeau.tensor([2, 1]))
-    assert [part.tolist() for part in rows.unbind()] == [[0, 1], [4]]
-    assert lengths.tolist() == [2, 1]
 
 
 def test_dimensions():
