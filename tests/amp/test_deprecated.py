@@ -40,7 +40,7 @@ def test_a_former_region_takes_a_type():
 
 def test_former_decorators():
     from flambeau.cuda.amp import custom_bwd, custom_fwd
-    with pytest.warns(FutureWarning, match=r"torch\.amp\.custom_fwd\(args\.\.\., device_type='cuda'"):
+    with pytest.warns(FutureWarning, match=r"custom_fwd\(args\.\.\., device_type='cuda'"):
         @custom_fwd
         def forward(ctx, x):
             return x * 2
