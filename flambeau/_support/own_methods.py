@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 C = TypeVar("C", bound=type)
 
 
-def _copy(cls: type, name: str, function: Any) -> None:
+def own_copy(cls: type, name: str, function: Any) -> None:
     made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
                         function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
@@ -44,7 +44,7 @@ def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
                 found, own = vars(owner)[name], vars(base)[name]
                 if owner is base or (further and owner is not cls
                                      and found.__code__ is own.__code__):
-                    _copy(cls, name, own)
+                    own_copy(cls, name, own)
 
         shared.__init_subclass__ = classmethod(initialise)
         return base
@@ -55,7 +55,7 @@ def its_own(*names: str) -> Callable[[C], C]:
     """Decorates a class: what it inherits of that name becomes its own."""
     def decorate(cls: C) -> C:
         for name in names:
-            _copy(cls, name, getattr(cls, name))
+            own_copy(cls, name, getattr(cls, name))
         return cls
     return decorate
 

@@ -306,18 +306,20 @@ class profile(Scope):
     def table(self, sort_by: str | None = None, row_limit: int = 100,
               max_src_column_width: int = 75, max_name_column_width: int = 55,
               max_shapes_column_width: int = 80, header: str | None = None,
-              top_level_events_only: bool = False, time_unit: str | None = None) -> str:
+              top_level_events_only: bool = False) -> str:
         """The events as a table: see `EventList.table`."""
         return self.function_events.table(
             sort_by, row_limit, max_src_column_width, max_name_column_width,
-            max_shapes_column_width, header, top_level_events_only, time_unit)
+            max_shapes_column_width, header, top_level_events_only)
 
-    def export_chrome_trace(self, path: str) -> None:
-        """Write the events as JSON for Perfetto and `chrome://tracing`; packed if for a .gz."""
+    def export_chrome_trace(self, path: str, metadata: dict[str, Any] | None = None,
+                            use_python_export: bool = False) -> None:
+        """Write the events as JSON for Perfetto and `chrome://tracing`; packed if for a .gz. The
+        trace says `metadata` besides."""
         write_trace(path, self.function_events, {
             "record_shapes": int(self.record_shapes), "profile_memory": int(self.profile_memory),
             "with_stack": int(self.with_stack), "with_flops": int(self.with_flops),
-            **self._metadata})
+            **self._metadata, **(metadata or {})})
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write stacks with their times, for flame graphs."""

@@ -105,7 +105,14 @@ class FunctionEvent(FormattedTimesMixin):
                  device_index: int = 0, device_resource_id: int | None = None,
                  is_legacy: bool = False, flops: int | None = None, trace_name: str | None = None,
                  concrete_inputs: Any = None, kwinputs: Any = None,
-                 is_user_annotation: bool = False, **other: Any):
+                 is_user_annotation: bool = False, is_python_function: bool = False,
+                 activity_type: str | None = None, metadata_json: str | None = None,
+                 flow_id: int | None = None, flow_type: int | None = None,
+                 flow_start: bool | None = None, external_id: int = 0,
+                 linked_correlation_id: int = 0, extra_meta: dict[str, str] | None = None,
+                 structured_input_shapes: Any = None, structured_input_strides: Any = None,
+                 input_dtypes: Any = None, python_id: int = -1, python_parent_id: int = -1,
+                 python_module_id: int = -1):
         self.id, self.node_id, self.name, self.thread = id, node_id, name, thread
         self.overload_name = overload_name or ""
         self.trace_name = name if trace_name is None else trace_name
@@ -118,7 +125,15 @@ class FunctionEvent(FormattedTimesMixin):
                                                                  device_index)
         self.device_resource_id = thread if device_resource_id is None else device_resource_id
         self.flops, self.concrete_inputs, self.kwinputs = flops, concrete_inputs or [], kwinputs
-        self.is_user_annotation = is_user_annotation
+        self.is_user_annotation, self.is_python_function = is_user_annotation, is_python_function
+        self.activity_type, self._metadata_json = activity_type, metadata_json
+        self.flow_id, self.flow_type, self.flow_start = flow_id, flow_type, flow_start
+        self.external_id, self.linked_correlation_id = external_id, linked_correlation_id
+        self.extra_meta, self.input_dtypes = extra_meta, input_dtypes
+        self.structured_input_shapes = structured_input_shapes
+        self.structured_input_strides = structured_input_strides
+        self.python_id, self.python_parent_id = python_id, python_parent_id
+        self.python_module_id = python_module_id
         self.kernels: list[Kernel] = []
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None

@@ -18,6 +18,31 @@ class CustomDecompTable(dict[Any, Callable[..., Any]]):
         from flambeau.export._decompose import core_decompositions
         super().__init__(core_decompositions())
 
+    def __getitem__(self, key: Any) -> Callable[..., Any]:
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Any:
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        return super().__len__()
+
+    def keys(self) -> Any:
+        """The overloads."""
+        return super().keys()
+
+    def items(self) -> Any:
+        """The overloads with their functions."""
+        return super().items()
+
+    def pop(self, *args: Any) -> Any:
+        """Remove an overload, which stays as it is when programs are decomposed."""
+        return super().pop(*args)
+
+    def update(self, other_dict: Any) -> None:          # type: ignore[override]
+        """Take over the functions of another table."""
+        super().update(other_dict)
+
     def copy(self) -> CustomDecompTable:
         """A copy."""
         made = CustomDecompTable.__new__(CustomDecompTable)

@@ -30,14 +30,29 @@ class FlatArgsAdapter:
 class InterpreterModule(nn.Module):
     """A module that runs a graph node by node."""
 
-    def __init__(self, graph: fx.Graph):
+    def __init__(self, graph: fx.Graph, ty: str | None = None):
         super().__init__()
-        self.graph = graph
+        self.graph, self._ty = graph, ty
         graph.owning_module = self
 
-    def forward(self, *args: Any) -> Any:
-        """Run the graph."""
-        return fx.Interpreter(self, graph=self.graph).run(*args)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph; arguments by name are those that the graph calls so."""
+        names = [node.name for node in self.graph.find_nodes(op="placeholder")][len(args):]
+        given = tuple(kwargs[name] for name in names if name in kwargs)
+        return fx.Interpreter(self, graph=self.graph).run(*args, *given)
+
+    def type_name(self) -> str | None:
+        """The name of the class that the module had."""
+        return self._ty
+
+    def print_readable(self, print_output: bool = True, include_stride: bool = False,
+                       include_device: bool = False, colored: bool = False) -> str:
+        """The code of this module and of those in it; it is printed as well."""
+        code = fx.GraphModule(self, self.graph).print_readable(
+            False, include_stride, include_device, colored)
+        if print_output:
+            print(code)
+        return code
 
 
 class State(NamedTuple):

@@ -6,6 +6,7 @@ from flambeau._support.absent_devices import answer, refusal
 _MESSAGE = "ITT functions not installed. Are you sure you have a ITT build?"
 is_available = answer("is_available", False, "False: there is no ITT.")
 mark, range_push, range_pop, range = (
-    refusal(name, RuntimeError, _MESSAGE) for name in ("mark", "range_push", "range_pop", "range"))
+    refusal(heading, RuntimeError, _MESSAGE) for heading in (
+        "mark(msg)", "range_push(msg)", "range_pop", "range(msg,*args,**kwargs)"))
 
 __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]

@@ -207,7 +207,7 @@ class profile:
         return self._finished("getting key averages").key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write the events as JSON for `chrome://tracing` and Perfetto; packed if for a .gz."""
         self._finished("exporting chrome trace").export_chrome_trace(path)
 

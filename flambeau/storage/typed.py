@@ -38,8 +38,8 @@ class TypedStorage(InMainMemory):
 
     __slots__ = ("_dtype", "_untyped_storage")
 
-    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
-                 device: Any = None, _internal: bool = False):
+    def __init__(self, *args: Any, device: Any = None, dtype: Any = None,
+                 wrap_storage: UntypedStorage | None = None, _internal: bool = False):
         check_typed_storage("TypedStorage.__init__", args, wrap_storage, dtype, device,
                             UntypedStorage)
         self._dtype = flambeau.get_default_dtype() if dtype is None else dtype
@@ -99,13 +99,13 @@ class TypedStorage(InMainMemory):
     def is_shared(self) -> bool:
         return self._untyped_storage.is_shared()
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return wrap(self._numbers()[self._checked(index)]).item()
+        return wrap(self._numbers()[self._checked(idx)]).item()
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        place = index if isinstance(index, slice) else self._checked(index)
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        place = idx if isinstance(idx, slice) else self._checked(idx)
         self._untyped_storage._writable()
         self._numbers()[place] = value
 
@@ -170,13 +170,16 @@ class TypedStorage(InMainMemory):
         moved = self._untyped_storage.to(device=device)
         return self if moved is self._untyped_storage else self._wrapped(moved)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        return self.to(device="cuda")
-
     def pin_memory(self, device: Any = None) -> Any:
         return self._wrapped(self._untyped_storage.pin_memory(device))
 
+    @property
+    def filename(self) -> str | None:
+        """The file that is mapped, if one is."""
+        return self._untyped_storage.filename
+
     def share_memory_(self) -> TypedStorage:
+        """Move the numbers to memory that other processes can map."""
         self._untyped_storage.share_memory_()
         return self
 
@@ -200,7 +203,8 @@ class TypedStorage(InMainMemory):
                             dtype=dtype)
 
     @classmethod
-    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+    def from_file(cls, filename: str, shared: bool, size: int) -> TypedStorage:
+        """A storage on the numbers in a file; writes reach the file if `shared`."""
         dtype = flambeau.get_default_dtype()
         return TypedStorage(
             wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize),
@@ -257,6 +261,8 @@ for _name, _dtype_name in {
     "double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16",
     "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8",
     "bool": "bool", "complex_float": "complex64", "complex_double": "complex128",
+    **{name: name for name in ("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz",
+                               "float8_e4m3fnuz")},
 }.items():
     setattr(UntypedStorage, _name, _conversion(_dtype_name))
     setattr(TypedStorage, _name, _conversion(_dtype_name))

@@ -51,9 +51,21 @@ class InMainMemory:
         return -1
 
     def resizable(self) -> bool:
+        """Whether `resize_` can change the size."""
         return True
 
-    def is_pinned(self, device: Any = "cuda") -> bool:
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """A copy on a CUDA device: there is none."""
+        to: Any = self
+        return to.to(device="cuda")
+
+    def hpu(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """A copy on an HPU device: there is none."""
+        to: Any = self
+        return to.to(device="hpu")
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether an accelerator can copy from this memory while others run: no."""
         return False
 
 
@@ -380,10 +392,11 @@ class UntypedStorage(StorageBase, InMainMemory):
             raise _no_data()
         raise NotImplementedError(f"storages on device '{device}': flambeau has 'cpu' and 'meta'")
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        return self.to(device="cuda")
+    def mps(self) -> Any:
+        """A copy on an Apple GPU: there is none."""
+        return self.to(device="mps")
 
-    def pin_memory(self, device: Any = "cuda") -> Any:
+    def pin_memory(self, device: Any = None) -> Any:
         raise NotImplementedError("pin_memory(): there is no accelerator to pin memory for")
 
     def share_memory_(self) -> UntypedStorage:

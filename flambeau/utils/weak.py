@@ -145,9 +145,9 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
             made[key] = deepcopy(value, memo)
         return made
 
-    def update(self, other: Any = None, **kwargs: Any) -> None:
+    def update(self, dict: Any = None, **kwargs: Any) -> None:
         """Take over the entries of another dictionary, or of pairs."""
-        pairs = other.items() if hasattr(other, "items") else other or ()
+        pairs = dict.items() if hasattr(dict, "items") else dict or ()
         for key, value in (*pairs, *kwargs.items()):
             self[key] = value
 

@@ -73,7 +73,8 @@ class FakeTensorMode(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatch(func, types, args, kwargs or {})
 
-    def dispatch(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def dispatch(self, func: Any, types: Any, args: Any = (),
+                 kwargs: Any = {}) -> Any:
         """Run an op on fake tensors."""
         if not isinstance(func, OpOverload):
             return func(*args, **kwargs)

@@ -37,7 +37,7 @@ class BroadcastingTorchSaveReader(StorageReader):
     def __init__(self, checkpoint_id: str | os.PathLike | None = None, coordinator_rank: int = 0):
         self.checkpoint_id, self.coordinator_rank = checkpoint_id, coordinator_rank
 
-    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+    def read_metadata(self) -> Metadata:
         """Nothing is known of what is there."""
         return Metadata(state_dict_metadata={})
 

@@ -336,7 +336,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     # ---- joining --------------------------------------------------------------------------------
 
-    def join_hook(self, **kwargs: Any) -> JoinHook:
+    def join_hook(self, **_kwargs: Any) -> JoinHook:
         """What a process that has finished does for the others: see `Join`."""
         return _ZeROJoinHook(self)
 

@@ -88,9 +88,10 @@ class CodeGen:
             return f"def {self._func_name}(\n{inner}){maybe_return_annotation}:"
         return f"def {self._func_name}({', '.join(free_vars)}){maybe_return_annotation}:"
 
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+    def generate_output(self, output_args: Any, *, descs: Any = None,
+                        repr_fn: Callable[[Any], str] | None = None) -> str:
         """The line that returns; nodes in `output_args` are shown by name."""
-        return f"return {output_args!r}"
+        return f"return {(repr_fn or repr)(output_args)}"
 
     def _generate_output(self, node: Node, literal: Callable[[Any], str]) -> str:
         if type(self).generate_output is CodeGen.generate_output:
@@ -259,7 +260,8 @@ class _PyTreeCodeGen(CodeGen):
             return f"([{', '.join(given[:count])}], {{{named}}})"
         return f"[{', '.join(given)}]"
 
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+    def generate_output(self, output_args: Any, *, descs: Any = None,
+                        repr_fn: Callable[[Any], str] | None = None) -> str:
         """The line that returns: the leaves are put together."""
         if self.pytree_info.out_spec is None:
             return super().generate_output(output_args)

@@ -1,9 +1,12 @@
 """Settings of all steps of a data pipe: order, seeds, and shares of worker processes."""
 
 import warnings
+from inspect import signature
 
 import flambeau
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
+from flambeau.utils.data.datapipes.iter.sharding import SHARDING_PRIORITIES
+from flambeau.utils.data.graph import traverse_dps
 
 __all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_settings"]
 
@@ -59,9 +62,24 @@ def apply_random_seed(datapipe, rng):
     return datapipe
 
 
-def apply_sharding(datapipe, num_of_instances, instance_id, sharding_group=None):
-    """Give each step that shares out elements its place among the instances."""
-    for pipe in steps_of(datapipe):
-        if "apply_sharding" in dir(pipe):
-            pipe.apply_sharding(num_of_instances, instance_id)
+def apply_sharding(datapipe, num_of_instances, instance_id,
+                   sharding_group=SHARDING_PRIORITIES.DEFAULT):
+    """Give each step that shares out elements its place among the instances; no element may come
+    through two of them."""
+    def visit(graph, above):
+        for pipe, rest in graph.values():
+            here = above
+            if "apply_sharding" in dir(pipe):
+                if above is not None:
+                    raise RuntimeError(
+                        "Sharding twice on a single pipeline is likely unintended and will cause "
+                        f"data loss. Sharding already applied to {above} while trying to apply to "
+                        f"{pipe}")
+                groups = (sharding_group,) if len(signature(
+                    pipe.apply_sharding).parameters) > 2 else ()
+                pipe.apply_sharding(num_of_instances, instance_id, *groups)
+                here = pipe
+            visit(rest, here)
+
+    visit(traverse_dps(datapipe), None)
     return datapipe

@@ -9,6 +9,8 @@ from typing import Any
 
 from flambeau import Tensor, nn
 from flambeau._support.lazy_modules import parts
+from flambeau._support.own_methods import own_copy
+from flambeau._support.signatures import extended, signed
 from flambeau.ao.nn import intrinsic, qat
 from flambeau.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 
@@ -58,6 +60,15 @@ class _WithBatchNorm(qat._FakeQuantizedWeight):
         self.freeze_bn = True
         self.bn.training = False
         return self
+
+    def reset_bn_parameters(self) -> None:
+        """Begin anew: the statistics, factors and bias of batch normalisation, the own bias."""
+        self.bn.reset_running_stats()
+        nn.init.uniform_(self.bn.weight)
+        nn.init.zeros_(self.bn.bias)
+        if self.bias is not None:
+            bound = nn.init._calculate_fan_in_and_fan_out(self.weight)[0] ** -0.5
+            nn.init.uniform_(self.bias, -bound, bound)
 
     def reset_running_stats(self) -> None:
         """Forget the statistics of batch normalisation."""
@@ -147,10 +158,12 @@ def _kinds(n: int) -> tuple[Any, Any, Any]:
     relu = {"_FLOAT_RELU_MODULE": getattr(intrinsic, f"ConvReLU{n}d")}
     with_bn = made(f"ConvBn{n}d", (_ConvBnNd, conv), "A convolution and batch normalisation, "
                    "rounded as one.", _batch_norm=getattr(nn, f"BatchNorm{n}d"))
+    and_relu = made(f"ConvReLU{n}d", (_WithReLU, getattr(qat, f"Conv{n}d")), "A convolution with a "
+                    "rounded weight, and the positive part taken.", **relu)
+    own_copy(and_relu, "__init__", and_relu.__init__)
+    signed(extended(and_relu.__init__, without=("device", "dtype")))(vars(and_relu)["__init__"])
     return (with_bn, made(f"ConvBnReLU{n}d", (_WithReLU, with_bn), f"`ConvBn{n}d` with the "
-                          "positive part taken.", **relu),
-            made(f"ConvReLU{n}d", (_WithReLU, getattr(qat, f"Conv{n}d")), "A convolution with a "
-                 "rounded weight, and the positive part taken.", **relu))
+                          "positive part taken.", **relu), and_relu)
 
 
 ConvBn1d, ConvBnReLU1d, ConvReLU1d = _kinds(1)
@@ -162,6 +175,10 @@ class LinearReLU(_WithReLU, qat.Linear):
     """`qat.Linear` with the positive part taken."""
 
     _FLOAT_MODULE = _FLOAT_RELU_MODULE = intrinsic.LinearReLU
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True,
+                 qconfig: Any = None):
+        super().__init__(in_features, out_features, bias, qconfig)
 
 
 class LinearBn1d(_WithBatchNorm, nn.Linear):

@@ -37,6 +37,11 @@ def _packed(weight: Tensor, bias: Any, observer: Any) -> Any:
     return ops.linear_prepack(_quantize_weight(weight.detach().float(), observer), bias)
 
 
+def _prepacked(weight: Tensor, bias: Any) -> Any:
+    """What the products take of a weight that is quantised already, or for float16."""
+    return (ops.linear_prepack if weight.is_quantized else ops.linear_prepack_fp16)(weight, bias)
+
+
 class Linear(static_linear.Linear):
     """x Wᵀ + b of a float tensor, which is quantised to span its range.
 
@@ -50,6 +55,18 @@ qscheme=torch.per_tensor_affine)
     _kind = _KIND
     _product = staticmethod(ops.linear_dynamic)
     _half_product: Any = staticmethod(ops.linear_dynamic_fp16)
+
+    @classmethod
+    def from_reference(cls, ref_qlinear: Any) -> Any:
+        """The quantised form of a module from `quantized.reference`, or of one in a row."""
+        return cls._from_row_or_module(ref_qlinear)
+
+    @classmethod
+    def _from_row_or_module(cls, mod: Any) -> Any:
+        mod = cls._first(mod) if isinstance(mod, nn.Sequential) else mod
+        result = cls(mod.in_features, mod.out_features, dtype=mod.weight_dtype)
+        result.set_weight_bias(mod.get_quantized_weight(), mod.bias)
+        return result
 
     def forward(self, x: Tensor) -> Tensor:
         packed = self._packed_params
@@ -104,7 +121,21 @@ def _dynamic(name: str) -> Any:
     return type(name, (_DynamicConv, static), {"__doc__": doc, "__module__": __name__})
 
 
-Conv1d, Conv2d, Conv3d = (_dynamic(f"Conv{n}d") for n in (1, 2, 3))
+class Conv1d(_DynamicConv, static_conv.Conv1d):
+    """`nn.Conv1d` with a quantised weight, of a float tensor that is quantised first.
+
+    `reduce_range` says nothing here: `forward` takes it.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+                 reduce_range: bool = True):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
+                         bias, padding_mode, device, dtype)
+
+
+Conv2d, Conv3d = _dynamic("Conv2d"), _dynamic("Conv3d")
 ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
     _dynamic(f"ConvTranspose{n}d") for n in (1, 2, 3))
 
@@ -133,6 +164,11 @@ class RNNBase(_Described):
     _kind = _KIND
     _version = 2
     _FLOAT_MODULE: Any
+    _num_directions: Any = float_rnn.RNNBase._num_directions
+    _batch_size: Any = float_rnn.RNNBase._batch_size
+    get_expected_hidden_size: Any = float_rnn.RNNBase.get_expected_hidden_size
+    check_hidden_size: Any = float_rnn.RNNBase.check_hidden_size
+    permute_hidden: Any = float_rnn.RNNBase.permute_hidden
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
                  bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
@@ -155,13 +191,11 @@ class RNNBase(_Described):
         usual = float16_dynamic_qconfig if dtype is flambeau.float16 else default_dynamic_qconfig
         watch = observe or usual.weight
         pairs = []
-        for layer in range(mod.num_layers):
-            for way in ("", "_reverse")[:2 if mod.bidirectional else 1]:
-                end = f"_l{layer}{way}"
-                pairs.append(PackedParameter(tuple(
-                    _packed(getattr(mod, f"weight_{kind}{end}"),
-                            getattr(mod, f"bias_{kind}{end}", None), watch())
-                    for kind in ("ih", "hh"))))
+        for end in self._ends():
+            pairs.append(PackedParameter(tuple(
+                _packed(getattr(mod, f"weight_{kind}_{end}"),
+                        getattr(mod, f"bias_{kind}_{end}", None), watch())
+                for kind in ("ih", "hh"))))
         self._all_weight_values = nn.ModuleList(pairs)
 
     @classmethod
@@ -184,6 +218,29 @@ class RNNBase(_Described):
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
 
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """The quantised form of a module from `quantized.reference`."""
+        made: Any = cls
+        result = made(ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias,
+                      ref_mod.batch_first, ref_mod.dropout, ref_mod.bidirectional,
+                      ref_mod.weight_ih_l0_dtype)
+        result.set_weight_bias(ref_mod.get_quantized_weight_bias_dict())
+        return result
+
+    def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
+        """Take quantised weights and biases by their names in the float module."""
+        self._all_weight_values = nn.ModuleList(
+            PackedParameter(tuple(
+                _prepacked(weight_bias_dict[f"weight_{kind}_{end}"],
+                           weight_bias_dict[f"bias_{kind}_{end}"]) for kind in ("ih", "hh")))
+            for end in self._ends())
+
+    def _ends(self) -> list[str]:
+        own: Any = self
+        return [f"l{layer}{way}" for layer in range(own.num_layers)
+                for way in ("", "_reverse")[:2 if own.bidirectional else 1]]
+
     def get_weight(self) -> dict[str, Tensor]:
         """The quantised weights by name."""
         return self._parts("weight", 0)
@@ -193,11 +250,25 @@ class RNNBase(_Described):
         return self._parts("bias", 1)
 
     def _parts(self, title: str, at: int) -> dict[str, Tensor]:
-        own: Any = self
-        ways = ("", "_reverse")[:2 if own.bidirectional else 1]
-        return {f"{title}_{kind}_l{n // len(ways)}{ways[n % len(ways)]}": packed.unpack()[at]
-                for n, pair in enumerate(self._all_weight_values)
+        return {f"{title}_{kind}_{end}": packed.unpack()[at]
+                for end, pair in zip(self._ends(), self._all_weight_values)
                 for kind, packed in zip(("ih", "hh"), pair.param)}
+
+    def check_input(self, input: Tensor, batch_sizes: Any) -> None:
+        """Raise if the input has the wrong size."""
+        own: Any = self
+        dims = 3 if batch_sizes is None else 2
+        if input.dim() != dims:
+            raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
+        if own.input_size != input.size(-1):
+            raise RuntimeError("input.size(-1) must be equal to input_size. "
+                               f"Expected {own.input_size}, got {input.size(-1)}")
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> None:
+        """Raise if the input or the state has the wrong size."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes),
+                               msg="Expected hidden size {}, got {}")
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         own: Any = self
@@ -213,6 +284,7 @@ class RNNBase(_Described):
         else:
             hx = hx if states == 2 else (hx,)
             hx = tuple(h if order is None else h.index_select(1, order) for h in hx)
+        self.check_forward_args(x, hx if states == 2 else hx[0], sizes)
         y, last = ops.dynamic_network(
             own.mode, x, hx, [pair.param for pair in self._all_weight_values],
             own.num_layers, float(own.dropout), self.training, own.bidirectional,
@@ -239,6 +311,15 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__("LSTM", *args, **kwargs)
 
+    permute_hidden: Any = float_rnn.LSTM.permute_hidden
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> None:
+        """Raise if the input or a state has the wrong size."""
+        self.check_input(input, batch_sizes)
+        wanted = self.get_expected_hidden_size(input, batch_sizes)
+        self.check_hidden_size(hidden[0], wanted, "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(hidden[1], wanted, "Expected hidden[1] size {}, got {}")
+
 
 class GRU(RNNBase):
     """`nn.GRU` with quantised weights."""
@@ -256,13 +337,16 @@ class RNNCellBase(_Described):
     _FLOAT_MODULE: Any
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
-                 dtype: Any = flambeau.qint8, nonlinearity: str | None = None):
+                 num_chunks: int = 4, dtype: Any = flambeau.qint8):
+        super().__init__()
+        self._make(input_size, hidden_size, bias, dtype)
+
+    def _make(self, input_size: int, hidden_size: int, bias: bool, dtype: Any,
+              **options: Any) -> None:
         from flambeau.ao.quantization.qconfig import (
             default_dynamic_qconfig,
             float16_dynamic_qconfig,
         )
-        super().__init__()
-        options = {} if nonlinearity is None else {"nonlinearity": nonlinearity}
         usual = float16_dynamic_qconfig if dtype is flambeau.float16 else default_dynamic_qconfig
         self._take(self._FLOAT_MODULE(input_size, hidden_size, bias, **options), usual.weight)
 
@@ -287,6 +371,39 @@ class RNNCellBase(_Described):
         result._take(mod, lambda: _weight_observer(mod))
         return result
 
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """The quantised form of a module from `quantized.reference`."""
+        made: Any = cls
+        options = {"nonlinearity": ref_mod.nonlinearity} if hasattr(ref_mod, "nonlinearity") else {}
+        result = made(ref_mod.input_size, ref_mod.hidden_size, ref_mod.bias, **options,
+                      dtype=ref_mod.weight_ih_dtype)
+        result.set_weight_bias({
+            "weight": {name: ref_mod._quantized(name) for name in ("weight_ih", "weight_hh")},
+            "bias": {name: getattr(ref_mod, name) for name in ("bias_ih", "bias_hh")}})
+        return result
+
+    def set_weight_bias(self, weight_bias_dict: dict[str, dict[str, Any]]) -> None:
+        """Take quantised weights and biases by their names in the float module."""
+        weights, biases = weight_bias_dict["weight"], weight_bias_dict["bias"]
+        self._packed_weight_ih = _prepacked(weights["weight_ih"], biases["bias_ih"])
+        self._packed_weight_hh = _prepacked(weights["weight_hh"], biases["bias_hh"])
+
+    def check_forward_input(self, input: Tensor) -> None:
+        """Raise if the input has another size than the weights."""
+        if input.size(1) != self.input_size:
+            raise RuntimeError("input has inconsistent input_size: "
+                               f"got {input.size(1)}, expected {self.input_size}")
+
+    def check_forward_hidden(self, input: Tensor, hx: Tensor, hidden_label: str = "") -> None:
+        """Raise if a state has another size than the input and the weights."""
+        if input.size(0) != hx.size(0):
+            raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden"
+                               f"{hidden_label} batch size {hx.size(0)}")
+        if hx.size(1) != self.hidden_size:
+            raise RuntimeError(f"hidden{hidden_label} has inconsistent hidden_size: "
+                               f"got {hx.size(1)}, expected {self.hidden_size}")
+
     def _mode(self) -> str:
         return type(self).__name__.removesuffix("Cell").lower()
 
@@ -295,6 +412,12 @@ class RNNCellBase(_Described):
         if hx is None:
             zeros = flambeau.zeros(input.size(0), self.hidden_size)
             hx = (zeros, zeros) if lstm else zeros
+        self.check_forward_input(input)
+        if lstm:
+            self.check_forward_hidden(input, hx[0], "[0]")
+            self.check_forward_hidden(input, hx[1], "[1]")
+        else:
+            self.check_forward_hidden(input, hx, "")
         last = ops.dynamic_cell(self._mode(), input, tuple(hx) if lstm else (hx,),
                                 self._packed_weight_ih, self._packed_weight_hh)
         return last if lstm else last[0]
@@ -335,7 +458,8 @@ class RNNCell(RNNCellBase):
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
                  nonlinearity: str = "tanh", dtype: Any = flambeau.qint8):
-        super().__init__(input_size, hidden_size, bias, dtype, nonlinearity)
+        nn.Module.__init__(self)
+        self._make(input_size, hidden_size, bias, dtype, nonlinearity=nonlinearity)
 
     def _mode(self) -> str:
         if self.nonlinearity not in ("tanh", "relu"):
@@ -348,10 +472,17 @@ class LSTMCell(RNNCellBase):
 
     _FLOAT_MODULE = nn.LSTMCell
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, num_chunks=4, **kwargs)
+
 
 class GRUCell(RNNCellBase):
     """`nn.GRUCell` with quantised weights."""
 
     _FLOAT_MODULE = nn.GRUCell
 
-parts(__name__, "modules modules.conv modules.linear")
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
+                 dtype: Any = flambeau.qint8):
+        super().__init__(input_size, hidden_size, bias, num_chunks=3, dtype=dtype)
+
+parts(__name__, "modules modules.conv modules.linear modules.rnn")

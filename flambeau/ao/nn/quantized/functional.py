@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.signatures import extended, signed
 from flambeau.nn.modules.utils import _ntuple
 from flambeau.ops.quantized import library as ops
 
@@ -20,21 +21,28 @@ def _expect_quantized(input: Tensor, name: str) -> None:
         raise ValueError(f"Input to 'quantized.{name}' must be quantized!")
 
 
-def _alike(name: str) -> Any:
+def _alike(name: str, without: tuple[str, ...] = (), **defaults: Any) -> Any:
+    """The float function of that name, less the parameters `without`, with these defaults."""
     float_function = getattr(_F, name)
 
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        _expect_quantized(input, name)
-        return float_function(input, *args, **kwargs)
+    shown = extended(float_function, without=without, defaults=defaults)
+
+    @signed(shown)
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        given = shown.bind(*args, **kwargs)
+        given.apply_defaults()
+        _expect_quantized(given.arguments["input"], name)
+        return float_function(*given.args)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"`{name}` of a quantised tensor; the result is quantised as that is."
     return call
 
 
-avg_pool2d, avg_pool3d = _alike("avg_pool2d"), _alike("avg_pool3d")
+avg_pool2d, avg_pool3d = (
+    _alike(f"avg_pool{n}d", ("out",), stride=None, padding=0) for n in (2, 3))
 adaptive_avg_pool2d, adaptive_avg_pool3d = (_alike(f"adaptive_avg_pool{n}d") for n in (2, 3))
-interpolate, hardtanh, hardsigmoid = _alike("interpolate"), _alike("hardtanh"), \
-    _alike("hardsigmoid")
+interpolate = _alike("interpolate", ("recompute_scale_factor", "antialias"))
+hardtanh, hardsigmoid = _alike("hardtanh"), _alike("hardsigmoid")
 upsample, upsample_bilinear = _alike("upsample"), _alike("upsample_bilinear")
 upsample_nearest = _alike("upsample_nearest")
 

@@ -1,11 +1,14 @@
 """Float modules that compute with the numbers their quantised weights would stand for."""
 from __future__ import annotations
 
+from inspect import Signature, signature
 from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.lazy_modules import parts
+from flambeau._support.own_methods import own_copy
+from flambeau._support.signatures import extended, signed
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
            "ConvTranspose3d", "Embedding", "EmbeddingBag", "GRUCell", "LSTMCell", "Linear",
@@ -25,6 +28,9 @@ class ReferenceQuantizedModule(nn.Module):
     """
 
     _IS_REFERENCE = True
+    _takes: Signature                       # of __init__
+    _qparams = "weight_qparams"             # its last parameter
+    _fixed: tuple[str, ...] = ()            # parameters of the float class that it does not offer
 
     def _round(self, name: str, qparams: Any) -> None:
         """Round the parameter `name` as the dictionary says."""
@@ -70,6 +76,18 @@ class ReferenceQuantizedModule(nn.Module):
         """The quantised weight."""
         return self._quantized("weight")
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        given = type(self)._takes.bind(self, *args, **kwargs).arguments
+        del given["self"]
+        qparams = given.pop(self._qparams, None)
+        if "bias_" in given:
+            given["bias"] = given.pop("bias_")
+        super().__init__(**given, **dict.fromkeys(self._fixed, False))
+        self._round_all(qparams)
+
+    def _round_all(self, qparams: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__}._round_all")
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         own: Any = self._parameters
         before = dict(own)
@@ -90,17 +108,16 @@ class _OneWeight(ReferenceQuantizedModule):
     _arguments: tuple[str, ...] = ()
     _FLOAT_MODULE: Any
 
-    def __init__(self, *args: Any, weight_qparams: Any = None, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self._round("weight", weight_qparams)
+    def _round_all(self, qparams: Any) -> None:
+        self._round("weight", qparams)
 
     @classmethod
-    def from_float(cls, float_module: Any, weight_qparams: dict[str, Any]) -> Any:
-        """A module with the parameters of a float one, rounded as the dictionary says."""
+    def _from_float(cls, float_module: Any, weight_qparams: dict[str, Any]) -> Any:
         made: Any = cls
         given = {name: getattr(float_module, name) for name in cls._arguments}
         if "bias" in float_module._parameters:
-            given["bias"] = float_module.bias is not None
+            bias = next(name for name in ("bias", "bias_") if name in cls._takes.parameters)
+            given[bias] = float_module.bias is not None
         result = made(**given, weight_qparams=weight_qparams)
         for name, parameter in float_module._parameters.items():
             setattr(result, name, None if parameter is None else nn.Parameter(parameter.detach()))
@@ -120,24 +137,51 @@ class _OneWeight(ReferenceQuantizedModule):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def _reference(name: str, *arguments: str) -> Any:
+def _reference(name: str, first: str, *arguments: str, known: bool = False,
+               renamed: dict[str, str] | None = None, fixed: tuple[str, ...] = ()) -> Any:
+    """The class of that name. `from_float` calls its argument `first`, and takes a flag for what is
+    `known` beforehand."""
     base = getattr(nn, name)
+
+    def from_float(cls: Any, module: Any, weight_qparams: Any,
+                   use_precomputed_fake_quant: bool = False) -> Any:
+        return cls._from_float(module, weight_qparams)
+
+    from_float.__doc__ = "A module with the parameters of a float one, rounded as is said."
+    without = () if known else ("use_precomputed_fake_quant",)
+    signed(extended(from_float, renamed={"module": first}, without=without))(from_float)
     doc = f"`nn.{name}` with the numbers that a quantised weight stands for."
-    return type(name, (_OneWeight, base), {"__doc__": doc, "__module__": __name__,
-                                           "_arguments": arguments, "_FLOAT_MODULE": base})
+    return _of_base(name, base, _OneWeight, doc, renamed=renamed, _arguments=arguments,
+                    _fixed=fixed, from_float=classmethod(from_float))
+
+
+def _of_base(name: str, base: Any, kind: Any, doc: str, renamed: Any = None,
+             **attributes: Any) -> Any:
+    """A class whose methods show the parameters of the float class's."""
+    made: Any = type(name, (kind, base), attributes | {"__doc__": doc, "__module__": __name__,
+                                                       "_FLOAT_MODULE": base})
+    more = {} if "args" in signature(base).parameters else {kind._qparams: None}
+    made._takes = extended(base.__init__, without=attributes.get("_fixed", ()), renamed=renamed,
+                           **more)
+    forward = extended(base.forward, renamed={"input": "x"} if "Conv" in name else {})
+    for method, shown in (("__init__", made._takes), ("forward", forward)):
+        own_copy(made, method, getattr(kind, method))
+        signed(shown)(vars(made)[method])
+    return made
 
 
 _CONV = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups",
          "padding_mode")
-Linear = _reference("Linear", "in_features", "out_features")
-Conv1d, Conv2d, Conv3d = (_reference(f"Conv{n}d", *_CONV) for n in (1, 2, 3))
+Linear = _reference("Linear", "float_linear", "in_features", "out_features",
+                    renamed={"bias": "bias_"})
+Conv1d, Conv2d, Conv3d = (_reference(f"Conv{n}d", "float_conv", *_CONV) for n in (1, 2, 3))
 ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
-    _reference(f"ConvTranspose{n}d", *_CONV, "output_padding") for n in (1, 2, 3))
-Embedding = _reference("Embedding", "num_embeddings", "embedding_dim", "padding_idx", "max_norm",
-                       "norm_type", "scale_grad_by_freq", "sparse")
-EmbeddingBag = _reference("EmbeddingBag", "num_embeddings", "embedding_dim", "max_norm",
+    _reference(f"ConvTranspose{n}d", "float_conv", *_CONV, "output_padding") for n in (1, 2, 3))
+Embedding = _reference("Embedding", "mod", "num_embeddings", "embedding_dim", "padding_idx",
+                       "max_norm", "norm_type", "scale_grad_by_freq", "sparse", fixed=("_freeze",))
+EmbeddingBag = _reference("EmbeddingBag", "mod", "num_embeddings", "embedding_dim", "max_norm",
                           "norm_type", "scale_grad_by_freq", "mode", "sparse",
-                          "include_last_offset", "padding_idx")
+                          "include_last_offset", "padding_idx", known=True)
 
 
 class _Recurrent(ReferenceQuantizedModule):
@@ -145,10 +189,11 @@ class _Recurrent(ReferenceQuantizedModule):
 
     _arguments: tuple[str, ...]
 
-    def __init__(self, *args: Any, weight_qparams_dict: Any = None, **kwargs: Any):
-        super().__init__(*args, **kwargs)
+    _qparams = "weight_qparams_dict"
+
+    def _round_all(self, qparams: Any) -> None:
         for name in [n for n in self._parameters if n.startswith("weight")]:
-            self._round(name, (weight_qparams_dict or {}).get(name))
+            self._round(name, (qparams or {}).get(name))
 
     @classmethod
     def from_float(cls, mod: Any, weight_qparams_dict: Any) -> Any:
@@ -161,17 +206,60 @@ class _Recurrent(ReferenceQuantizedModule):
         return result
 
 
-def _recurrent(name: str, *arguments: str) -> Any:
+class _Cell(_Recurrent):
+    @classmethod
+    def from_float(cls, mod: Any, weight_qparams_dict: Any,
+                   use_precomputed_fake_quant: bool = False) -> Any:
+        """A module with the parameters of a float one, rounded as the dictionaries say."""
+        return super().from_float(mod, weight_qparams_dict)
+
+    def get_quantized_weight_ih(self) -> Tensor:
+        """The quantised weight of the input."""
+        return self._quantized("weight_ih")
+
+    def get_quantized_weight_hh(self) -> Tensor:
+        """The quantised weight of the state."""
+        return self._quantized("weight_hh")
+
+    def get_weight_ih(self) -> Tensor:
+        """The numbers that the quantised weight of the input stands for."""
+        return self._numbers("weight_ih")
+
+    def get_weight_hh(self) -> Tensor:
+        """The numbers that the quantised weight of the state stands for."""
+        return self._numbers("weight_hh")
+
+
+class _Network(_Recurrent):
+    _flat_weights_names: list[str]
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        qparams = kwargs.pop(self._qparams, None)
+        super(ReferenceQuantizedModule, self).__init__(*args, **kwargs)
+        self._round_all(qparams)
+
+    def get_quantized_weight_bias_dict(self) -> dict[str, Any]:
+        """The quantised weights, and the biases, by name."""
+        return {name: self._quantized(name) if name in self._rounded
+                else getattr(self, name, None) for name in self._flat_weights_names}
+
+    def get_flat_weights(self) -> list[Any]:
+        """The numbers that the weights stand for, and the biases, in the order of the float
+        module."""
+        return [self._numbers(name) if name in self._rounded else getattr(self, name, None)
+                for name in self._flat_weights_names]
+
+
+def _recurrent(name: str, kind: Any, *arguments: str) -> Any:
     base = getattr(nn, name)
     doc = f"`nn.{name}` with the numbers that quantised weights stand for."
-    return type(name, (_Recurrent, base), {
-        "__doc__": doc, "__module__": __name__, "_FLOAT_MODULE": base,
-        "_arguments": ("input_size", "hidden_size", "bias", *arguments)})
+    return _of_base(name, base, kind, doc,
+                    _arguments=("input_size", "hidden_size", "bias", *arguments))
 
 
 _STACK = ("num_layers", "batch_first", "dropout", "bidirectional")
-RNNCell = _recurrent("RNNCell", "nonlinearity")
-LSTMCell, GRUCell = _recurrent("LSTMCell"), _recurrent("GRUCell")
-LSTM, GRU = _recurrent("LSTM", *_STACK), _recurrent("GRU", *_STACK)
+RNNCell = _recurrent("RNNCell", _Cell, "nonlinearity")
+LSTMCell, GRUCell = _recurrent("LSTMCell", _Cell), _recurrent("GRUCell", _Cell)
+LSTM, GRU = _recurrent("LSTM", _Network, *_STACK), _recurrent("GRU", _Network, *_STACK)
 
-parts(__name__, "modules modules.conv modules.linear modules.sparse modules.utils")
+parts(__name__, "modules modules.conv modules.linear modules.rnn modules.sparse modules.utils")

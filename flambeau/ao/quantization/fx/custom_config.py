@@ -16,8 +16,7 @@ class _Config:
         return self
 
     @classmethod
-    def from_dict(cls, config: dict[str, Any]) -> Any:
-        """The settings of a dictionary with the former names."""
+    def _from_dict(cls, config: dict[str, Any]) -> Any:
         result = cls()
         for key, value in config.items():
             if key not in cls._KEYS:
@@ -38,6 +37,11 @@ class _Config:
 
 class FuseCustomConfig(_Config):
     """Settings of `fuse_fx`."""
+
+    @classmethod
+    def from_dict(cls, fuse_custom_config_dict: dict[str, Any]) -> FuseCustomConfig:
+        """The settings of a dictionary with the former names."""
+        return cls._from_dict(fuse_custom_config_dict)
 
 
 class PrepareCustomConfig(_Config):
@@ -60,6 +64,11 @@ class PrepareCustomConfig(_Config):
         self.non_traceable_module_classes: list[type] = []
         self.input_quantized_indexes: list[int] = []
         self.output_quantized_indexes: list[int] = []
+
+    @classmethod
+    def from_dict(cls, prepare_custom_config_dict: dict[str, Any]) -> PrepareCustomConfig:
+        """The settings of a dictionary with the former names."""
+        return cls._from_dict(prepare_custom_config_dict)
 
     def set_non_traceable_module_names(self, module_names: list[str]) -> PrepareCustomConfig:
         """Submodules that are not looked into."""
@@ -84,3 +93,8 @@ class PrepareCustomConfig(_Config):
 
 class ConvertCustomConfig(_Config):
     """Settings of `convert_fx`."""
+
+    @classmethod
+    def from_dict(cls, convert_custom_config_dict: dict[str, Any]) -> ConvertCustomConfig:
+        """The settings of a dictionary with the former names."""
+        return cls._from_dict(convert_custom_config_dict)

@@ -39,8 +39,9 @@ class QuantizationTracer(Tracer):
         finally:
             self._path.pop()
 
-    def create_node(self, *args: Any, **kwargs: Any) -> Node:
-        node = super().create_node(*args, **kwargs)
+    def create_node(self, kind: str, target: Any, args: Any, kwargs: Any,
+                    name: str | None = None, type_expr: Any = None) -> Node:
+        node = super().create_node(kind, target, args, kwargs, name, type_expr)
         self.scopes[node.name] = self._path[-1]
         return node
 

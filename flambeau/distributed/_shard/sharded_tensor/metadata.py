@@ -26,5 +26,5 @@ class TensorProperties(Properties):
 class ShardedTensorMetadata:
     """The pieces of a sharded tensor, its shape and its type."""
     shards_metadata: list[ShardMetadata] = field(default_factory=list)
-    size: flambeau.Size = field(default_factory=lambda: flambeau.Size([]))
+    size: flambeau.Size = field(default=flambeau.Size([]))
     tensor_properties: TensorProperties = field(default_factory=TensorProperties)

@@ -57,17 +57,20 @@ class CapabilityBasedPartitioner:
     """Divides a graph by what `operator_support` says that a backend can run.
 
     Partitions of one node, `non_compute_ops` apart, are left as they are, unless
-    `allows_single_node_partition`, or the op is one of `allowed_single_node_partition_ops`.
+    `allows_single_node_partition`, or the op is one of `allowed_single_node_partition_ops`. With
+    `skip_horizontal_fusion` a node joins only partitions that use its result.
     """
 
     def __init__(self, graph_module: GraphModule, operator_support: OperatorSupportBase,
                  allows_single_node_partition: bool = False,
                  non_compute_ops: Sequence[str] | None = None,
-                 allowed_single_node_partition_ops: Sequence[str] | None = None) -> None:
+                 allowed_single_node_partition_ops: Sequence[str] | None = None,
+                 skip_horizontal_fusion: bool = False) -> None:
         self.graph_module, self.operator_support = graph_module, operator_support
         self.allows_single_node_partition = allows_single_node_partition
         self.non_compute_ops = non_compute_ops if non_compute_ops is not None else []
         self.allowed_single_node_partition_ops = allowed_single_node_partition_ops or []
+        self.skip_horizontal_fusion = skip_horizontal_fusion
         self.dependency_viewer = _DependencyViewer(graph_module)
 
     def _is_node_supported(self, node: Node) -> bool:
@@ -85,7 +88,10 @@ class CapabilityBasedPartitioner:
                 continue
             own = Partition(next(numbers), [node], [order[node]])
             owner[node] = own
+            users = {owner.get(user) for user in node.users}
             for other in list(partitions.values()):
+                if self.skip_horizontal_fusion and other not in users:
+                    continue
                 if not _has_cycle([*own.nodes, *other.nodes], owner):
                     own = self._merged(own, other, owner, partitions)
             assert own.id is not None

@@ -22,7 +22,7 @@ def _counted(index, length, text="index {} is out of range"):
 class Container(Module):
     """An empty module that takes named submodules; kept for old code."""
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, **kwargs) -> None:
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in "

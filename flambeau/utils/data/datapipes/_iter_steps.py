@@ -12,7 +12,7 @@ from flambeau.utils.data.datapipes.datapipe import DataChunk, IterDataPipe
 from flambeau.utils.data.sampler import SequentialSampler
 
 __all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "Filter", "Forker", "Grouper",
-           "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler",
+           "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "Shuffler",
            "UnBatcher", "Zipper"]
 
 
@@ -119,32 +119,6 @@ class FilterIterDataPipe(IterDataPipe):
                                  "FilterIterDataPipe, got", type(keep))
             if keep:
                 yield data
-
-
-@functional_datapipe("sharding_filter")
-class ShardingFilterIterDataPipe(IterDataPipe):
-    """Each n-th element, where n is the number of worker processes: all of them, if there are
-    none."""
-
-    def __init__(self, source_datapipe, sharding_group_filter=None):
-        self.source_datapipe = source_datapipe
-        self.num_of_instances, self.instance_id = 1, 0
-
-    def apply_sharding(self, num_of_instances, instance_id, sharding_group=None):
-        """Give the elements number `instance_id`, `instance_id + num_of_instances`, …"""
-        if instance_id >= num_of_instances:
-            raise ValueError(f"instance_id({instance_id}) should be smaller than "
-                             f"num_of_instances({num_of_instances})")
-        self.num_of_instances, self.instance_id = num_of_instances, instance_id
-
-    def __iter__(self):
-        for i, item in enumerate(self.source_datapipe):
-            if i % self.num_of_instances == self.instance_id:
-                yield item
-
-    def __len__(self):
-        whole, rest = divmod(_length(self, self.source_datapipe), self.num_of_instances)
-        return whole + (self.instance_id < rest)
 
 
 # ---- order ---------------------------------------------------------------------------------------
@@ -354,5 +328,5 @@ Batcher, Collator, Concater = BatcherIterDataPipe, CollatorIterDataPipe, Concate
 Demultiplexer, Filter, Forker = DemultiplexerIterDataPipe, FilterIterDataPipe, ForkerIterDataPipe
 Grouper, IterableWrapper = GrouperIterDataPipe, IterableWrapperIterDataPipe
 Mapper, Multiplexer, Sampler = MapperIterDataPipe, MultiplexerIterDataPipe, SamplerIterDataPipe
-ShardingFilter, Shuffler = ShardingFilterIterDataPipe, ShufflerIterDataPipe
+Shuffler = ShufflerIterDataPipe
 UnBatcher, Zipper = UnBatcherIterDataPipe, ZipperIterDataPipe

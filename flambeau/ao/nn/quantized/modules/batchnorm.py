@@ -36,6 +36,11 @@ class _BatchNorm(_Buffered, nn.modules.batchnorm._BatchNorm):
     @classmethod
     def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The quantised form of a float module, with the scale given."""
+        return cls._from_reference(bn, output_scale, output_zero_point)
+
+    @classmethod
+    def _from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        bn = bn[0] if isinstance(bn, nn.Sequential) else bn
         result = cls(bn.num_features, bn.eps)
         for name in ("weight", "bias", "running_mean", "running_var"):
             setattr(result, name, getattr(bn, name))
@@ -58,14 +63,22 @@ class BatchNorm3d(_BatchNorm):
     _op, _n_dims = "batch_norm3d", 5
 
 
-class BNReLU2d(BatchNorm2d):
+class _WithReLU:
+    @classmethod
+    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The quantised form of a float module and a `ReLU` in a row, with the scale given."""
+        made: Any = cls
+        return made._from_reference(bn_relu, output_scale, output_zero_point)
+
+
+class BNReLU2d(_WithReLU, BatchNorm2d):
     """`BatchNorm2d` with the positive part taken."""
 
     _FLOAT_MODULE = intrinsic.BNReLU2d
     _op = "batch_norm2d_relu"
 
 
-class BNReLU3d(BatchNorm3d):
+class BNReLU3d(_WithReLU, BatchNorm3d):
     """`BatchNorm3d` with the positive part taken."""
 
     _FLOAT_MODULE = intrinsic.BNReLU3d

@@ -66,6 +66,21 @@ class _ConvNd(WeightedQuantizedModule):
             w, b, self.stride, padding,
             *((self.output_padding, *last) if self.transposed else last))
 
+    @classmethod
+    def from_reference(cls, ref_qconv: Any, output_scale: float, output_zero_point: int) -> Any:
+        """The quantised form of a module from `quantized.reference`, or of one in a row."""
+        return cls._from_reference(ref_qconv, output_scale, output_zero_point)
+
+    @classmethod
+    def get_qconv(cls, mod: Any, activation_post_process: Any,
+                  weight_post_process: Any = None) -> Any:
+        """The quantised form of a float module, with what watched its results and its weight."""
+        watch = weight_post_process
+        if watch is None:
+            watch = mod.qconfig.weight()
+        watch(mod.weight)
+        return cls._from_observed(mod, activation_post_process, watch)
+
     def _weight_bias(self) -> tuple[Tensor, Tensor | None]:
         return self._packed_params.unpack()
 
@@ -127,6 +142,11 @@ class _ConvTransposeNd(_ConvNd):
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         self._init(in_channels, out_channels, kernel_size, stride, padding, dilation,
                    output_padding, groups, bias, padding_mode)
+
+    @classmethod
+    def from_reference(cls, ref_qconvt: Any, output_scale: float, output_zero_point: int) -> Any:
+        """The quantised form of a module from `quantized.reference`."""
+        return cls._from_reference(ref_qconvt, output_scale, output_zero_point)
 
 
 def _kind(name: str, n: int, float_module: Any, base: Any = _ConvNd, op: str | None = None,

@@ -123,8 +123,12 @@ class Embedding(_Described):
     @classmethod
     def from_reference(cls, ref_embedding: Any) -> Any:
         """The quantised form of a module from `quantized.reference`."""
-        result = cls._like(ref_embedding, ref_embedding.weight_dtype)
-        result.set_weight(ref_embedding.get_quantized_weight())
+        return cls._from_reference(ref_embedding)
+
+    @classmethod
+    def _from_reference(cls, mod: Any) -> Any:
+        result = cls._like(mod, mod.weight_dtype)
+        result.set_weight(mod.get_quantized_weight())
         return result
 
 
@@ -152,3 +156,8 @@ class EmbeddingBag(Embedding):
     def _like(cls, mod: Any, dtype: Any) -> Any:
         return cls(mod.num_embeddings, mod.embedding_dim, dtype=dtype,
                    include_last_offset=mod.include_last_offset)
+
+    @classmethod
+    def from_reference(cls, ref_embedding_bag: Any) -> Any:
+        """The quantised form of a module from `quantized.reference`."""
+        return cls._from_reference(ref_embedding_bag)

@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import each_its_own
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
 from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -82,6 +83,11 @@ qscheme=torch.per_tensor_affine))
     def _like(cls, mod: Any) -> Any:
         return cls(mod.in_features, mod.out_features)
 
+    @classmethod
+    def from_reference(cls, ref_qlinear: Any, output_scale: float, output_zero_point: int) -> Any:
+        """The quantised form of a module from `quantized.reference`."""
+        return cls._from_reference(ref_qlinear, output_scale, output_zero_point)
+
     def forward(self, x: Tensor) -> Tensor:
         return self._product(x, self._packed_params._packed_params, self.scale, self.zero_point)
 
@@ -109,24 +115,49 @@ qscheme=torch.per_tensor_affine))
         return f"{self._get_name()}({self.extra_repr()})"
 
 
-class LinearReLU(Linear):
+@each_its_own("__init__")
+class _LinearAnd(Linear):
+    """`Linear` and a function of what it gives."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True,
+                 dtype: Any = flambeau.qint8):
+        super().__init__(in_features, out_features, bias, dtype)
+
+
+class LinearReLU(_LinearAnd):
     """`Linear` with the positive part taken."""
 
     _FLOAT_MODULE = intrinsic.LinearReLU
     _product = staticmethod(ops.linear_relu)
 
+    @classmethod
+    def from_reference(cls, ref_linear_relu: Any, output_scale: float,
+                       output_zero_point: int) -> Any:
+        """The quantised form of a row of a module from `quantized.reference` and a `ReLU`."""
+        return cls._from_reference(ref_linear_relu, output_scale, output_zero_point)
 
-class LinearTanh(Linear):
+
+class LinearTanh(_LinearAnd):
     """`Linear` with a tanh behind."""
 
     _FLOAT_MODULE = intrinsic.LinearTanh
     _product = staticmethod(ops.linear_tanh)
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any, output_scale: float, output_zero_point: int) -> Any:
+        """The quantised form of a row of a module from `quantized.reference` and a `Tanh`."""
+        return cls._from_reference(ref_mod, output_scale, output_zero_point)
 
 
 class LinearLeakyReLU(Linear):
     """`Linear` with a leaky ReLU behind."""
 
     _FLOAT_MODULE = intrinsic.LinearLeakyReLU
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any, output_scale: float, output_zero_point: int) -> Any:
+        """The quantised form of a row of a module from `quantized.reference` and a `LeakyReLU`."""
+        return cls._from_reference(ref_mod, output_scale, output_zero_point)
 
     def __init__(self, in_features: int, out_features: int, negative_slope: float,
                  bias: bool = True, dtype: Any = flambeau.qint8):
@@ -138,10 +169,9 @@ class LinearLeakyReLU(Linear):
                                      self.zero_point, self.negative_slope)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """The quantised form of a float module that was observed."""
-        mod[0].negative_slope = mod[1].negative_slope
-        return super().from_float(mod, use_precomputed_fake_quant)
+    def _first(cls, row: Any) -> Any:
+        row[0].negative_slope = row[1].negative_slope
+        return row[0]
 
     @classmethod
     def _like(cls, mod: Any) -> Any:

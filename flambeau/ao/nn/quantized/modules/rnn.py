@@ -28,6 +28,8 @@ class _FromObserved:
         return result
 
 
+
+
 class LSTM(_FromObserved, quantizable.LSTM):
     """An LSTM of quantised tensors, step by step."""
 
@@ -44,6 +46,11 @@ class MultiheadAttention(_FromObserved, quantizable.MultiheadAttention):
 
     def _get_name(self) -> str:
         return "QuantizedMultiheadAttention"
+
+    @classmethod
+    def from_float(cls, other: Any) -> Any:
+        """Not offered: there has to be an observed module between."""
+        return super().from_float(other)
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:

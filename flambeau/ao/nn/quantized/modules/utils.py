@@ -103,10 +103,15 @@ class WeightedQuantizedModule(_WithScale):
     @classmethod
     def _fused_parts(cls, mod: Any) -> Any:
         """Of modules in a row the one with the weight, which then has the row's qconfig."""
-        first = mod[0]
+        first = cls._first(mod)
         if not hasattr(first, "qconfig"):
             first.qconfig = mod.qconfig
         return first
+
+    @classmethod
+    def _first(cls, row: Any) -> Any:
+        """Of modules in a row the one with the weight."""
+        return row[0]
 
     @classmethod
     def _from_observed(cls, mod: Any, activation: Any, watch: Any) -> Any:
@@ -124,11 +129,16 @@ class WeightedQuantizedModule(_WithScale):
         raise NotImplementedError(f"{cls.__name__}._like")
 
     @classmethod
-    def from_reference(cls, ref_mod: Any, output_scale: float, output_zero_point: int) -> Any:
-        """The quantised form of a module from `quantized.reference`."""
-        result = cls._like(ref_mod)
-        result.set_weight_bias(ref_mod.get_quantized_weight(), ref_mod.bias)
-        result.scale, result.zero_point = float(output_scale), int(output_zero_point)
+    def from_reference(cls, ref_module: Any, output_scale: float, output_zero_point: int) -> Any:
+        """The quantised form of a module from `quantized.reference`, or of one in a row."""
+        return cls._from_reference(ref_module, output_scale, output_zero_point)
+
+    @classmethod
+    def _from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
+        mod = cls._first(mod) if isinstance(mod, nn.Sequential) else mod
+        result = cls._like(mod)
+        result.set_weight_bias(mod.get_quantized_weight(), mod.bias)
+        result.scale, result.zero_point = float(scale), int(zero_point)
         return result
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
