@@ -86,7 +86,7 @@ class device_index:
         if self.idx is not None:
             set_device_index(self.idx)
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exc_info: Any) -> None:
         pass
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 from inspect import Parameter, Signature, signature
 from typing import Any
 
+ANY_ARGUMENTS = Signature([Parameter("args", Parameter.VAR_POSITIONAL),
+                           Parameter("kwargs", Parameter.VAR_KEYWORD)])
+
 
 def extended(call: Any, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None,
              defaults: dict[str, Any] | None = None, **more: Any) -> Signature:

@@ -35,13 +35,13 @@ class FunctionCtx:
                                      f"{type(tensor).__name__}")
         self.saved_for_forward = tensors
 
-    def mark_dirty(self, *tensors: Tensor) -> None:
+    def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs `forward` has written to in place; each must be returned."""
-        for i, tensor in enumerate(tensors):
+        for i, tensor in enumerate(args):
             if not isinstance(tensor, Tensor):
                 raise RuntimeError("mark_dirty can only accept variables, but argument \n"
                                    f"{i} is of type {type(tensor).__name__}")
-        self.dirty_tensors = tensors
+        self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Has no effect, and is kept for old code."""
@@ -49,13 +49,13 @@ class FunctionCtx:
                       "are automatically tracked. Note that calls to `set_()` are not tracked",
                       FutureWarning, stacklevel=2)
 
-    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+    def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no derivative."""
-        for tensor in tensors:
+        for tensor in args:
             if not isinstance(tensor, Tensor):
                 raise RuntimeError("mark_non_differentiable only accepts variable arguments, but "
                                    f"got \n{type(tensor).__name__}")
-        self.non_differentiable = tensors
+        self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether `backward` gets zeros (the default) or None for outputs without gradient."""

@@ -37,15 +37,15 @@ class ContextDecorator(Scope):
     def clone(self) -> ContextDecorator:
         return type(self)()
 
-    def __call__(self, function: Any) -> Any:
-        if inspect.isclass(function):
+    def __call__(self, orig_func: Any) -> Any:
+        if inspect.isclass(orig_func):
             warnings.warn("Decorating classes is deprecated and will be disabled in future "
                           "versions. You should only decorate functions or methods. To preserve "
                           "the current behavior of class decoration, you can directly decorate the "
                           "`__init__` method and nothing else.", FutureWarning, stacklevel=2)
-            function.__init__ = self(function.__init__)
-            return function
-        return decorate(function, self.clone)
+            orig_func.__init__ = self(orig_func.__init__)
+            return orig_func
+        return decorate(orig_func, self.clone)
 
 
 def decorate(function: Callable[..., Any], context: Callable[[], Any]) -> Callable[..., Any]:

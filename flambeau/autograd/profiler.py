@@ -371,16 +371,16 @@ class record_function:
             self._events = [(r, r.begin(self.name, user=True)) for r in recorders]
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         for recorder, event in self._events:
             recorder.end(event)
         self._events = []
 
-    def __call__(self, function: Any) -> Any:
-        @functools.wraps(function)
+    def __call__(self, func: Any) -> Any:
+        @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with type(self)(self.name, self.args):
-                return function(*args, **kwargs)
+                return func(*args, **kwargs)
         return wrapped
 
     def _call_end_callbacks_on_future(self, fut: Any) -> Any:
@@ -400,7 +400,7 @@ class _Ranges:
             raise RuntimeError(f"{self.tool} is not available: flambeau runs on the CPU")
         return self
 
-    def __exit__(self, *exception: Any) -> Literal[False]:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Literal[False]:
         return False
 
 

@@ -42,9 +42,9 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(repr, self))}])"
 
-    def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return as_size(Size, found) if type(index) is slice else found
+    def __getitem__(self, key: Any, /) -> Any:
+        found = tuple.__getitem__(self, key)
+        return as_size(Size, found) if type(key) is slice else found
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):

@@ -105,7 +105,7 @@ class StreamContext:
         if self.stream is not None:
             _stream = self.stream
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         global _stream
         _stream = self._outer
 

@@ -11,19 +11,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import update_wrapper
-from inspect import Parameter, Signature
 from types import MethodType
 from typing import Any
 
+from flambeau._support.signatures import ANY_ARGUMENTS
 from flambeau._support.source_locations import native
 from flambeau.core import overrides
 from flambeau.core.modes import function_modes, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
 from flambeau.core.overrides import intercept
 from flambeau.core.tensor import Tensor
-
-_ANY_ARGUMENTS = Signature([Parameter("args", Parameter.VAR_POSITIONAL),
-                            Parameter("kwargs", Parameter.VAR_KEYWORD)])
 
 
 class PythonFunction:
@@ -105,7 +102,7 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
     op.direct = body
     function: Any = PythonFunction(body, op)
     if switched:
-        function.__signature__ = _ANY_ARGUMENTS
+        function.__signature__ = ANY_ARGUMENTS
     if native is not None:
         function = update_wrapper(native.make_python_function(function, body), body)
     op.function = op.call = op.published = function

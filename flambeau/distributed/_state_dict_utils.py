@@ -318,8 +318,8 @@ def _traverse_state_dict(state_dict: dict[str, Any],
 
 def _flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """A flat state with dotted names, and the place of each value in the nested one."""
-    from flambeau.distributed.checkpoint._nested_dict import flatten_state_dict
-    return flatten_state_dict(state_dict, _traverse_state_dict)
+    from flambeau.distributed.checkpoint._nested_dict import _flattened
+    return _flattened(state_dict, _traverse_state_dict)
 
 
 def _set_element(root_dict: dict[str, Any], path: OBJ_PATH, value: Any) -> None:

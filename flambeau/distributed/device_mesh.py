@@ -447,7 +447,7 @@ class DeviceMesh:
         _mesh_resources.mesh_stack.append(self)
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> None:
         _mesh_resources.mesh_stack.pop()
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ class CustomDecompTable(dict[Any, Callable[..., Any]]):
         """Remove an overload, which stays as it is when programs are decomposed."""
         return super().pop(*args)
 
-    def update(self, other_dict: Any) -> None:          # type: ignore[override]
+    def update(self, other_dict: Any) -> None:
         """Take over the functions of another table."""
         super().update(other_dict)
 

@@ -52,7 +52,7 @@ class GraphPickler(pickle.Pickler):
     >>> import flambeau
     >>> from flambeau.fx.experimental.proxy_tensor import make_fx
     >>> gm = make_fx(lambda x: x.sin() + 1)(flambeau.ones(2))
-    >>> again = GraphPickler.loads(GraphPickler.dumps(gm))
+    >>> again = GraphPickler.loads(GraphPickler.dumps(gm), None)
     >>> again(flambeau.zeros(2))
     tensor([1., 1.])
     """

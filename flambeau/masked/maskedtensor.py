@@ -61,7 +61,7 @@ class MaskedTensor(Tensor):
         data, mask = _checked(data, mask)
         return _make(data.detach().requires_grad_(requires_grad), mask)
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, data: Tensor, mask: Tensor, requires_grad: bool = False):
         pass
 
     @classmethod

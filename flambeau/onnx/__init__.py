@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flambeau.onnx import errors
@@ -44,7 +44,18 @@ def is_in_onnx_export() -> bool:
     return False
 
 
-def export(model: Any, args: Any = (), f: Any = None, **options: Any) -> Any:
+def export(model: Any, args: Any = (), f: Any = None, *, kwargs: dict[str, Any] | None = None,
+           verbose: bool | None = None, input_names: Sequence[str] | None = None,
+           output_names: Sequence[str] | None = None, opset_version: int | None = None,
+           dynamo: bool = True, external_data: bool = True, dynamic_shapes: Any = None,
+           custom_translation_table: dict[Any, Any] | None = None, report: bool = False,
+           optimize: bool = True, verify: bool = False, profile: bool = False,
+           dump_exported_program: bool = False, artifacts_dir: Any = ".",
+           export_params: bool = True, keep_initializers_as_inputs: bool = False,
+           dynamic_axes: Any = None, training: TrainingMode = TrainingMode.EVAL,
+           operator_export_type: OperatorExportTypes = OperatorExportTypes.ONNX,
+           do_constant_folding: bool = True, custom_opsets: Mapping[str, int] | None = None,
+           export_modules_as_functions: Any = False, autograd_inlining: bool = True) -> Any:
     """NotImplementedError: flambeau writes no ONNX files."""
     raise NotImplementedError("torch.onnx.export: flambeau writes no ONNX files. Save the "
                               "state_dict and export it with PyTorch, which reads the file")

@@ -18,9 +18,9 @@ _HALF_TO_SINGLE = (flambeau.half, flambeau.bfloat16, flambeau.float32)
 # ---- checks --------------------------------------------------------------------------------------
 
 
-def check(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
+def check(cond: bool, msg: str) -> None:
+    if not cond:
+        raise ValueError(msg)
 
 
 def check_bsr_layout(f_name: str, t: Any) -> None:

@@ -13,6 +13,10 @@ class SparseSemiStructuredTensor(Tensor):
     _DEFAULT_ALG_ID = 0
     _FORCE_CUTLASS = _FUSE_TRANSPOSE = _PROTOTYPE_WARNING_SHOWN = False
 
+    def to_dense(self) -> Tensor:
+        """The matrix with its zeros."""
+        raise NotImplementedError(f"{type(self).__name__}.to_dense: there is no GPU")
+
     def __new__(cls, shape: Any, packed: Any, meta: Any, packed_t: Any, meta_t: Any,
                 compressed_swizzled_bitmask: Any, fuse_transpose_cusparselt: bool = False,
                 alg_id_cusparselt: int = 0, requires_grad: bool = False) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.signatures import extended
 from flambeau._support.storage_calls import check_typed_storage
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import wrap
@@ -37,6 +38,8 @@ class TypedStorage(InMainMemory):
     """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
 
     __slots__ = ("_dtype", "_untyped_storage")
+    __signature__ = extended(lambda *args, wrap_storage=None, dtype=None, device=None,
+                             _internal=False: None)
 
     def __init__(self, *args: Any, device: Any = None, dtype: Any = None,
                  wrap_storage: UntypedStorage | None = None, _internal: bool = False):

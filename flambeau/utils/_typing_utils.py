@@ -14,9 +14,14 @@ def not_none(obj: T | None) -> T:
     return obj
 
 
-def copy_method_params(source_method: Callable[..., Any]) -> Callable[[T], T]:
+def copy_func_params(source_func: Callable[..., Any]) -> Callable[[T], T]:
     """A decorator for type checkers: the function has the signature of another."""
     return lambda function: function
 
 
-copy_func_params = copy_func_sig = copy_method_sig = copy_method_params
+def copy_method_params(source_method: Callable[..., Any]) -> Callable[[T], T]:
+    """A decorator for type checkers: the method has the signature of another."""
+    return lambda function: function
+
+
+copy_func_sig, copy_method_sig = copy_func_params, copy_method_params

@@ -1,4 +1,4 @@
-"""Writes signatures.json: those of PyTorch's public functions, classes and their main methods."""
+"""Writes signatures.json: those of PyTorch's public functions, classes and their own methods."""
 import importlib
 import inspect
 import json
@@ -8,12 +8,14 @@ from pathlib import Path
 here = Path(__file__).parent
 sys.path.insert(0, str(here.parent / "signatures"))
 import signatures
-import torch  # noqa: F401
 
 own, seen = {}, set()
-for module in signatures.MODULES:
-    space = importlib.import_module(module)
-    own[module] = []
+for module in signatures.modules():
+    try:
+        space = importlib.import_module(module)
+    except Exception:                               # something else has to be installed for it
+        continue
+    names = []
     for name in dir(space):
         value = getattr(space, name, None)
         home = getattr(value, "__module__", None) or ""
@@ -21,9 +23,10 @@ for module in signatures.MODULES:
                 or id(value) in seen or not signatures.text_of(value):
             continue
         seen.add(id(value))
-        own[module].append(name)
+        names.append(name)
         if inspect.isclass(value):
-            own[module] += [f"{name}.{m}" for m in signatures.METHODS
-                            if any(m in vars(c) for c in value.__mro__[:3])]
+            names += [f"{name}.{method}" for method in signatures.methods(value)]
+    if names:
+        own[module] = names
 found = signatures.signatures(own)
 (here / "signatures.json").write_text(json.dumps(found, indent=0) + "\n")

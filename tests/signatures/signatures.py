@@ -3,26 +3,29 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
+import re
 import warnings
 from typing import Any
 
-MODULES = """
-torch torch.accelerator torch.amp torch.ao.nn.intrinsic torch.ao.nn.qat torch.ao.quantization
-torch.autograd torch.autograd.forward_ad torch.autograd.function torch.autograd.functional
-torch.autograd.gradcheck torch.autograd.graph torch.autograd.profiler torch.compiler torch.cpu
-torch.cuda torch.distributions torch.distributions.kl torch.distributions.transforms
-torch.export torch.fft torch.func torch.futures torch.fx torch.fx.node torch.fx.traceback torch.hub
-torch.jit torch.library torch.linalg torch.masked torch.mps torch.mtia torch.multiprocessing
-torch.nested torch.nn torch.nn.attention torch.nn.functional torch.nn.init torch.nn.parameter
-torch.nn.utils torch.nn.utils.fusion torch.nn.utils.parametrizations torch.nn.utils.parametrize
-torch.nn.utils.prune torch.nn.utils.rnn torch.nn.utils.stateless torch.optim
-torch.optim.lr_scheduler torch.optim.swa_utils torch.overrides torch.package torch.profiler
-torch.random torch.serialization torch.signal.windows torch.sparse torch.special torch.storage
-torch.testing torch.utils.checkpoint torch.utils.data torch.utils.dlpack torch.utils.flop_counter
-torch.utils.hooks torch.utils.mkldnn torch.xpu
-""".split()
-METHODS = ("forward", "step", "log_prob", "sample", "rsample", "expand", "cdf", "icdf", "entropy",
-           "enumerate_support", "load_state_dict", "register_hook", "update_parameters")
+# Modules whose names are not for users, or that need what is not there.
+_NOT_HERE = re.compile(
+    r"""^torch\.(cuda\.|mps\.|mtia\.|xpu\.|backends|testing\._|onnx\.|contrib|distributed\.elastic
+        |jit\.|utils\.(hipify|model_dump|benchmark\.examples|tensorboard))
+        |\._|\.tests?(\.|$)""", re.VERBOSE)
+
+
+def modules() -> list[str]:
+    """The names of PyTorch's public modules."""
+    import torch
+    found = pkgutil.walk_packages(torch.__path__, "torch.", onerror=lambda name: None)
+    return ["torch", *(m.name for m in found if not _NOT_HERE.search(m.name))]
+
+
+def methods(cls: type) -> list[str]:
+    """The public methods that a class defines itself."""
+    return [name for name, value in vars(cls).items()
+            if name[0] != "_" and (inspect.isroutine(value))]
 
 
 def text_of(function: Any) -> str:
@@ -33,7 +36,10 @@ def text_of(function: Any) -> str:
         return ""
     plain = [p.replace(annotation=p.empty, default=_Shown(p.default)) if p.default is not p.empty
              else p.replace(annotation=p.empty) for p in found.parameters.values()]
-    return str(found.replace(parameters=plain, return_annotation=found.empty))
+    try:
+        return str(found.replace(parameters=plain, return_annotation=found.empty))
+    except ValueError:                  # no parameters that Python would take
+        return ""
 
 
 class _Shown:
@@ -42,8 +48,10 @@ class _Shown:
     def __init__(self, value: Any):
         simple = (int, float, str, bool, tuple, type(None), complex)
         named = isinstance(value, type) or inspect.isroutine(value)
-        self.text = repr(value) if type(value) in simple or type(value).__name__ == "Size" else \
-            getattr(value, "__name__", "?") if named else type(value).__name__
+        if type(value) in simple or type(value).__name__ == "Size":
+            self.text = repr(value).replace("flambeau", "torch")
+        else:
+            self.text = getattr(value, "__name__", "?") if named else type(value).__name__
 
     def __repr__(self) -> str:
         return self.text
@@ -54,8 +62,11 @@ def signatures(names: dict[str, Any], package: str = "torch") -> dict[str, dict[
     found: dict[str, dict[str, str]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for module in MODULES:
-            space = importlib.import_module(module.replace("torch", package, 1))
+        for module in names:
+            try:
+                space = importlib.import_module(module.replace("torch", package, 1))
+            except ImportError:
+                continue
             found[module] = {name: text for name in names[module] if (text := _member(space, name))}
     return found
 

@@ -99,7 +99,8 @@ class ObserverBase(_Configurable):
 class _Blind(ObserverBase):
     """An observer that learns nothing."""
 
-    def calculate_qparams(self, **kwargs: Any) -> Any:
+    def calculate_qparams(self) -> Any:
+        """An error: nothing is known."""
         raise Exception(
             f"calculate_qparams should not be called for {type(self).__name__}")
 
@@ -314,6 +315,9 @@ class FixedQParamsObserver(ObserverBase):
         self.quant_min, self.quant_max, self.qscheme = quant_min, quant_max, qscheme
         self.register_buffer("scale", flambeau.tensor([scale]))
         self.register_buffer("zero_point", flambeau.tensor([zero_point], dtype=flambeau.int))
+
+    def forward(self, X: Tensor) -> Tensor:
+        return X
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point."""

@@ -119,7 +119,8 @@ def prepare_qat_fx(model: nn.Module, qconfig_mapping: Any, example_inputs: tuple
 
 def _convert(model: Any, custom: Any, lower: bool) -> GraphModule:
     custom = _settings(ConvertCustomConfig, custom)
-    return _with_attributes(_lower(model, lower), model, custom.preserved_attributes)
+    made = _lower(model, is_reference=not lower)
+    return _with_attributes(made, model, custom.preserved_attributes)
 
 
 def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,

@@ -9,13 +9,17 @@ from flambeau.distributed.checkpoint._traverse import OBJ_PATH, set_element, tra
 FLATTEN_MAPPING = dict[str, OBJ_PATH]
 
 
-def flatten_state_dict(state_dict: dict[str, Any], traverse: Callable[..., None] =
-                       traverse_state_dict) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
+def flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """A flat state, and the place of each of its values in the nested one.
 
     >>> flatten_state_dict({"a": {"b": 1}})
     ({'a.b': 1}, {'a.b': ('a', 'b')})
     """
+    return _flattened(state_dict, traverse_state_dict)
+
+
+def _flattened(state_dict: dict[str, Any], traverse: Callable[..., None]
+               ) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     flattened: dict[str, Any] = {}
     mappings: FLATTEN_MAPPING = {}
 

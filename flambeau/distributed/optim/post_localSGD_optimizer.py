@@ -31,11 +31,10 @@ class PostLocalSGDOptimizer(Optimizer):
         self.optim.load_state_dict({k: v for k, v in state_dict.items() if k != "step"})
         self.param_groups, self.state = self.optim.param_groups, self.optim.state
 
-    def step(self, closure: Any = None) -> Any:
+    def step(self) -> None:
         """A step of `optim`, then the average."""
-        result = self.optim.step() if closure is None else self.optim.step(closure)
+        self.optim.step()
         self.averager.average_parameters(params=self.param_groups)
-        return result
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""

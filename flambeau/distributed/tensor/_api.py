@@ -344,9 +344,12 @@ def _shard_tensor(full_tensor: Tensor, placements: Sequence[Shard],
 
 
 def from_local(local_tensor: Tensor, device_mesh: DeviceMesh | None = None,
-               placements: Sequence[Placement] | None = None, **options: Any) -> DTensor:
+               placements: Sequence[Placement] | None = None, *, run_check: bool = False,
+               shape: Any = None, stride: tuple[int, ...] | None = None,
+               grad_placements: Sequence[Placement] | None = None) -> DTensor:
     """`DTensor.from_local`, as a function."""
-    return DTensor.from_local(local_tensor, device_mesh, placements, **options)
+    return DTensor.from_local(local_tensor, device_mesh, placements, run_check=run_check,
+                              shape=shape, stride=stride, grad_placements=grad_placements)
 
 
 def distribute_module(module: Any, device_mesh: DeviceMesh | None = None,

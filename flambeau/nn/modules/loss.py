@@ -11,6 +11,7 @@ import warnings
 
 from flambeau import Tensor
 from flambeau._support.own_methods import adopt, each_its_own
+from flambeau._support.signatures import ANY_ARGUMENTS
 from flambeau.nn import _reduction as _Reduction
 from flambeau.nn import functional as F
 
@@ -180,6 +181,8 @@ class NLLLoss(_WeightedLoss):
 
 class NLLLoss2d(NLLLoss):
     """The old name of `NLLLoss` for images."""
+
+    __signature__ = ANY_ARGUMENTS
 
     def __init__(self, weight: Tensor | None = None, size_average=None, ignore_index: int = -100,
                  reduce=None, reduction: str = "mean") -> None:

@@ -11,7 +11,10 @@ import numpy as np
 import flambeau
 from flambeau.utils.benchmark.measurement import Measurement, TaskSpec
 
-timer = timeit.default_timer
+
+def timer() -> float:
+    """The time in seconds since some moment, by the most precise clock."""
+    return timeit.default_timer()
 
 
 class Language(enum.Enum):

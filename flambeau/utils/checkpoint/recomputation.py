@@ -101,7 +101,7 @@ class _SaveInputs(Function):
         return flambeau.empty(0)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *args: Any) -> Any:
         raise AssertionError("Did not expect to backward on this graph")
 
 

@@ -115,7 +115,7 @@ class CheckpointFunction(Function):
         return within(grad_mode, False, run_function, *args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *args: Any) -> Any:
         if not _runs_plain_backward():
             raise RuntimeError(
                 f"When use_reentrant=True, {_PREFIX} is incompatible with .grad() or passing an "
@@ -129,7 +129,7 @@ class CheckpointFunction(Function):
             outputs = ctx.run_function(*inputs)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
-        pairs = [(o, g) for o, g in zip(outputs, grads)
+        pairs = [(o, g) for o, g in zip(outputs, args)
                  if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not "

@@ -165,8 +165,6 @@ class RNNBase(_Described):
     _version = 2
     _FLOAT_MODULE: Any
     _num_directions: Any = float_rnn.RNNBase._num_directions
-    _batch_size: Any = float_rnn.RNNBase._batch_size
-    get_expected_hidden_size: Any = float_rnn.RNNBase.get_expected_hidden_size
     check_hidden_size: Any = float_rnn.RNNBase.check_hidden_size
     permute_hidden: Any = float_rnn.RNNBase.permute_hidden
 
@@ -253,6 +251,12 @@ class RNNBase(_Described):
         return {f"{title}_{kind}_{end}": packed.unpack()[at]
                 for end, pair in zip(self._ends(), self._all_weight_values)
                 for kind, packed in zip(("ih", "hh"), pair.param)}
+
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> tuple[int, int, int]:
+        """The shape of the state; the input has time before the batch."""
+        own: Any = self
+        batch = input.size(1) if batch_sizes is None else int(batch_sizes[0])
+        return own.num_layers * self._num_directions, batch, own.hidden_size
 
     def check_input(self, input: Tensor, batch_sizes: Any) -> None:
         """Raise if the input has the wrong size."""
@@ -473,7 +477,7 @@ class LSTMCell(RNNCellBase):
     _FLOAT_MODULE = nn.LSTMCell
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, num_chunks=4, **kwargs)
+        super().__init__(*args, **kwargs)
 
 
 class GRUCell(RNNCellBase):

@@ -163,7 +163,8 @@ def _of_base(name: str, base: Any, kind: Any, doc: str, renamed: Any = None,
     more = {} if "args" in signature(base).parameters else {kind._qparams: None}
     made._takes = extended(base.__init__, without=attributes.get("_fixed", ()), renamed=renamed,
                            **more)
-    forward = extended(base.forward, renamed={"input": "x"} if "Conv" in name else {})
+    is_product = "Conv" in name or name == "Linear"
+    forward = extended(base.forward, renamed={"input": "x"} if is_product else None)
     for method, shown in (("__init__", made._takes), ("forward", forward)):
         own_copy(made, method, getattr(kind, method))
         signed(shown)(vars(made)[method])
@@ -207,12 +208,6 @@ class _Recurrent(ReferenceQuantizedModule):
 
 
 class _Cell(_Recurrent):
-    @classmethod
-    def from_float(cls, mod: Any, weight_qparams_dict: Any,
-                   use_precomputed_fake_quant: bool = False) -> Any:
-        """A module with the parameters of a float one, rounded as the dictionaries say."""
-        return super().from_float(mod, weight_qparams_dict)
-
     def get_quantized_weight_ih(self) -> Tensor:
         """The quantised weight of the input."""
         return self._quantized("weight_ih")
@@ -250,6 +245,14 @@ class _Network(_Recurrent):
                 for name in self._flat_weights_names]
 
 
+class _CellOfLSTM(_Cell):
+    @classmethod
+    def from_float(cls, mod: Any, weight_qparams_dict: Any,
+                   use_precomputed_fake_quant: bool = False) -> Any:
+        """A module with the parameters of a float one, rounded as the dictionaries say."""
+        return super().from_float(mod, weight_qparams_dict)
+
+
 def _recurrent(name: str, kind: Any, *arguments: str) -> Any:
     base = getattr(nn, name)
     doc = f"`nn.{name}` with the numbers that quantised weights stand for."
@@ -259,7 +262,7 @@ def _recurrent(name: str, kind: Any, *arguments: str) -> Any:
 
 _STACK = ("num_layers", "batch_first", "dropout", "bidirectional")
 RNNCell = _recurrent("RNNCell", _Cell, "nonlinearity")
-LSTMCell, GRUCell = _recurrent("LSTMCell", _Cell), _recurrent("GRUCell", _Cell)
+LSTMCell, GRUCell = _recurrent("LSTMCell", _CellOfLSTM), _recurrent("GRUCell", _Cell)
 LSTM, GRU = _recurrent("LSTM", _Network, *_STACK), _recurrent("GRU", _Network, *_STACK)
 
 parts(__name__, "modules modules.conv modules.linear modules.rnn modules.sparse modules.utils")

@@ -295,9 +295,18 @@ def _run(observer: Any, weight: Tensor) -> None:
         observer(weight)
 
 
-def convert(model: GraphModule, lower: bool) -> GraphModule:
-    """The observed model with quantised ops; without `lower`, with float ops between steps that
-    quantise and dequantise."""
+def convert(model: GraphModule, is_reference: bool = False, convert_custom_config: Any = None,
+            is_standalone_module: bool = False, _remove_qconfig_flag: bool = True,
+            qconfig_mapping: Any = None, backend_config: Any = None, is_decomposed: bool = False,
+            keep_original_weights: bool = False) -> GraphModule:
+    """The observed model with quantised ops; if `is_reference`, with float ops between steps that
+    quantise and dequantise. `quantize_fx.convert_fx` looks at the settings."""
+    for name, given in (("is_standalone_module", is_standalone_module),
+                        ("qconfig_mapping", qconfig_mapping), ("backend_config", backend_config),
+                        ("is_decomposed", is_decomposed),
+                        ("keep_original_weights", keep_original_weights)):
+        if given:
+            raise NotImplementedError(f"torch.ao.quantization.fx.convert: {name}")
     if not hasattr(model, "_quantization"):
         raise AssertionError("convert_fx takes what prepare_fx or prepare_qat_fx has given")
-    return _Converter(copy.deepcopy(model), lower).run()
+    return _Converter(copy.deepcopy(model), not is_reference).run()

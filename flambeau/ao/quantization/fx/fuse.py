@@ -27,8 +27,12 @@ def _types(row: list[Any], modules: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(nn.ReLU if kind in RELUS else kind for kind in kinds)
 
 
-def fuse(model: GraphModule, is_qat: bool) -> GraphModule:
-    """The traced model with every row that can become one made one, in place of its first."""
+def fuse(model: GraphModule, is_qat: bool, fuse_custom_config: Any = None,
+         backend_config: Any = None) -> GraphModule:
+    """The traced model with every row that can become one made one, in place of its first.
+    `quantize_fx.fuse_fx` looks at the settings."""
+    if backend_config is not None:
+        raise NotImplementedError("torch.ao.quantization.fx.fuse: backend_config")
     modules = dict(model.named_modules())
     for node in list(model.graph.nodes):
         if node.op != "call_module" or node.graph is not model.graph:

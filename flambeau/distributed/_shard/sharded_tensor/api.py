@@ -156,6 +156,10 @@ class ShardedTensor(ShardedTensorBase):
 
     # ---- pieces -------------------------------------------------------------------------------
 
+    def is_pinned(self) -> bool:
+        """Whether an accelerator can copy from the pieces while others run."""
+        return self._metadata.tensor_properties.pin_memory
+
     def local_tensor(self) -> Tensor:
         """The one piece of this process."""
         if len(self._local_shards) != 1:

@@ -121,13 +121,9 @@ def checkpoint_wrapper(module: nn.Module,
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
-def _every_module(_: nn.Module) -> bool:
-    return True
-
-
 def apply_activation_checkpointing(
         model: nn.Module, checkpoint_wrapper_fn: Callable[..., nn.Module] = checkpoint_wrapper,
-        check_fn: Callable[[nn.Module], bool] = _every_module,
+        check_fn: Callable[[nn.Module], bool] = lambda _: True,
         auto_wrap_policy: Callable[[nn.Module, bool, int], bool] | None = None) -> None:
     """Wrap the modules in `model` that `check_fn`, or an FSDP wrapping policy, chooses.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 import io
 import types
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 from flambeau import nn
+from flambeau._support.signatures import signed
 from flambeau.distributed import rpc
 from flambeau.distributed.nn.jit import instantiator
 from flambeau.distributed.remote_device import _remote_device
@@ -145,6 +147,7 @@ def _unsupported(name: str) -> Callable[..., Any]:
             raise ValueError("Method ``parameters`` not supported for RemoteModule. Please use "
                              "``remote_parameters`` instead.")
         _raise_not_supported(name)
+    signed(signature(getattr(nn.Module, name)))(method)
     method.__name__, method.__qualname__ = name, f"_RemoteModule.{name}"
     method.__doc__ = "ValueError: the module is not here."
     return method

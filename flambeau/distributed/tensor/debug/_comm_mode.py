@@ -122,9 +122,9 @@ class CommDebugMode(TorchDispatchMode):
         self.advanced_module_tracker.__enter__()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        self.advanced_module_tracker.__exit__(*exception)
-        super().__exit__(*exception)
+    def __exit__(self, *args: Any) -> None:
+        self.advanced_module_tracker.__exit__(*args)
+        super().__exit__(*args)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

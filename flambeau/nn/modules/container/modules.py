@@ -8,6 +8,7 @@ from collections import abc as container_abcs
 from itertools import chain, islice
 from typing import Any
 
+from flambeau._support.signatures import ANY_ARGUMENTS
 from flambeau.nn.modules.module import Module, _addindent
 
 
@@ -21,6 +22,8 @@ def _counted(index, length, text="index {} is out of range"):
 
 class Container(Module):
     """An empty module that takes named submodules; kept for old code."""
+
+    __signature__ = ANY_ARGUMENTS
 
     def __init__(self, **kwargs) -> None:
         super().__init__()

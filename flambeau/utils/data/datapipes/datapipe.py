@@ -39,8 +39,7 @@ class _Steps:
         cls.functions[function_name] = function
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name, cls_to_register,
-                                      enable_df_api_tracing=False):
+    def register_datapipe_as_function(cls, function_name, cls_to_register):
         """Make a pipe of class `cls_to_register` by the method `function_name` of its source."""
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is "
@@ -107,6 +106,12 @@ class IterDataPipe(_Steps, IterableDataset[_T_co]):
     _number_of_samples_yielded = 0
     _snapshot_state = _SnapshotState.NotStarted
     _fast_forward_iterator: Any = None
+
+    @classmethod
+    def register_datapipe_as_function(cls, function_name, cls_to_register,
+                                      enable_df_api_tracing=False):
+        """Make a pipe of class `cls_to_register` by the method `function_name` of its source."""
+        super().register_datapipe_as_function(function_name, cls_to_register)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

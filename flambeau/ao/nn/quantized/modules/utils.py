@@ -118,7 +118,7 @@ class WeightedQuantizedModule(_WithScale):
         if watch.dtype is not flambeau.qint8:
             raise AssertionError("Weight observer must have a dtype of qint8")
         result = cls._like(mod)
-        result.set_weight_bias(_quantize_weight(mod.weight.detach().float(), watch), mod.bias)
+        result._take(_quantize_weight(mod.weight.detach().float(), watch), mod.bias)
         if activation is None or activation.dtype is flambeau.float:
             return result                       # nothing is known of the results
         return result._set_scale(activation)
@@ -137,9 +137,12 @@ class WeightedQuantizedModule(_WithScale):
     def _from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
         mod = cls._first(mod) if isinstance(mod, nn.Sequential) else mod
         result = cls._like(mod)
-        result.set_weight_bias(mod.get_quantized_weight(), mod.bias)
+        result._take(mod.get_quantized_weight(), mod.bias)
         result.scale, result.zero_point = float(scale), int(zero_point)
         return result
+
+    def _take(self, w: Tensor, b: Tensor | None) -> None:
+        self.set_weight_bias(w, b)
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
         """Take a quantised weight and a bias."""

@@ -25,6 +25,17 @@ class _Blocks:
         base.__init__(in_features, out_features, bias, dtype)
         self.row_block_size, self.col_block_size = row_block_size, col_block_size
 
+    def set_weight_bias(self, w: Any, b: Any, row_block_size: int | None,
+                        col_block_size: int | None) -> None:
+        """Take a quantised weight with blocks of that size, and a bias."""
+        base: Any = super()
+        base.set_weight_bias(w, b)
+        if row_block_size is not None and col_block_size is not None:
+            self.row_block_size, self.col_block_size = row_block_size, col_block_size
+
+    def _take(self, w: Any, b: Any) -> None:
+        self.set_weight_bias(w, b, self.row_block_size, self.col_block_size)
+
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """The quantised form of a float module with `sparse_params`."""
@@ -43,7 +54,7 @@ class _Blocks:
         return "SparseQuantizedLinear"
 
 
-class Linear(_Blocks, dense.Linear):
+class Linear(_Blocks, dense.Linear):                        # type: ignore[misc]
     """A quantised linear map whose weight has blocks of zeros."""
 
     @classmethod

@@ -10,15 +10,16 @@ from flambeau.ao.nn.sparse.quantized import _Blocks
 __all__ = ["Linear"]
 
 
-class Linear(_Blocks, dynamic.Linear):
+class Linear(_Blocks, dynamic.Linear):                      # type: ignore[misc]
     """A linear map of floats with a quantised weight that has blocks of zeros."""
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """The quantised form of a float module with `sparse_params`."""
         plain = dynamic.Linear.from_float(mod)
-        result = cls(mod.in_features, mod.out_features, *mod.sparse_params["sparse_block_shape"])
-        result.set_weight_bias(*plain._weight_bias())
+        blocks = mod.sparse_params["sparse_block_shape"]
+        result = cls(mod.in_features, mod.out_features, *blocks)
+        result.set_weight_bias(*plain._weight_bias(), *blocks)
         return result
 
     def _get_name(self) -> str:
