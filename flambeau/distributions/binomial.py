@@ -62,8 +62,8 @@ class Binomial(ProbsOrLogits, Distribution):
         n, logits = self.total_count, self.logits
         binomial = flambeau.lgamma(n + 1) - flambeau.lgamma(value + 1) - flambeau.lgamma(
             n - value + 1)
-        # log(1 + exp(logits)), without overflow
-        softplus = logits.clamp(min=0) + flambeau.log1p(flambeau.exp(-flambeau.abs(logits)))
+        # log(1 + exp(logits)), without overflow; with the slope 1/2 at 0
+        softplus = (logits + logits.abs()) / 2 + flambeau.log1p(flambeau.exp(-logits.abs()))
         return value * logits + binomial - n * softplus
 
     def entropy(self):

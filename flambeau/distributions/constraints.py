@@ -359,8 +359,8 @@ class _Cat(Constraint):
         self.cseq = list(cseq)
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.cseq)
         if len(self.lengths) != len(self.cseq):
-            raise AssertionError(f"lengths must have the same length as cseq ({len(self.cseq)}), "
-                                 f"got {len(self.lengths)}")
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
         self.dim = dim
         super().__init__()
 
@@ -376,10 +376,11 @@ class _Cat(Constraint):
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(
                 f"dim {self.dim} out of range for value with {value.dim()} dimensions")
-        pieces = value.split(self.lengths, self.dim)
-        return flambeau.cat([constraint.check(piece)
-                             for constraint, piece in zip(self.cseq, pieces, strict=True)],
-                            self.dim)
+        checks, start = [], 0
+        for constraint, length in zip(self.cseq, self.lengths, strict=True):
+            checks.append(constraint.check(value.narrow(self.dim, start, length)))
+            start += length
+        return flambeau.cat(checks, self.dim)
 
 
 class _Stack(Constraint):

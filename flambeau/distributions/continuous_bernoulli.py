@@ -7,7 +7,12 @@ from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import broadcast_all, clamp_probs
+from flambeau.distributions.utils import (
+    broadcast_all,
+    clamp_probs,
+    lazy_property,
+    logits_to_probs,
+)
 from flambeau.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["ContinuousBernoulli"]
@@ -46,6 +51,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             self.probs = clamp_probs(self.probs)
         self._lims = lims
         super().__init__(self._param.size(), validate_args=validate_args)
+
+    @lazy_property
+    def probs(self):
+        """Probabilities, kept off 0 and 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _expand_rest(self, new):
         new._lims = self._lims

@@ -179,8 +179,8 @@ class Distribution:
 
     def sample_n(self, n):
         """Draw `n` values; `sample((n,))` is the newer way to say it."""
-        warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead",
-                      UserWarning, stacklevel=2)
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
+                      FutureWarning, stacklevel=2)
         return self.sample(flambeau.Size((n,)))
 
     def log_prob(self, value):

@@ -72,7 +72,8 @@ class Multinomial(_OfCategorical, Distribution):
         return counts.type_as(self.probs)
 
     def entropy(self):
-        n = self.probs.new_tensor(self.total_count)
+        dtype = flambeau.promote_types(self.probs.dtype, flambeau.get_default_dtype())
+        n = flambeau.tensor(self.total_count, dtype=dtype, device=self.probs.device)
         values = self._binomial.enumerate_support(expand=False)[1:]
         weights = flambeau.exp(self._binomial.log_prob(values))
         terms = (weights * flambeau.lgamma(values + 1)).sum([0, -1])

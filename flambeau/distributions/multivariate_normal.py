@@ -116,8 +116,9 @@ class MultivariateNormal(ByCovariance, Distribution):
             raise ValueError("loc must be at least one-dimensional.")
         name, matrix = one_matrix(covariance_matrix, precision_matrix, scale_tril)
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading "
-                             "batch dimensions")
+            word = " matrix" if name == "scale_tril" else ""
+            raise ValueError(f"{name}{word} must be at least two-dimensional, with optional "
+                             "leading batch dimensions")
         batch_shape = flambeau.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand(batch_shape + matrix.shape[-2:]))
         self.loc = loc.expand(batch_shape + (-1,))

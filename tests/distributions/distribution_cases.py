@@ -1,5 +1,10 @@
 """Distributions that PyTorch, which recorded them, and flambeau both make."""
 
+import json
+import math
+import warnings
+from pathlib import Path
+
 
 def cases(torch):
     """Name and function that makes the distribution, in single precision but for matrices."""
@@ -110,3 +115,52 @@ def divergences(torch):
             if not isinstance(value, str):
                 result[f"{a} || {b}"] = value
     return result
+
+
+def recorded():
+    """What PyTorch gave: of every case its facts, and under "KL" the divergences."""
+    return json.loads((Path(__file__).parents[1] / "data" / "distributions.json").read_text())
+
+
+def close(mine, theirs, rel=3e-5, abs_=2e-6):
+    """Nested lists of numbers, NaN equal to NaN."""
+    if isinstance(theirs, list):
+        return isinstance(mine, list) and len(mine) == len(theirs) and all(
+            close(a, b, rel, abs_) for a, b in zip(mine, theirs, strict=True))
+    if isinstance(theirs, str) or isinstance(mine, str):
+        return mine == theirs
+    if theirs != theirs:
+        return mine != mine
+    return math.isclose(mine, theirs, rel_tol=rel, abs_tol=abs_)
+
+
+def check_recorded(torch, *names):
+    """Assert that what is recorded of these cases holds."""
+    for name in names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mine = facts(torch, cases(torch)[name])
+        wrong = {key: (mine[key], value) for key, value in recorded()[name].items()
+                 if not close(mine[key], value)}
+        assert not wrong, name
+
+
+def check_cdf(torch, d):
+    """Assert that the density is the derivative of the cdf, and icdf the inverse of the cdf."""
+    torch.manual_seed(0)
+    x = d.sample((4,)).detach().requires_grad_()
+    slope, = torch.autograd.grad(d.cdf(x).sum(), x)
+    torch.testing.assert_close(slope, d.log_prob(x).exp(), rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(d.icdf(d.cdf(x)), x, rtol=1e-2, atol=1e-3)
+
+
+def check_moments(torch, d, n=40000, tolerance=5.0):
+    """Assert that means and variances of samples are the distribution's, to 5 standard errors."""
+    torch.manual_seed(0)
+    x = d.sample((n,)).double()
+    deviation = (x.mean(0) - d.mean) / (d.variance / n).sqrt()
+    assert (deviation.abs() < tolerance).all(), deviation
+    squares = (x - d.mean) ** 2
+    error = (squares.var(0) / n).sqrt() + 1e-6 * d.variance
+    deviation = (squares.mean(0) - d.variance) / error
+    assert (deviation.abs() < tolerance).all(), deviation

@@ -198,8 +198,8 @@ class CatTransform(Transform):
         self.transforms = list(tseq)
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.transforms)
         if len(self.lengths) != len(self.transforms):
-            raise AssertionError(f"lengths must have the same length as tseq "
-                                 f"({len(self.transforms)}), got {len(self.lengths)}")
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms "
+                                 f"({len(self.transforms)})")
         self.dim = dim
 
     @lazy_property
@@ -215,12 +215,8 @@ class CatTransform(Transform):
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _pieces(self, x):
-        if not -x.dim() <= self.dim < x.dim():
-            raise AssertionError(f"dim {self.dim} out of range for tensor of dim {x.dim()}")
-        if x.size(self.dim) != self.length:
-            raise AssertionError(
-                f"x.size({self.dim}) = {x.size(self.dim)} must equal length {self.length}")
+    def _pieces(self, x, name="x"):
+        _check_size(x, name, self.dim, self.length, f"length {self.length}")
         return x.split(self.lengths, self.dim)
 
     def _call(self, x):
@@ -228,12 +224,13 @@ class CatTransform(Transform):
         return flambeau.cat([t(piece) for t, piece in pieces], dim=self.dim)
 
     def _inverse(self, y):
-        pieces = zip(self.transforms, self._pieces(y), strict=True)
+        pieces = zip(self.transforms, self._pieces(y, "y"), strict=True)
         return flambeau.cat([t.inv(piece) for t, piece in pieces], dim=self.dim)
 
     def log_abs_det_jacobian(self, x, y):
         terms = []
-        for t, a, b in zip(self.transforms, self._pieces(x), self._pieces(y), strict=True):
+        for t, a, b in zip(
+                self.transforms, self._pieces(x), self._pieces(y, "y"), strict=True):
             terms.append(_sum_rightmost(
                 t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim))
         dim = self.dim if self.dim < 0 else self.dim - x.dim()
@@ -275,24 +272,21 @@ class StackTransform(Transform):
             return self
         return StackTransform(self.transforms, self.dim, cache_size)
 
-    def _slice(self, z):
-        if not -z.dim() <= self.dim < z.dim():
-            raise AssertionError(f"dim {self.dim} out of range for tensor of dim {z.dim()}")
-        if z.size(self.dim) != len(self.transforms):
-            raise AssertionError(f"x.size({self.dim}) = {z.size(self.dim)} must equal "
-                                 f"len(transforms) {len(self.transforms)}")
-        return [z.select(self.dim, i) for i in range(z.size(self.dim))]
+    def _slice(self, z, name="x"):
+        n = len(self.transforms)
+        _check_size(z, name, self.dim, n, f"len(transforms) {n}")
+        return z.unbind(self.dim)
 
     def _call(self, x):
         pairs = zip(self._slice(x), self.transforms, strict=True)
         return flambeau.stack([t(piece) for piece, t in pairs], dim=self.dim)
 
     def _inverse(self, y):
-        pairs = zip(self._slice(y), self.transforms, strict=True)
+        pairs = zip(self._slice(y, "y"), self.transforms, strict=True)
         return flambeau.stack([t.inv(piece) for piece, t in pairs], dim=self.dim)
 
     def log_abs_det_jacobian(self, x, y):
-        triples = zip(self._slice(x), self._slice(y), self.transforms, strict=True)
+        triples = zip(self._slice(x), self._slice(y, "y"), self.transforms, strict=True)
         return flambeau.stack([t.log_abs_det_jacobian(a, b) for a, b, t in triples], dim=self.dim)
 
     @property
@@ -306,6 +300,14 @@ class StackTransform(Transform):
     @constraints.dependent_property
     def codomain(self):
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+
+def _check_size(value, name, dim, size, what):
+    """Raise an error unless the argument `name` has this size along `dim`."""
+    if not -value.dim() <= dim < value.dim():
+        raise AssertionError(f"dim {dim} out of range for tensor with {value.dim()} dimensions")
+    if value.size(dim) != size:
+        raise AssertionError(f"{name}.size({dim}) = {value.size(dim)} must equal {what}")
 
 
 def _check_transforms(tseq):

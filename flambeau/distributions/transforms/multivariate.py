@@ -4,6 +4,7 @@ import math
 import flambeau
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms.base import Transform
+from flambeau.distributions.transforms.elementwise import _clipped_sigmoid
 from flambeau.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from flambeau.nn.functional import pad, softplus
 
@@ -139,7 +140,7 @@ class StickBreakingTransform(Transform):
 
     A stick of length 1 is broken again and again, at the fraction
     :math:`\operatorname{sigmoid}(x_k - \log(K + 1 - k))`, :math:`k = 1, 2, \dots`, of what is
-    left. Zeros give equal probabilities.
+    left, kept off 0 and 1. Zeros give equal probabilities.
     """
 
     domain = constraints.real_vector
@@ -154,7 +155,7 @@ class StickBreakingTransform(Transform):
         return n - x.new_ones(x.shape[-1]).cumsum(-1)
 
     def _call(self, x):
-        z = flambeau.sigmoid(x - self._offset(x, x.shape[-1] + 1).log())
+        z = _clipped_sigmoid(x - self._offset(x, x.shape[-1] + 1).log())
         return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
 
     def _inverse(self, y):
