@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 WIDTH, SPACING = 12, 2
+SOURCE = "Source Location"
 _FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
@@ -45,10 +46,10 @@ def build_table(events: Any, sort_by: str | None, row_limit: int, max_source: in
     if shapes:
         columns.append(("Input Shapes", _width(shapes, max_shapes),
                         lambda e: _cut(str(e.input_shapes), max_shapes)))
-    sources = [e.stack[0] for e in events if e.stack]
+    sources = [line for e in events for line in e.stack or ()]
     if sources:
-        columns.append(("Source Location", _width(sources, max_source),
-                        lambda e: _cut(e.stack[0] if e.stack else "", max_source)))
+        columns.append((SOURCE, _width([e.stack[0] for e in events if e.stack], max_source),
+                        lambda e: [_end(line, max_source) for line in e.stack or [""]]))
     flops = [e.flops for e in events if e.flops] if getattr(events, "_with_flops", False) else []
     if flops:
         unit = min(int(math.log10(min(flops)) / 3), len(_FLOPS) - 1)
@@ -67,16 +68,27 @@ def _cut(text: str, limit: int) -> str:
     return text if limit <= 0 or len(text) <= limit else text[:limit - 3] + "..."
 
 
+def _end(path: str, limit: int) -> str:
+    return path if limit <= 0 or len(path) <= limit else "..." + path[3 - limit:]
+
+
+def _row(columns: list[Any], cells: list[str]) -> str:
+    """Cells to the right of their columns, but places in the source to the left."""
+    gap = " " * SPACING
+    return gap.join(cell.ljust(width) if title == SOURCE else cell.rjust(width)
+                    for (title, width, _), cell in zip(columns, cells)) + gap
+
+
 def _lines(columns: list[Any], events: Any, row_limit: int, header: str | None,
            top_level_only: bool) -> str:
-    gap = " " * SPACING
-    rule = gap.join("-" * width for _, width, _ in columns) + gap
+    rule = _row(columns, ["-" * width for _, width, _ in columns])
+    double = "=" * (len(rule) - SPACING)
     lines = []
     if header is not None:
-        lines += ["=" * len(rule), header]
+        lines += [double, header]
     if top_level_only:
-        lines += ["=" * len(rule), "This report only display top-level ops statistics"]
-    lines += [rule, gap.join(title.rjust(width) for title, width, _ in columns) + gap, rule]
+        lines += [double, "This report only display top-level ops statistics"]
+    lines += [rule, _row(columns, [title for title, _, _ in columns]), rule]
     rows = 0
     for event in events:
         if rows == row_limit:
@@ -84,5 +96,9 @@ def _lines(columns: list[Any], events: Any, row_limit: int, header: str | None,
         if top_level_only and event.cpu_parent is not None:
             continue
         rows += 1
-        lines.append(gap.join(text(event).rjust(width) for _, width, text in columns) + gap)
+        cells = [text(event) for _, _, text in columns]
+        lines.append(_row(columns, [c if isinstance(c, str) else c[0] for c in cells]))
+        for stack in (c for c in cells if not isinstance(c, str)):    # the frames further out
+            for line in [*stack[1:], ""]:
+                lines.append(_row(columns, [line if c is stack else "" for c in cells]))
     return "\n".join([*lines, rule]) + "\n"

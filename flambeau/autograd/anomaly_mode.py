@@ -119,7 +119,7 @@ class detect_anomaly(Scope):
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
-        self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
+        self.prev, self.prev_check_nan = engine.anomaly.enabled, engine.anomaly.check_nan
         warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and "
                       "should only be enabled for debugging.", stacklevel=2)
 
@@ -142,7 +142,7 @@ class set_detect_anomaly(Scope):
                                 f"must be bool, not {type_name(value)}")
         self = super().__new__(cls)
         self.mode, self.check_nan = mode, check_nan
-        self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
+        self.prev, self.prev_check_nan = engine.anomaly.enabled, engine.anomaly.check_nan
         return self
 
     def _changes(self) -> Any:

@@ -60,18 +60,18 @@ def _outputs(func: Any, points: tuple[Tensor, ...], function: str, strict: bool,
              single: bool = False) -> tuple[bool, tuple[Tensor, ...]]:
     """Run `func`; with `single` it must give one tensor of one element."""
     is_tuple, outputs = _as_tuple(func(*points), "outputs of the user-provided function", function)
-    if single:
-        if is_tuple:
-            raise RuntimeError(f"The function given to {function} should return a single Tensor")
-        if outputs[0].numel() != 1:
-            raise RuntimeError(f"The Tensor returned by the function given to {function} should "
-                               "contain a single element")
     if strict:
         for i, o in enumerate(outputs):
             if not o.requires_grad:
                 raise RuntimeError(f"Output {i} of the user-provided function does not require "
                                    "gradients. The outputs must be computed in a differentiable "
                                    "manner from the input when running in strict mode.")
+    if single:
+        if is_tuple:
+            raise RuntimeError(f"The function given to {function} should return a single Tensor")
+        if outputs[0].numel() != 1:
+            raise RuntimeError(f"The Tensor returned by the function given to {function} should "
+                               "contain a single element")
     return is_tuple, outputs
 
 
@@ -91,7 +91,7 @@ def _vector(v: Any, like: Sequence[Tensor], is_tuple: bool, function: str, creat
         raise RuntimeError("The given v should contain a single Tensor.")
     for i, (w, x) in enumerate(zip(vectors, like)):
         if w.shape != x.shape:
-            which = f"Entry {i} in v" if is_tuple and len(like) > 1 else "v"
+            which = f"Entry {i} in v" if is_tuple else "v"
             raise RuntimeError(f"{which} has invalid size: should be {x.shape} but got {w.shape}.")
     return tuple(w if create_graph else w.detach() for w in vectors)
 
@@ -129,15 +129,20 @@ _JACOBIAN = "The jacobian of the user-provided function is independent of input 
 _HESSIAN = "The hessian of the user-provided function is independent of input {}"
 
 
-def _check_twice(first: Sequence[Tensor], strict: bool) -> None:
-    """In strict mode, do first derivatives depend on the inputs at all?"""
+def _filled_twice(first: Sequence[Any], points: Sequence[Tensor],
+                  strict: bool) -> tuple[Tensor, ...]:
+    """First derivatives, with zeros where there are none; in strict mode an error there, and where
+    they do not depend on the inputs."""
     for i, g in enumerate(first):
+        if strict and g is None:
+            raise RuntimeError(f"{_OUTPUT.format(i)}. {_HELD}.")
         if strict and not g.requires_grad:
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided "
                 f"function with respect to input {i} is independent of the input. {_HELD}. You "
                 "should ensure that your function is twice differentiable and that the jacobian "
                 "depends on the inputs (this would be violated by a linear function for example).")
+    return _filled(first, points, False, False, "", "")
 
 
 # ---- products with a vector ------------------------------------
@@ -207,8 +212,7 @@ def _first_order(func: Callable[..., Any], inputs: Any, v: Any, caller: str, cre
                       "the input to the user-provided function is")
     several, outputs = _outputs(func, points, caller, strict, single=True)
     first = _gradients(outputs, points, create_graph=True)
-    first = _filled(first, points, strict, False, _OUTPUT, _JACOBIAN)
-    _check_twice(first, strict)
+    first = _filled_twice(first, points, strict)
     return many, several, points, vectors, outputs, first
 
 
@@ -290,10 +294,6 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False,
         if not vectorize:
             raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse "
                                       "Hessian isonly implemented for `vectorize=True`.")
-    if vectorize and strict:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and "
-                           "`vectorized=True` are not supported together. Please either set "
-                           "`strict=False` or `vectorize=False`.")
     many, given = _as_tuple(inputs, "inputs", "jacobian")
     if strategy == FORWARD:
         several, rows = _forward_rows(func, given)
@@ -301,6 +301,10 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False,
         with enable_grad():
             points = _points(given, create_graph)
             several, outputs = _outputs(func, points, "jacobian", strict)
+            if vectorize and strict:
+                raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and "
+                                   "`vectorized=True` are not supported together. Please either "
+                                   "set `strict=False` or `vectorize=False`.")
             if vectorize:
                 rows = _rows_at_once(outputs, points, create_graph)
             else:
@@ -400,9 +404,8 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False,
                                for x in points)
             _, outputs = _outputs(func, points, "hessian", strict, single=True)
             found = _gradients((outputs[0].squeeze(),), points, create_graph=True)
-            found = _filled(found, points, False, False, "", "")
-        _check_twice(found, strict)
-        return found
+        found = _filled(found, points, False, False, "", "")
+        return _filled_twice(found, points, strict)
     rows = jacobian(gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize,
                     strategy=outer_jacobian_strategy)
     return rows if many else rows[0][0]

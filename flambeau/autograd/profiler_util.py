@@ -7,7 +7,16 @@ from collections import defaultdict, namedtuple
 from collections.abc import Iterable
 from typing import Any
 
-Interval = namedtuple("Interval", ["start", "end"])
+
+class Interval(namedtuple("Interval", ["start", "end"])):
+    """A span of time, in microseconds."""
+
+    __slots__ = ()
+
+    def elapsed_us(self) -> float:
+        return self.end - self.start
+
+
 Kernel = namedtuple("Kernel", ["name", "device", "duration"])
 MEMORY_EVENT_NAME = "[memory]"
 
@@ -41,7 +50,9 @@ def _format_memory(nbytes: int) -> str:
 
 def _format_time_share(time_us: float, total_time_us: float) -> str:
     if total_time_us == 0:
-        return "NaN" if time_us else "0.00%"
+        if time_us != 0:
+            raise AssertionError(f"Expected time_us == 0 but got {time_us}")
+        return "NaN"
     return f"{time_us * 100.0 / total_time_us:.2f}%"
 
 
@@ -84,7 +95,7 @@ class FormattedTimesMixin:
     cuda_time = device_time
 
     def __getattr__(self, name: str) -> str:
-        if name.endswith("_str") and not name.startswith("__"):
+        if name.endswith("_str") and not name.startswith("__") and hasattr(self, name[:-4]):
             return _format_time(getattr(self, name[:-4]))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -114,7 +125,7 @@ class FunctionEvent(FormattedTimesMixin):
                  input_dtypes: Any = None, python_id: int = -1, python_parent_id: int = -1,
                  python_module_id: int = -1):
         self.id, self.node_id, self.name, self.thread = id, node_id, name, thread
-        self.overload_name = overload_name or ""
+        self.overload_name = overload_name
         self.trace_name = name if trace_name is None else trace_name
         self.time_range = Interval(start_us, end_us)
         self.fwd_thread, self.input_shapes, self.stack = fwd_thread, input_shapes, stack
@@ -212,7 +223,7 @@ class FunctionEventAvg(FormattedTimesMixin):
                          "use_device", "is_user_annotation"):
                 setattr(self, name, getattr(other, name))
         if other.key != self.key:
-            raise AssertionError(f"cannot add events of {other.key!r} to those of {self.key!r}")
+            raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
         for name in ("cpu_time_total", "self_cpu_time_total", "device_time_total",
                      "self_device_time_total", "cpu_memory_usage", "self_cpu_memory_usage",
                      "device_memory_usage", "self_device_memory_usage", "count"):

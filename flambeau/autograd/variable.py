@@ -35,6 +35,9 @@ class Variable(metaclass=_VariableMeta):
                           "instead.", UserWarning, stacklevel=2)
         result = data.detach()
         if requires_grad:
+            if not (result.is_floating_point() or result.is_complex()):
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+                                   "gradients")
             result.requires_grad_()
         return result
 

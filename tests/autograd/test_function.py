@@ -211,16 +211,6 @@ def test_tangents_of_views_must_be_views_too(broken, view_of_view, message):
             Front.apply(x.view_as(x) if view_of_view else x)
 
 
-def test_resize_of_old():
-    from flambeau.autograd._functions import Resize
-    x = flambeau.ones(2, 3, requires_grad=True)
-    y = Resize.apply(x, (6,))
-    (y * flambeau.arange(6.)).sum().backward()
-    assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]] and y.grad_fn.name() == "ResizeBackward"
-    with pytest.raises(RuntimeError, match=r"requested resize to 5 \(5 elements"):
-        Resize.apply(x, (5,))
-
-
 @pytest.mark.parametrize("name", ["shape", "dtype", "order", "edges", "saved", "outputs", "node",
                                   "hooks", "results", "index", "op", "simple"])
 def test_contexts_keep_any_attribute(name):

@@ -4,10 +4,8 @@ import pytest
 import flambeau
 from flambeau import nn
 from flambeau.autograd.graph import (
-    disable_saved_tensors_hooks,
     get_gradient_edge,
     register_multi_grad_hook,
-    saved_tensors_hooks,
 )
 
 
@@ -120,79 +118,6 @@ def test_hooks_on_several_tensors(mode):
     assert len(seen) == 1
 
 
-def test_pack_hooks_see_results_with_their_history():
-    x, seen = flambeau.ones(2, requires_grad=True), []
-
-    def pack(tensor):
-        seen.append((tensor.requires_grad, tensor.grad_fn))
-        return tensor.detach()
-
-    with saved_tensors_hooks(pack, lambda tensor: tensor):
-        y = x.exp()
-        values, _ = x.max(0)
-    assert seen == [(True, y.grad_fn), (False, None)]
-    (y.sum() + values).backward()
-    assert x.grad.equal(y.detach() + flambeau.tensor([1.0, 0.0]))
-
-
-def test_saved_tensors_pass_through_hooks():
-    packed = []
-
-    def pack(t):
-        packed.append(t.clone())
-        return len(packed) - 1
-    x = leaf(3.0)
-    with saved_tensors_hooks(pack, lambda i: packed[i] * 2):
-        y = x * x
-    y.sum().backward()
-    assert x.grad.item() == 12.0 and len(packed) == 2
-    with disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"), \
-            saved_tensors_hooks(pack, pack):
-        pass
-
-
-def test_pack_hooks_see_each_saved_tensor_once_and_their_errors_come_out():
-    a, seen = flambeau.rand(3, 3, requires_grad=True), []
-    with saved_tensors_hooks(lambda t: seen.append(tuple(t.shape)) or t, lambda t: t):
-        y = flambeau.var_mean((a @ a).tanh(), 0)  # a twice, the result of tanh, what var keeps
-        y[0].sum().backward()
-        before = len(seen)
-        with flambeau.no_grad():
-            a.sigmoid()
-    assert seen[:3] == [(3, 3)] * 3 and len(seen) == before
-    expected, = flambeau.autograd.grad((a @ a).tanh().var(0).sum(), a)
-    assert flambeau.equal(a.grad, expected)
-
-    def refuse(tensor):
-        raise ValueError("not kept")
-    for call in (lambda: a.exp(), lambda: a @ a, lambda: a.max(0), lambda: a.clone().sin_()):
-        with pytest.raises(ValueError, match="not kept"), saved_tensors_hooks(refuse, refuse):
-            call()
-
-
-
-def test_saved_tensor_hooks_that_a_pass_has_entered_end_with_it():
-    packed, x = [], leaf(1.0)
-
-    def enter(grad):
-        saved_tensors_hooks(packed.append, lambda t: t).__enter__()
-
-    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t * 10):
-        y = x * x
-        y.register_hook(enter)
-        y.backward(flambeau.ones(1))
-        z = x * x                           # packed by the hooks of before the pass
-    assert packed == [] and x.grad.item() == flambeau.autograd.grad(z, x)[0].item() == 20.0
-
-
-def test_hooks_of_one_saved_tensor():
-    x = leaf(3.0)
-    y = x.exp()
-    y.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t * 10)
-    y.sum().backward()
-    assert x.grad.item() == pytest.approx(200.855, rel=1e-4)
-
-
 def test_graph_of_nodes():
     x = leaf(1.0)
     y = (x * 2).sum()
@@ -248,45 +173,6 @@ def test_the_documented_interface_of_nodes_is_that_of_their_class():
     node = (flambeau.ones(2, requires_grad=True) * 2).grad_fn
     assert isinstance(node, Node) and Node.name(node) == "MulBackward0"
     assert Node.next_functions.fget(node) == node.next_functions
-
-
-def test_handles_on_lists_of_saved_tensors():
-    x, rows = flambeau.ones(2, 3, requires_grad=True), flambeau.tensor([0, 1])
-    node = x[:, rows].grad_fn
-    whole, index = node._raw_saved_indices
-    assert isinstance(index, flambeau.autograd.SavedTensor) and index.data is rows
-    index.register_hooks(lambda t: t.tolist(), lambda t: flambeau.tensor(t))
-    assert index.data == [0, 1] and node._saved_indices[1].equal(rows)
-    with pytest.raises(RuntimeError, match="already been set"):
-        index.register_hooks(lambda t: t, lambda t: t)
-    with pytest.raises(RuntimeError, match="with value None is forbidden"):
-        whole.register_hooks(lambda t: t, lambda t: t)
-    with pytest.raises(AttributeError, match="no attribute '_raw_saved_self_sym_sizes'"):
-        node._raw_saved_self_sym_sizes
-    result = x.max(0)[0]
-    assert result.grad_fn._raw_saved_indices.data.tolist() == [0, 0, 0]
-    result.sum().backward()
-    with pytest.raises(RuntimeError, match="on a saved tensor after it has been freed"):
-        result.grad_fn._raw_saved_indices.register_hooks(lambda t: t, lambda t: t)
-
-
-def test_pack_hooks_run_with_the_dispatch_modes_that_were_set_aside_for_the_op():
-    from flambeau.utils._python_dispatch import TorchDispatchMode
-
-    class Names(TorchDispatchMode):
-        def __init__(self):
-            self.seen = []
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            self.seen.append(func.__name__)
-            return func(*args, **(kwargs or {}))
-
-    x = flambeau.ones(2, requires_grad=True)
-    with Names() as outer, Names() as inner:
-        with flambeau.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t):
-            y = x.exp()
-        y.neg()
-    assert inner.seen == outer.seen == ["exp.default", "detach.default", "neg.default"]
 
 
 def test_set_gives_a_leaf_a_new_accumulator():
@@ -397,45 +283,6 @@ def test_a_name_is_not_given_to_the_node_of_an_input():
     assert flambeau.ldexp(x, flambeau.tensor(0)).grad_fn is not x.grad_fn
     x.detach().zero_()
     assert x.grad_fn.name() == "ExpBackward0" and x.repeat(1).grad_fn.name() == "RepeatBackward0"
-
-
-def test_saved_values_have_the_names_of_pytorch():
-    x, rows = flambeau.ones(2, 3, requires_grad=True), flambeau.tensor([0, 1])
-    batch = flambeau.ones(1, 3, 3, requires_grad=True)
-    shown = [
-        (x[:, rows], "indices", (None, rows)), (x[:, rows], "self_sym_sizes", (2, 3)),
-        (x.mean(), "self_sym_sizes", (2, 3)), (x.sum(0), "self_sym_numel", 6),
-        (flambeau.addbmm(batch[0], batch, batch), "batch1_sym_argsize_1", 3),
-        (flambeau.nn.functional.unfold(batch[None], 3), "self_sym_argsize_minus_2", 3),
-        (x.logit(), "eps", None), (x.logit(0.5), "eps", 0.5),
-        (x.div(2, rounding_mode="trunc"), "rounding_mode", "trunc"),
-        (x.as_strided((3,), (1,), 1), "storage_offset", 1), (x.permute(1, 0), "dims", (1, 0)),
-        (x.as_strided((3,), (1,)), "storage_offset", None),
-        (x.squeeze(1), "dim", 1), (x.squeeze((0, 1)), "dim", (0, 1)), (x.unsqueeze(-1), "dim", 2),
-        (x.split([1, 2], 1)[0], "split_sizes", (1, 2)), (x.split(2, 1)[0], "split_size", 2),
-        (batch.unfold(2, 2, 1), "dimension", 2),
-        (nn.functional.interpolate(batch, 6, mode="linear"), "output_size", (6,)),
-        (nn.functional.interpolate(batch, scale_factor=2.0), "scales", 2.0),
-        (nn.functional.interpolate(batch[None], scale_factor=(2.0, 3.0)), "scales_w", 3.0),
-        (nn.functional.conv1d(batch, flambeau.ones(2, 3, 1)), "bias_sym_sizes_opt", (0,)),
-        (nn.functional.conv1d(batch, flambeau.ones(2, 3, 1), flambeau.ones(2)),
-         "bias_sym_sizes_opt", (2,)),
-        (nn.functional.max_pool2d(batch[None], 2), "kernel_size", (2, 2)),
-        (nn.functional.mse_loss(x, x), "reduction", 1),
-        (nn.functional.elu(x, 0.5), "alpha", 0.5),
-        (flambeau._foreach_maximum([x, x], [0.0, 1.0])[0], "scalars", (0.0, 1.0)),
-    ]
-    for result, name, value in shown:
-        found = getattr(result.grad_fn, f"_saved_{name}")
-        assert str(found) == str(value) and type(found) is type(value), name
-        assert not hasattr(result.grad_fn, "_saved_nothing_sym_sizes")
-    assert x.max(0)[0].grad_fn._saved_indices.tolist() == [0, 0, 0]
-    assert x.sort(0)[0].grad_fn._saved_indices.tolist() == [[0, 0, 0], [1, 1, 1]]
-    _, s, vh = flambeau.linalg.svd(x, full_matrices=False)
-    assert s.grad_fn._saved_S.equal(s) and s.grad_fn._saved_Vh.equal(vh)
-    assert flambeau.nn.functional.gelu(x).grad_fn._saved_self is x
-    assert "_saved_self_sym_sizes" in dir(x.sum().grad_fn)
-    assert "_saved_indices" in dir(x[:, rows].grad_fn)
 
 
 _INDEX, _MASK = flambeau.tensor([0, 2]), flambeau.tensor([True, False, True])

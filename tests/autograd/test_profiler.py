@@ -6,7 +6,6 @@ import pytest
 
 import flambeau
 from flambeau.autograd.profiler import profile, record_function
-from flambeau.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from flambeau.core import engine
 from flambeau.core.modes import interceptors
 from flambeau.core.recording import node_watchers
@@ -71,22 +70,6 @@ def test_chrome_trace(tmp_path):
     shown = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert [e["name"] for e in shown] == ["aten::ones", "aten::exp"]
     assert {"ts", "dur", "pid", "tid", "cat", "args"} <= shown[0].keys()
-
-
-def test_children_by_time():
-    spans = {1: [(0, 1, 1), (1, 2, 2)], 0: [(0, 2, 3), (1, 2, 4), (1, 3, 5)]}
-    events = EventList(FunctionEvent(id=i, name="", thread=t, start_us=a, end_us=b)
-                       for t, all_of in spans.items() for a, b, i in all_of)
-    events._populate_cpu_children()
-    assert [[c.id for c in e.cpu_children] for e in events] == [[], [], [], [], [4]]
-
-
-def test_averages():
-    average = FunctionEventAvg()
-    for start, end in ((10, 15), (20, 30)):
-        average.add(FunctionEvent(id=0, name="foo", thread=0, start_us=start, end_us=end))
-    average.add(average)
-    assert (average.count, average.cpu_time_total, average.cpu_time) == (4, 30, 7.5)
 
 
 def test_decorator_and_exit_in_another_order():

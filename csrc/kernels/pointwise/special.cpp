@@ -64,7 +64,7 @@ struct Lgamma {
         double sine = std::fabs(vec::sin(vec::PI * part));
         double r = (left ? -stirling : stirling) + vec::log(left ? vec::PI * product / sine : 1 / product);
         bool pole = left & ((part == 0) | (x < -8388608.0));
-        r = pole | (y == vec::INF64) ? vec::INF64 : r;
+        r = pole | (y == vec::INF64) ? vec::INF64 : x == 1 ? 0 : r;   // log 1, without rounding
         return x == x ? float(r) : given;
     }
 };

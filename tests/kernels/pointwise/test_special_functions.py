@@ -3,6 +3,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau.kernels.pointwise import special_functions
 
 RANDOM = np.random.default_rng(0)
@@ -111,3 +112,10 @@ def test_what_is_missing_names_the_extra():
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_ndtr_of_no_number(dtype):
     assert np.isnan(special_functions.ndtr(np.array([np.nan, -np.nan], dtype))).all()
+
+
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64])
+def test_lgamma_is_zero_where_gamma_is_one(dtype):
+    for count in (1, 3, 50):
+        x = flambeau.tensor([1.0, 2.0] * count, dtype=dtype)
+        assert not flambeau.lgamma(x).any()
