@@ -30,14 +30,14 @@ def build_table(events: Any, sort_by: str | None, row_limit: int, max_source: in
 
     def time(us: float) -> str:
         return _format_time(us) if time_unit is None else f"{us / _UNITS[time_unit]:.3f}{time_unit}"
-    columns = [("Name", _width([e.key for e in events], max_name),
-                lambda e: _cut(e.key, max_name)),
-               ("Self CPU %", WIDTH, lambda e: _format_time_share(e.self_cpu_time_total, total)),
-               ("Self CPU", WIDTH, lambda e: time(e.self_cpu_time_total)),
-               ("CPU total %", WIDTH,
-                lambda e: "0.00%" if e.is_async else _format_time_share(e.cpu_time_total, total)),
-               ("CPU total", WIDTH, lambda e: time(e.cpu_time_total)),
-               ("CPU time avg", WIDTH, lambda e: time(e.cpu_time))]
+    columns: list[Any] = [
+        ("Name", _width([e.key for e in events], max_name), lambda e: _cut(e.key, max_name)),
+        ("Self CPU %", WIDTH, lambda e: _format_time_share(e.self_cpu_time_total, total)),
+        ("Self CPU", WIDTH, lambda e: time(e.self_cpu_time_total)),
+        ("CPU total %", WIDTH,
+         lambda e: "0.00%" if e.is_async else _format_time_share(e.cpu_time_total, total)),
+        ("CPU total", WIDTH, lambda e: time(e.cpu_time_total)),
+        ("CPU time avg", WIDTH, lambda e: time(e.cpu_time))]
     if getattr(events, "_profile_memory", False):
         columns += [("CPU Mem", WIDTH, lambda e: _format_memory(e.cpu_memory_usage)),
                     ("Self CPU Mem", WIDTH, lambda e: _format_memory(e.self_cpu_memory_usage))]
