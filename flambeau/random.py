@@ -19,7 +19,7 @@ import numpy as np
 
 from flambeau._support.c_functions import ReadOnly, bound, counted
 from flambeau._support.own_methods import belong
-from flambeau.core import devices
+from flambeau.core import devices, late_bound
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import cited_as
 from flambeau.kernels.creation.random import STATE_BYTES, Stream
@@ -61,7 +61,7 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start over from `seed`, any integer of 64 bits; returns the generator."""
         if type(seed) is bool or not isinstance(seed, (int, np.integer)):
-            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+            raise RuntimeError(f"manual_seed expected a long, but got {late_bound.type_name(seed)}")
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
         self._stream.seed(int(seed) % 2**64)
@@ -87,7 +87,8 @@ class Generator:
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from what `get_state` gave."""
         if not isinstance(new_state, Tensor):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+            raise TypeError("expected a torch.ByteTensor, but got "
+                            f"{late_bound.type_name(new_state)}")
         state = new_state._array
         if state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")

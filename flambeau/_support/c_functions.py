@@ -140,6 +140,12 @@ def bound(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any
     raise TypeError(errors.fits_none(name, signatures, said, args, kwargs))
 
 
+def type_name(value: Any) -> str:
+    """The name of a value's type as messages of C have it."""
+    from flambeau.schema import errors
+    return errors.type_name(value)
+
+
 _TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "dict": dict, "object": object}
 
 
@@ -178,5 +184,4 @@ def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str
 
 
 __all__ = ["NoArguments", "ReadOnly", "bound", "counted", "frozen", "matched", "parsed",
-           "takes_nothing",
-           "takes_one", "takes_positions"]
+           "takes_nothing", "takes_one", "takes_positions", "type_name"]

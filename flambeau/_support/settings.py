@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import takes_one
+from flambeau._support.c_functions import takes_one, type_name
 from flambeau._support.own_methods import belong
 from flambeau._support.source_locations import native
 
@@ -27,7 +27,7 @@ def set_warn_always(b: bool, /) -> None:
 
 def _check_bool(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise RuntimeError(f"{name} expects a bool, but got {type(value).__name__}")
+        raise RuntimeError(f"{name} expects a bool, but got {type_name(value)}")
 
 
 def is_warn_always_enabled() -> bool:
@@ -56,7 +56,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not "
-                            f"{type(value).__name__}")
+                            f"{type_name(value)}")
     _state.update(deterministic=mode, warn_only=warn_only)
     _note_filling()
 
@@ -133,7 +133,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Remembered: "highest", "high" or "medium". Products of float32 are always computed in it."""
     if not isinstance(precision, str):
         raise RuntimeError("set_float32_matmul_precision expects a str, but got "
-                           f"{type(precision).__name__}")
+                           f"{type_name(precision)}")
     if precision not in ("highest", "high", "medium"):
         warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
                       "setting stays.", UserWarning, stacklevel=2)

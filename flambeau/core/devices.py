@@ -33,21 +33,19 @@ class device(Scope):
     index: int | None
     type: str
 
-    def __init__(self, type: Any = None, index: int | None = None, *more: Any, **wrong: Any):
-        if more or wrong:
-            given = () if type is None else (type,) if index is None else (type, index)
-            bound(("device(Device device)", "device(str type, int index=-1)"), (*given, *more),
-                  wrong)
+    def __init__(self, *args: Any, **kwargs: Any):
+        type, index = args[0] if args else None, None
+        if kwargs or len(args) != 1 or not isinstance(type, str):
+            type, *rest = bound(("device(Device device)", "device(str type, int? index=-1)"),
+                                args, kwargs)
+            index = rest[0] if rest and rest[0] != -1 else None
+            if args[1:] == (-1,) or kwargs.get("index") == -1:
+                raise RuntimeError("Device index must not be negative")
         if isinstance(type, device):
-            type, index = type.type, type.index if index is None else index
-        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
             raise RuntimeError("Device index must not be negative" if type < 0 else "Cannot access "
                                "accelerator device when none is available.")
-        if not isinstance(type, str):
-            raise _no_device(type)
-        if isinstance(index, bool) or not isinstance(index, int | None):
-            raise TypeError("device(): argument 'index' (position 2) must be int, not "
-                            f"{index.__class__.__name__}")
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         name, colon, number = type.partition(":")
@@ -87,15 +85,6 @@ class device(Scope):
 
     def _changes(self) -> Any:
         return (_default, checked(self)),
-
-
-def _no_device(given: Any) -> TypeError:
-    """What is said of values that no device is made of."""
-    name = f"{'torch.' * (type(given).__module__ == 'torch')}{type(given).__name__}"
-    return TypeError(
-        f"device() received an invalid combination of arguments - got ({name}), but expected one "
-        "of:\n * (torch.device device)\n      didn't match because some of the arguments have "
-        f"invalid types: (!{name}!)\n * (str type, int index = -1)\n")
 
 
 def _device(type: str, index: int | None) -> device:

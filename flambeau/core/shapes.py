@@ -12,6 +12,7 @@ from operator import index
 from typing import Any
 
 from flambeau._support.c_functions import counted
+from flambeau.core import late_bound
 from flambeau.kernels import cited_as
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
@@ -78,16 +79,10 @@ def _extent(extent: Any, place: int) -> Any:
     try:
         return int(index(extent))
     except (TypeError, RuntimeError, ValueError):
-        if hasattr(extent, "_array") or not type(
-                extent).__module__.startswith(("flambeau.", "torch")):
+        if hasattr(extent, "_array") or not type(extent).__module__.startswith("flambeau."):
             raise TypeError("torch.Size() takes an iterable of 'int' (item "
-                            f"{place} is '{_type_name(extent)}')") from None
+                            f"{place} is '{late_bound.type_name(extent)}')") from None
     return extent
-
-
-def _type_name(value: Any) -> str:
-    kind = type(value)
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 Size.__module__ = "torch"
@@ -99,7 +94,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     try:
         fits = -n <= dim < n
     except TypeError:
-        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
+        raise TypeError(f"argument 'dim' must be int, not {late_bound.type_name(dim)}") from None
     if not fits:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
                          f"but got {dim})")

@@ -303,7 +303,7 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
     """Raise if `grad` cannot be the gradient of `tensor`: its type, device or shape is wrong."""
     if not isinstance(grad, Tensor):
         raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
-                        f"{type(grad).__name__}")
+                        f"{late_bound.type_name(grad)}")
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype

@@ -17,9 +17,6 @@ class _Info:
     bits: int
 
     def __init__(self, type: dtype | None = None):
-        if not isinstance(type, dtype | None):
-            raise TypeError(f"{self.__class__.__name__}(): argument 'type' (position 1) must be "
-                            f"torch.dtype, not {type.__class__.__name__}")
         self._type = type or get_default_dtype()
         self._note(bits=self._type.itemsize * 8, dtype=self._type.name)
 
@@ -43,10 +40,8 @@ class finfo(_Info):
     smallest_normal: float
     resolution: float
 
-    def __init__(self, type: dtype | None = None, *more: Any, **wrong: Any):
-        if more or wrong:
-            bound(("finfo(ScalarType type)", "finfo()"), (type, *more), wrong)
-        super().__init__(type)
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*bound(("finfo(ScalarType type)", "finfo()"), args, kwargs))
         if self._type.kind not in "fc":
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
                             "to handle 'torch.finfo'")

@@ -326,7 +326,7 @@ class Tracer(TracerBase):
         """The function to call, and proxies for its arguments."""
         plain = inspect.unwrap(root_fn)
         if not hasattr(plain, "__code__"):
-            raise AssertionError(f"{plain} has no Python code to trace")
+            raise AssertionError(f"Expected FunctionType, got {type(plain)}")
         code = plain.__code__
         count = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames[:count])

@@ -6,9 +6,10 @@ the extension out.
 """
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from flambeau._support.c_functions import takes_nothing, takes_one
+from flambeau._support.c_functions import takes_nothing, takes_one, type_name
 from flambeau.kernels import dtypes
 from flambeau.kernels._extension import native as _native
 from flambeau.kernels._extension import why_not as _why_not
@@ -52,8 +53,8 @@ def check_thread_count(n):
 @takes_one
 def set_num_threads(n):
     """Let native kernels use at most `n` threads."""
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise RuntimeError(f"set_num_threads expects an int, but got {type(n).__name__}")
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type_name(n)}")
     if n < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     check_thread_count(n)

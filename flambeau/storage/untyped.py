@@ -15,6 +15,7 @@ from flambeau import Tensor
 from flambeau._support import copy_on_write
 from flambeau._support.c_functions import bound
 from flambeau._support.own_methods import shown_as
+from flambeau.core import late_bound
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
 from flambeau.ops.python.methods import copied_root
 from flambeau.schema.errors import type_name
@@ -92,7 +93,7 @@ def _bytes_of(data: Any) -> list[int]:
     """The elements of a sequence as bytes."""
     if not hasattr(data, "__len__"):
         raise RuntimeError("torch.UntypedStorage(): Expected a sequence type, but got "
-                           f"{type(data).__name__}")
+                           f"{late_bound.type_name(data)}")
     for item in data:
         if not isinstance(item, int):
             raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a "

@@ -133,11 +133,10 @@ def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any 
                  memory_format: Any = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                  dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False,
-                 dispatch_layout: bool = False, **_: Any) -> Any:
+                 dispatch_layout: bool = False, *_: Any) -> Any:
     """A tensor of type `cls` with a shape, strides, a type and a device, but no values."""
     if not hasattr(cls, "__torch_dispatch__"):
-        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__ to be made by "
-                           "_make_wrapper_subclass")
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     shape = tuple(size)
     target = default_float() if dtype is None else as_numpy_dtype(dtype)
     steps = contiguous_strides(shape) if strides is None else tuple(strides)

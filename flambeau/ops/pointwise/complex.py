@@ -12,7 +12,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import conj
 from flambeau.kernels.moving import views
 from flambeau.kernels.pointwise import complex as kernels
-from flambeau.ops.factory.create import full_like, zeros_like
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import sgn
 from flambeau.ops.view.conversion import contiguous
@@ -148,7 +148,9 @@ imag = op("imag(Tensor(a) self) -> Tensor(a)", body=_imag, method=False,
 
 def _set_part(part: Any) -> Any:
     def setter(self: Tensor, value: Any) -> None:
-        part(self).copy_(value if isinstance(value, Tensor) else full_like(part(self), value))
+        from flambeau.ops.indexing.values import as_value
+        written = part(self)
+        written.copy_(as_value(value, written))
     return setter
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 from math import trunc
 from typing import Any
 
+import numpy as np
+
 from flambeau._support.c_functions import matched, takes_nothing, takes_one
 from flambeau._support.settings import warn_once
+from flambeau.core import dtypes
 from flambeau.core.op import public
 from flambeau.core.type_info import contiguous_format
 from flambeau.kernels import check_thread_count
@@ -57,14 +60,23 @@ def sym_not(a: Any) -> bool:
 
 def sym_max(a: Any, b: Any) -> Any:
     """The larger number; floating if one of them is."""
+    _check_real(a, b)
     found = max(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller number; floating if one of them is."""
+    _check_real(a, b)
     found = min(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def _check_real(*values: Any) -> None:
+    known = (np.integer, np.floating, int, float)
+    for value in values:
+        if not isinstance(value, known):
+            raise AssertionError(f"expected {known}, got {type(value)}")
 
 
 def sym_sum(*args: Any) -> Any:
@@ -84,8 +96,8 @@ def set_default_tensor_type(t: Any, /) -> None:
               "torch.set_default_dtype() and torch.set_default_device() as alternatives.")
     if isinstance(t, str):
         t = getattr(flambeau, t.rpartition(".")[2], t)
-    d = getattr(t, "dtype", None)
-    if d is None:
+    d = getattr(t, "dtype", None) if isinstance(t, type) else None
+    if not isinstance(d, dtypes.dtype):
         raise TypeError("invalid type object: only floating-point types are supported as the "
                         "default type")
     if not d.is_floating_point:

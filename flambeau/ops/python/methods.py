@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._support.c_functions import parsed
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
 from flambeau.core import overrides, type_info
@@ -290,6 +291,17 @@ class Hooks(Chapter):
         leaf_hooks(self).grad_dtype = "any" if dtype is None else dtype
 
 
+# The signatures of the constructors of subclasses, which PyTorch has in C.
+_SUBCLASS = """_make_subclass(PyObject cls, Tensor data, bool require_grad=False, *,
+    str? dispatch_sizes_strides_policy=None, bool dispatch_device=False, bool dispatch_layout=False,
+    Device? device_for_backend_keys=None)"""
+_WRAPPER_SUBCLASS = """_make_wrapper_subclass(PyObject cls, SymInt[] size, SymInt[]? strides=None,
+    SymInt? storage_offset=None, MemoryFormat? memory_format=None, ScalarType? dtype=None,
+    Layout? layout=None, Device? device=None, bool pin_memory=False, bool requires_grad=False,
+    str? dispatch_sizes_strides_policy=None, bool dispatch_device=False, bool dispatch_layout=False,
+    PyObject? _extra_dispatch_keys=None, SymInt? storage_size=None)"""
+
+
 class Copying(Chapter):
     """Copies, pickles, other types."""
 
@@ -326,11 +338,10 @@ class Copying(Chapter):
         self.__dict__.update(state)
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
+    @parsed(_SUBCLASS)
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool, *_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
-        if not isinstance(require_grad, (bool, np.bool_)):
-            raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, "
-                            f"not {type_name_of(require_grad)}")
+        _check_type(cls)
         result = alias(data.resolve_conj().resolve_neg()._array if data._conjugated or data._negated
                        else data._array, cls)
         result._counter = data._counter
@@ -339,10 +350,12 @@ class Copying(Chapter):
         return result
 
     @staticmethod
-    def _make_wrapper_subclass(cls: type, size: Any, *args: Any, **options: Any) -> Any:
+    @parsed(_WRAPPER_SUBCLASS)
+    def _make_wrapper_subclass(cls: type, *given: Any) -> Any:
         """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
         from flambeau.dispatch.aten.subclass import make_wrapper
-        return make_wrapper(cls, size, *args, **options)
+        _check_type(cls)
+        return make_wrapper(cls, *given)
 
     def index(self, positions: Any, dims: Any) -> Any:
         """The tensor with first-class dimensions in place of positions: `x.index((0, 2), (i, k))`.
@@ -358,8 +371,7 @@ class Copying(Chapter):
 
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
-        if not isinstance(cls, type):
-            raise TypeError(f"cls must be a type (got {type_name_of(cls)})")
+        _check_type(cls)
         result = within(overrides.subclasses_enabled, False, copying.alias, self)
         if type(result) is cls:
             return result
@@ -368,6 +380,11 @@ class Copying(Chapter):
         if result._edge is LAZY:
             other._view = result._view
         return other
+
+
+def _check_type(cls: Any) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type_name_of(cls)})")
 
 
 _enter_type = TensorMeta.__init__

@@ -93,6 +93,8 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
         return _finish(wrap(pattern._data), pattern, requires_grad)
     where, entry_values = _index_array(indices), _value_tensor(values, dtype)
     where = convert(where, np.dtype(np.int64))
+    if where.ndim != 2 and size is None:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
     if where.ndim == 1:
         where = where[:, None] if where.size else where.reshape(0, 0) if size is not None \
             and not len(size) else where[None] if not where.size else where[:, None]
