@@ -46,13 +46,12 @@ def construct_and_record_rdzv_event(
         run_id: str, message: str, node_state: NodeState, name: str = "", hostname: str = "",
         pid: int | None = None, master_endpoint: str = "", local_id: int | None = None,
         rank: int | None = None) -> None:
-    """Make an event of a rendezvous and write it, if anyone listens: name, host and process are
-    the caller's by default."""
+    """Make an event of a rendezvous and write it, if anyone listens: its name begins with
+    the caller's file; the rest of it, host and process are the caller's by default."""
     if isinstance(get_logging_handler("dynamic_rendezvous"), logging.NullHandler):
         return
-    if not name:
-        caller = inspect.stack()[1]
-        name = f"{os.path.splitext(os.path.basename(caller.filename))[0]}:{caller.function}"
+    caller = inspect.stack()[1]
+    name = f"{os.path.basename(caller.filename)}:{name or caller.function}"
     record_rdzv_event(RdzvEvent(
         name=name, run_id=run_id, message=message, hostname=hostname or socket.getfqdn(),
         pid=pid or os.getpid(), node_state=node_state, master_endpoint=master_endpoint, rank=rank,

@@ -13,12 +13,13 @@ import abc
 import functools
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
 class MetricData(NamedTuple):
     """One number, and when it was taken."""
-    timestamp: int
+    timestamp: float
     group_name: str
     name: str
     value: int
@@ -64,7 +65,7 @@ class MetricStream:
 
     def add_value(self, metric_name: str, metric_value: int) -> None:
         """Send a number."""
-        self.handler.emit(MetricData(int(time.time()), self.group_name, metric_name, metric_value))
+        self.handler.emit(MetricData(time.time(), self.group_name, metric_name, metric_value))
 
 
 _handlers: dict[str, MetricHandler] = {}
@@ -91,29 +92,32 @@ def put_metric(metric_name: str, metric_value: int, metric_group: str = "torchel
 
 
 def _get_metric_name(fn: Any) -> str:
-    name = fn.__qualname__.split(".<locals>.")[-1]
-    return name if "." in name else f"{fn.__module__.split('.')[-1]}.{name}"
+    """The name of a method with its class, of a function with its module."""
+    name = fn.__qualname__
+    return name if "." in name or not fn.__module__ else f"{fn.__module__.split('.')[-1]}.{name}"
+
+
+def _timed(fn: Callable[..., Any], key: str, put: Callable[[str, int], None]) -> Any:
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        start = time.time()
+        try:
+            result = fn(*args, **kwargs)
+            put(f"{key}.success", 1)
+        except Exception:
+            put(f"{key}.failure", 1)
+            raise
+        finally:
+            put(f"{key}.duration.ms", get_elapsed_time_ms(start))
+        return result
+    return wrapper
 
 
 def prof(fn: Any = None, group: str = "torchelastic") -> Any:
     """Decorates a function: each call sends its time in milliseconds, and success or failure."""
     if fn is None:
         return functools.partial(prof, group=group)
-    key = _get_metric_name(fn)
-
-    @functools.wraps(fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        start = time.time()
-        try:
-            result = fn(*args, **kwargs)
-            put_metric(f"{key}.success", 1, group)
-        except Exception:
-            put_metric(f"{key}.failure", 1, group)
-            raise
-        finally:
-            put_metric(f"{key}.duration.ms", get_elapsed_time_ms(start), group)
-        return result
-    return wrapper
+    return _timed(fn, _get_metric_name(fn), lambda name, value: put_metric(name, value, group))
 
 
 def get_elapsed_time_ms(start_time_in_seconds: float) -> int:
@@ -122,9 +126,10 @@ def get_elapsed_time_ms(start_time_in_seconds: float) -> int:
 
 
 def profile(group: str | None = None) -> Any:
-    """`prof` for a named group."""
+    """`prof` for a named group, under the function's bare name."""
     warnings.warn("Deprecated, use `@prof` instead", FutureWarning, stacklevel=2)
-    return lambda fn: prof(fn, group="torchelastic" if group is None else group)
+    return lambda fn: _timed(
+        fn, fn.__name__, lambda name, value: publish_metric(group, name, value))
 
 
 def publish_metric(metric_group: str, metric_name: str, metric_value: int) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import abc
 import json
-import os
 import signal
 import socket
 import time
@@ -21,7 +20,7 @@ from flambeau.distributed.elastic.agent.server.workers import (
     _RoleInstanceInfo,
     assign_worker_ranks,
 )
-from flambeau.distributed.elastic.events import Event, EventSource, record
+from flambeau.distributed.elastic.events import Event, EventMetadataValue, EventSource, record
 from flambeau.distributed.elastic.metrics import prof, put_metric
 from flambeau.distributed.elastic.multiprocessing import SignalException
 from flambeau.distributed.elastic.rendezvous import RendezvousGracefulExitError
@@ -268,30 +267,31 @@ class SimpleElasticAgent(ElasticAgent):
                          exit_code: int | None = None, worker_pid: int | None = None) -> Event:
         group = self._worker_group
         spec = group.spec
-        about: dict[str, Any] = {
-            "group_world_size": group.group_world_size, "entry_point": spec.get_entrypoint_name(),
-            "local_rank": None, "role_rank": None, "role_world_size": None}
+        about: dict[str, Any] = {"group_world_size": group.group_world_size,
+                                 "entry_point": spec.get_entrypoint_name()}
         if worker:
-            about = {**about, "local_rank": worker.local_rank, "role_rank": worker.role_rank,
-                     "role_world_size": worker.role_world_size, "global_rank": worker.global_rank,
-                     "worker_id": str(worker.id)}
-        else:
-            about = {**about, "global_rank": None, "worker_id": None}
-        about |= {
-            "run_id": spec.rdzv_handler.get_run_id(), "group_rank": group.group_rank,
+            # each in a list, which is how those who read such events have always got them
+            about |= {"local_rank": [worker.local_rank], "role_rank": [worker.role_rank],
+                      "role_world_size": [worker.role_world_size], "exit_code": [exit_code],
+                      "worker_pid": [worker_pid]}
+        metadata: dict[str, EventMetadataValue] = {
+            "run_id": spec.rdzv_handler.get_run_id(),
+            "global_rank": worker.global_rank if worker else None,
+            "group_rank": group.group_rank, "worker_id": str(worker.id) if worker else None,
+            "role": spec.role, "hostname": _get_fq_hostname(), "state": state,
+            "total_run_time": self._total_execution_time,
             "rdzv_backend": spec.rdzv_handler.get_backend(), "raw_error": raw_error,
-            "metadata": json.dumps({"max_restarts": spec.max_restarts}, sort_keys=True),
+            "metadata": json.dumps(about),
             "agent_restarts": spec.max_restarts - self._remaining_restarts,
-            "duration_ms": duration_ms, "exit_code": exit_code, "worker_pid": worker_pid,
-            "total_run_time": self._total_execution_time, "state": state, "role": spec.role,
-            "hostname": _get_fq_hostname(), "agent_pid": os.getpid()}
-        return Event(f"torchelastic.worker.status.{state}", source=source, metadata=about)
+            "duration_ms": duration_ms}
+        return Event(f"torchelastic.worker.status.{state}", source=source, metadata=metadata)
 
     def _record_metrics(self, group_results: RunResult) -> None:
         is_failed = group_results.is_failed()
         self._record_flakiness_metric(is_failed)
         spec = self._worker_group.spec
         restarted = self._remaining_restarts != spec.max_restarts
+        put_metric(f"workers.{spec.role}.run_total", 1)
         for name, condition in (
                 ("run_success_with_retries", not is_failed and restarted),
                 ("run_success_no_retries", not is_failed and not restarted),

@@ -1,9 +1,9 @@
 """What an agent knows of its workers."""
 from __future__ import annotations
 
-import functools
 import json
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -55,9 +55,10 @@ class WorkerSpec:
 
     def __post_init__(self) -> None:
         assert self.local_world_size > 0
-        assert self.max_restarts >= 0
         assert self.monitor_interval > 0
         if self.fn:                 # the older name of `entrypoint`
+            warnings.warn("WorkerSpec.fn will be deprecated, please use WorkerSpec.entrypoint "
+                          "instead", DeprecationWarning, stacklevel=3)
             self.entrypoint = self.fn
         assert self.entrypoint
 
@@ -134,7 +135,6 @@ class RunResult:
         return self.state == WorkerState.FAILED
 
 
-@functools.total_ordering
 class _RoleInstanceInfo:
     """What an agent tells the others: its role, its rank, and how many workers it has."""
 
@@ -155,23 +155,16 @@ class _RoleInstanceInfo:
 
     @staticmethod
     def compare(obj1: _RoleInstanceInfo, obj2: _RoleInstanceInfo) -> int:
-        """-1, 0 or 1: sorts by role, then by rank."""
-        return (obj1 > obj2) - (obj1 < obj2)
+        """Negative, 0 or positive: sorts by role, then by rank."""
+        if obj1.role == obj2.role:
+            return obj1.rank - obj2.rank
+        return 1 if obj1.role > obj2.role else -1
 
     @staticmethod
     def find_role_boundaries(roles_infos: list[_RoleInstanceInfo], role: str) -> tuple[int, int]:
-        """The first and the last place of a role in a sorted list; (-1, -2) without any."""
+        """The first and the last place of a role; (-1, -1) without any."""
         places = [i for i, info in enumerate(roles_infos) if info.role == role]
-        return (places[0], places[-1]) if places else (-1, -2)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _RoleInstanceInfo) and \
-            (self.role, self.rank) == (other.role, other.rank)
-
-    def __lt__(self, other: _RoleInstanceInfo) -> bool:
-        return (self.role, self.rank) < (other.role, other.rank)
-
-    __hash__ = None
+        return (places[0], places[-1]) if places else (-1, -1)
 
 
 def assign_worker_ranks(infos: list[_RoleInstanceInfo], group_rank: int) -> list[Worker]:

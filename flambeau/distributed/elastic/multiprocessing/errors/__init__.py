@@ -150,11 +150,13 @@ def record(fn: Callable[_P, _R], error_handler: ErrorHandler | None = None
                 return None
             raise
         except ChildFailedError as error:
-            _, failure = error.get_first_failure()
+            rank, failure = error.get_first_failure()
             if failure.error_file != _NOT_AVAILABLE:
                 handler.dump_error_file(failure.error_file, failure.exitcode)
             else:
-                handler.record_exception(error)
+                logger.info("local_rank %s FAILED with no error file. Decorate your entrypoint fn "
+                            "with @record for traceback info. See: "
+                            "https://pytorch.org/docs/stable/elastic/errors.html", rank)
             raise
         except Exception as error:
             handler.record_exception(error)

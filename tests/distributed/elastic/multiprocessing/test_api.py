@@ -1,4 +1,4 @@
-"""Workers of one machine: where their output goes, how they end; values from PyTorch."""
+"""Workers of one machine: how they start and end; values from PyTorch."""
 from __future__ import annotations
 
 import os
@@ -13,9 +13,7 @@ from flambeau.distributed.elastic.multiprocessing import (
     SignalException,
     Std,
     start_processes,
-    to_map,
 )
-from flambeau.distributed.elastic.multiprocessing.api import signals_held
 
 
 @pytest.fixture(autouse=True)
@@ -31,42 +29,6 @@ def start(entrypoint, *args, **options):
     logs = options.pop("logs_specs", None) or DefaultLogsSpecs()
     return start_processes("test", entrypoint, dict(enumerate(args)),
                            {i: {"WHO": str(i)} for i in range(len(args))}, logs, **options)
-
-
-def test_streams_by_name():
-    assert Std.from_str("3") is Std.ALL
-    assert Std.from_str("0:1,1:2") == {0: Std.OUT, 1: Std.ERR}
-    assert to_map({0: Std.OUT}, 2) == {0: Std.OUT, 1: Std.NONE}
-    for text in ("5", "0:5", "", "0:1,"):
-        with pytest.raises(ValueError, match="does not match: <"):
-            Std.from_str(text)
-
-
-@pytest.mark.parametrize(("redirects", "tee", "shown", "files"), [
-    (Std.NONE, Std.NONE, {0}, (["", "null"], ["", "null"], [], [])),
-    (Std.OUT, Std.NONE, {0}, (["stdout.log"] * 2, ["", "null"], [], [])),
-    (Std.OUT, Std.ERR, {0}, (["stdout.log"] * 2, ["stderr.log"] * 2, [], [0])),
-    (Std.NONE, Std.ALL, {1}, (["stdout.log"] * 2, ["stderr.log"] * 2, [1], [1])),
-    (Std.NONE, {1: Std.OUT}, {0}, (["", "stdout.log"], ["", "null"], [], [])),
-    (Std.NONE, Std.NONE, None, (["", ""], ["", ""], [], [])),
-])
-def test_where_output_goes(redirects, tee, shown, files, tmp_path):
-    logs = DefaultLogsSpecs(str(tmp_path), redirects, tee, shown).reify({0: {}, 1: {}})
-    found = [[os.path.basename(path) for path in names.values()]
-             for names in (logs.stdouts, logs.stderrs)]
-    assert (*found, list(logs.tee_stdouts), list(logs.tee_stderrs)) == files
-
-
-def test_log_folders(tmp_path):
-    specs = DefaultLogsSpecs(str(tmp_path / "new"))
-    envs = {0: {"TORCHELASTIC_RUN_ID": "run", "TORCHELASTIC_RESTART_COUNT": "2"}}
-    path = specs.reify(envs).error_files[0]
-    assert envs[0]["TORCHELASTIC_ERROR_FILE"] == path
-    parts = os.path.relpath(path, tmp_path).split(os.sep)
-    assert parts[0] == "new" and parts[1].startswith("run_") and parts[2:] == [
-        "attempt_2", "0", "error.json"]
-    with pytest.raises(NotADirectoryError, match="is a file"):
-        DefaultLogsSpecs(__file__)
 
 
 def test_programs_show_what_they_write(tmp_path, capsys):
@@ -124,6 +86,7 @@ def test_what_cannot_be_started():
 
 
 def test_a_signal_while_workers_start_is_heard_when_they_are_known():
+    from flambeau.distributed.elastic.multiprocessing.api import signals_held
     workers = None
     with pytest.raises(SignalException), signals_held():
         workers = start(sys.executable, "-c", "import time; time.sleep(60)")
@@ -132,3 +95,27 @@ def test_a_signal_while_workers_start_is_heard_when_they_are_known():
     workers.close()
     assert pids and all(handler.proc.poll() is not None
                         for handler in workers.subprocess_handlers.values())
+
+
+def test_time_is_over():
+    context = start(sys.executable, ("-Sc", "import time; time.sleep(60)"))
+    assert context.wait(timeout=0.05, period=0.01) is None
+    assert context.wait(timeout=0) is None
+    context.close()
+    context.close()
+
+
+def test_signals_become_exceptions():
+    from flambeau.distributed.elastic.multiprocessing import api
+    with pytest.raises(SignalException, match=r"Process .* got signal: 15") as error:
+        api._terminate_process_handler(15, None)
+    assert error.value.sigval is signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_workers_are_told(number):
+    code = "import time; print('up', flush=True); time.sleep(60)"
+    context = start(sys.executable, ("-Sc", code))
+    context.close(number, timeout=10)
+    handlers = context.subprocess_handlers.values()
+    assert [handler.proc.poll() for handler in handlers] == [-number]

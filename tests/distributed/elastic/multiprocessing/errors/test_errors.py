@@ -1,4 +1,4 @@
-"""Error files, and what is said of processes that have failed; values from PyTorch."""
+"""What is said of processes that have failed; values from PyTorch."""
 from __future__ import annotations
 
 import json
@@ -7,7 +7,6 @@ import pytest
 
 from flambeau.distributed.elastic.multiprocessing.errors import (
     ChildFailedError,
-    ErrorHandler,
     ProcessFailure,
     record,
 )
@@ -57,10 +56,10 @@ def test_the_error_of_a_child_becomes_the_own(error_file, child_file):
     with pytest.raises(ChildFailedError):
         fails(ChildFailedError("n", {3: ProcessFailure(0, 98, 1, str(child_file))}))
     assert json.loads(error_file.read_text())["message"]["errorCode"] == 1
-    ErrorHandler().dump_error_file(str(child_file), 7)
-    assert json.loads(error_file.read_text())["message"]["errorCode"] == 7
-    ErrorHandler().dump_error_file(str(child_file))
-    assert json.loads(error_file.read_text()) == CHILD
+    error_file.unlink()
+    with pytest.raises(ChildFailedError):               # a child that left no file
+        fails(ChildFailedError("n", {3: ProcessFailure(0, 98, 1, "none")}))
+    assert not error_file.exists()
 
 
 def test_words_of_failures(child_file):
@@ -93,3 +92,27 @@ def test_broken_files_and_none(tmp_path):
     with pytest.raises(AssertionError):
         ChildFailedError("n", {})
     assert ProcessFailure(0, 98, -900, "none").signal_name() == "<N/A>"
+
+
+def test_results_and_names_are_kept():
+    @record
+    def work(a, b=2):
+        """Works."""
+        return a + b
+    assert work(1, b=5) == 6 and (work.__name__, work.__doc__) == ("work", "Works.")
+
+
+def test_handlers_of_the_user():
+    class Own:
+        def __init__(self):
+            self.seen = []
+
+        def initialize(self):
+            self.seen.append("begun")
+
+        def record_exception(self, e):
+            self.seen.append(e)
+    own, error = Own(), KeyError("x")
+    with pytest.raises(KeyError):
+        record(fails.__wrapped__, own)(error)
+    assert own.seen == ["begun", error]
