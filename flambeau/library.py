@@ -107,7 +107,7 @@ class Library:
             raise RuntimeError("Library.define: a library of kind IMPL defines no ops")
         op = _define(self.ns, schema, tags)
         self._made.append(op)
-        return op.name if op.overload_name == "default" else f"{op.name}.{op.overload_name}"
+        return op.name
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: Any = "", *,
              with_keyset: bool = False, allow_override: bool = True) -> None:

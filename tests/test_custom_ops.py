@@ -53,5 +53,4 @@ def test_what_is_refused(scale):
             ops.impl(name)
     with pytest.raises(RuntimeError, match="already has a cpu impl"):
         ops.impl("before::scale", func=lambda x, by: x)
-    with pytest.raises(RuntimeError):
-        ops.get_ctx()
+    assert ops.get_ctx() is None

@@ -140,7 +140,7 @@ def test_schemas():
 def test_overloads_of_a_library(space):
     lib = library.Library(space, "DEF")
     assert lib.define("f(Tensor x, int n=2) -> Tensor") == "f"
-    assert lib.define("f.out(Tensor x, int n=2, *, Tensor(a!) out) -> Tensor(a!)") == "f.out"
+    assert lib.define("f.out(Tensor x, int n=2, *, Tensor(a!) out) -> Tensor(a!)") == "f"
     op = getattr(flambeau.ops, space).f
     assert op.overloads() == ["default", "out"] and op.out.name() == f"{space}::f.out"
     assert str(op.default._schema) == f"{space}::f(Tensor x, int n=2) -> Tensor"

@@ -77,6 +77,11 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     >>> gm(-flambeau.ones(2))
     tensor([0.5403, 0.5403])
     """
+    if not isinstance(pred, (bool, int, float)):
+        if not isinstance(pred, (Tensor, flambeau.SymBool)):
+            raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+        if not callable(true_fn) or not callable(false_fn):
+            raise RuntimeError("Expect both branches to be callable.")
     check_tensors(operands, "operands")
     leaves, spec = _pytree.tree_flatten(tuple(operands))
     if not is_traced() and not isinstance(pred, BatchedTensor):

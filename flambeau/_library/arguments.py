@@ -84,8 +84,8 @@ def bind(name: str, schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[
         if i < len(args):
             value = args[i]
             if argument.name in given:
-                raise RuntimeError(f"{name}() got multiple values for argument "
-                                   f"'{argument.name}'. {declaration}")
+                raise RuntimeError(f"Argument '{argument.name}' specified both as positional and "
+                                   f"keyword argument. Schema: {schema}")
         else:
             value = given.pop(argument.name, argument.default)
         if value is MISSING:

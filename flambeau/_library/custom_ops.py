@@ -64,7 +64,9 @@ class CustomOpDef:
                 else tuple(device_types)
             for kind in kinds:
                 operators.key_for_device(kind)          # raises for what is no type
-                if kind is None:
+                if kind == "meta":
+                    self._op.kernels[operators.K.Meta] = fn
+                elif kind is None:
                     self._op.kernels[operators.K.CompositeExplicitAutograd] = fn
                 else:
                     self._op.device_kernels[kind] = fn
@@ -169,7 +171,7 @@ def _check_mutated(made: CustomOpDef, mutates_args: Any) -> None:
         operators.forget(made._op)
         raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
                          f"`schema={made._schema}. The schema suggests that the op mutates "
-                         f"{written} which is different from what was provided to us in "
+                         f"{written}which is different from what was provided to us in "
                          "`mutates_args`. Please make these consistent.")
 
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._library.operators import check_qualname
+
 _registered: dict[str, Any] = {}
 
 
 def _full_name(qualname: str) -> str:
-    parts = qualname.split("::")
-    if len(parts) != 2:
-        raise RuntimeError(f"Expected qualname to have the form ns::name, got {qualname}")
-    return f"__torch__.torch.classes.{parts[0]}.{parts[1]}"
+    space, name = check_qualname(qualname)
+    return f"__torch__.torch.classes.{space}.{name}"
 
 
 def register_fake_class(qualname: str, fake_class: Any = None) -> Any:

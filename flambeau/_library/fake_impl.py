@@ -1,8 +1,11 @@
 """What a fake implementation may ask for: sizes that depend on values."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
+
+from flambeau._support.scopes import within
 
 _current: ContextVar[Any] = ContextVar("fake_impl_context", default=None)
 
@@ -24,18 +27,18 @@ class FakeImplCtx:
     create_unbacked_symint = new_dynamic_size
 
 
-def get_ctx() -> FakeImplCtx:
-    """The context of the fake implementation that runs.
+def run_fake(function: Callable[..., Any], op: Any, args: Any, kwargs: Any) -> Any:
+    """Call a fake implementation, which may ask for its context."""
+    return within(_current, FakeImplCtx(None, op), function, *args, **kwargs)
 
-    >>> get_ctx()
-    Traceback (most recent call last):
-    RuntimeError: No context available: get_ctx() is for fake implementations, while they run
+
+def get_ctx() -> FakeImplCtx | None:
+    """The context of the fake implementation that runs; None if none does.
+
+    >>> get_ctx() is None
+    True
     """
-    found = _current.get()
-    if found is None:
-        raise RuntimeError("No context available: get_ctx() is for fake implementations, while "
-                           "they run")
-    return found
+    return _current.get()
 
 
 __all__ = ["FakeImplCtx", "get_ctx"]

@@ -46,9 +46,9 @@ def _result(returned: Any) -> str | None:
     if returned in (None, type(None)):
         return "()"
     if typing.get_origin(returned) is tuple:
-        parts = [_schema_type(r) for r in typing.get_args(returned)]
+        parts = [_result(r) for r in typing.get_args(returned)]
         return None if None in parts else f"({', '.join(map(str, parts))})"
-    return _schema_type(returned)
+    return _schema_type(returned) if type(None) not in typing.get_args(returned) else None
 
 
 def _default(default: Any) -> str | None:

@@ -138,8 +138,8 @@ def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     overload = op if isinstance(op, OpOverload) else op._opoverload
     chosen = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     unknown = set(chosen) - set(_TESTS)
-    if not chosen or unknown:
-        raise ValueError(f"opcheck(op, ..., test_utils={test_utils}), expected test_utils to be a "
+    if unknown:
+        raise ValueError(f"opcheck(op, ..., test_utils={test_utils}), expected test_utils to be "
                          f"subset of {tuple(_TESTS)} but it was not")
     tolerance = {} if atol is None and rtol is None else {"atol": atol, "rtol": rtol}
     results: dict[str, Any] = {}

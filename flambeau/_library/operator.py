@@ -47,8 +47,8 @@ class OperatorBase:
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             if key in table:
-                raise AssertionError(f"Trying to override a python impl for {k} on operator "
-                                     f"{self.name()}")
+                raise RuntimeError(f"Trying to override a python impl for {k} on operator "
+                                   f"{self.name()}")
             table[key] = fn
             self._dispatch_cache.clear()
             return fn

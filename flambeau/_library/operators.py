@@ -11,12 +11,14 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._library.arguments import bind, split
+from flambeau._library.fake_impl import run_fake
 from flambeau._library.operator import below_autograd
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
 from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
 from flambeau.dispatch.aten.keys import DispatchKey, keys_of, parse_key
 from flambeau.schema.function_schema import FunctionSchema
+from flambeau.schema.types import ClassType
 
 K: Any = DispatchKey
 _AUTOGRAD = (K.AutogradCPU, K.Autograd, K.AutogradMeta)
@@ -33,6 +35,7 @@ class CustomOp:
 
     def __init__(self, namespace: str, schema: str, tags: Iterable[Any] = ()):
         self.schema = FunctionSchema(schema, namespace)
+        self._gives_tensor = [r.declared for r in self.schema.returns] == ["Tensor"]
         self.namespace, self.name = namespace, self.schema.name.partition("::")[2]
         self.overload_name = self.schema.overload_name or "default"
         self.tags = list(tags)
@@ -161,7 +164,11 @@ class CustomOp:
         if getattr(function, "takes_keyset", False):
             keys = keys_of(tensors[0]) if tensors else keys_of(flambeau.empty(0))
             return function(keys, *args, **kwargs)
+        if function is self.fake:
+            return run_fake(function, self.overload, args, kwargs)
         result = function(*args, **kwargs)
+        if self._gives_tensor and result is not None and not isinstance(result, Tensor):
+            raise RuntimeError(f"Unable to cast {result} to Tensor")
         return tuple(result) if type(result) is list and len(self.schema.returns) > 1 else result
 
     def _finish(self, values: Any, result: Any, tensors: list[Tensor]) -> None:
@@ -336,6 +343,8 @@ def overload_named(name: str) -> OpOverload:
 def define(namespace: str, schema: str, tags: Iterable[Any] = ()) -> CustomOp:
     """Add an overload to a namespace."""
     op = CustomOp(namespace, schema, tags)
+    for argument in (*op.schema.arguments, *op.schema.returns):
+        _check_known(argument.type, schema)
     space: _OpNamespace = getattr(ops, namespace)
     packet = vars(space).get(op.name)
     if packet is not None and op.overload_name in packet._overloads:
@@ -346,6 +355,23 @@ def define(namespace: str, schema: str, tags: Iterable[Any] = ()) -> CustomOp:
     packet._call = _caller(packet)
     op.overload = packet.declare(op.overload_name, op.schema._text, op, op.tags)
     return op
+
+
+_CLASSES = ("Storage", "AnyEnumType", "QuantizerType")      # that schemas name as they are
+
+
+def _check_known(kind: Any, schema: str) -> None:
+    """Is it a type of schemas? Names in small letters stand for any, those with dots for
+    classes."""
+    for inner in kind.containedTypes() if hasattr(kind, "containedTypes") else ():
+        _check_known(inner, schema)
+    if isinstance(kind, ClassType):
+        name = str(kind)
+        if name[:1].isupper() and "." not in name and "(" not in name and name not in _CLASSES:
+            raise RuntimeError(f"unknown type specifier {name}. Common valid schema types include "
+                               "Tensor, SymInt, int, float, bool, Scalar; for a full list, please "
+                               "see PyTorch's aten/src/ATen/native/README.md#func :\n"
+                               f"{schema}\n")
 
 
 def _caller(packet: OpOverloadPacket) -> Callable[..., Any]:
@@ -403,7 +429,9 @@ def check_qualname(name: str) -> tuple[str, str]:
     """Namespace and name of `namespace::name`."""
     space, separator, rest = name.partition("::")
     if not separator or not space or "::" in rest:
-        raise ValueError(f"Expected `name` to be of the form `namespace::name`, got {name}")
+        raise ValueError(f'Expected `qualname` to be of the form "namespace::name", but got {name}.'
+                         " The qualname passed to the torch.library APIs must consist of a "
+                         "namespace and a name, e.g. aten::sin")
     return space, rest
 
 

@@ -9,7 +9,9 @@ import flambeau
 
 _jit: Any = flambeau._C._jit                # whose settings are made from a table
 
-_FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3", "off")
+# by name: fuses the legacy one on the CPU, on the GPU, NNC, oneDNN's?
+_FUSERS = {"fuser0": (True, False, False, False), "fuser1": (True, False, True, False),
+           "fuser2": (False, False, False, False), "fuser3": (True, False, True, True)}
 
 
 @contextlib.contextmanager
@@ -25,15 +27,14 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def fuser(name: str) -> Iterator[None]:
-    """Inside, fuse by `fuser0` to `fuser3`, or not at all (`off`): remembered only."""
+    """Inside, fuse by `fuser0` to `fuser3`: remembered only."""
     if name not in _FUSERS:
         raise Exception(f"unrecognized fuser option (name: {name})")
     before = (_jit._jit_can_fuse_on_cpu(), _jit._jit_can_fuse_on_gpu(),
               _jit._jit_texpr_fuser_enabled(), _jit._jit_llga_enabled())
-    on = name != "off"
     switches = (_jit._jit_override_can_fuse_on_cpu, _jit._jit_override_can_fuse_on_gpu,
                 _jit._jit_set_texpr_fuser_enabled, _jit._jit_set_llga_enabled)
-    for switch, value in zip(switches, (on, on, name == "fuser1", name == "fuser3")):
+    for switch, value in zip(switches, _FUSERS[name]):
         switch(value)
     try:
         yield

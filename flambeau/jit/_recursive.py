@@ -6,7 +6,7 @@ import collections
 import inspect
 from typing import Any
 
-from flambeau import nn
+from flambeau import nn, typename
 from flambeau._jit_internal import _get_overloaded_methods
 from flambeau.jit._script import RecursiveScriptModule, as_script
 
@@ -52,15 +52,15 @@ def check_module_initialized(mod: nn.Module) -> None:
                            "initialized, did you forget to call 'super()'?")
     for name, value in (*mod._parameters.items(), *mod._buffers.items()):
         if isinstance(value, nn.parameter.UninitializedTensorMixin):
-            raise RuntimeError(f"'{type(mod).__name__}' has uninitialized parameters {name}. Did "
+            raise RuntimeError(f"'{typename(type(mod))}' has uninitialized parameters {name}. Did "
                                "you forget to run a forward pass?")
 
 
 def jit_ignored_properties(module: Any) -> set[str]:
     """The properties of a module that scripting leaves out."""
     owner = module if isinstance(module, type) else type(module)
-    found = set(getattr(owner, "__jit_ignored_attributes__", ()))
-    return found | set(getattr(owner, "__jit_unused_properties__", ()))
+    return {name for name in getattr(owner, "__jit_ignored_attributes__", ())
+            if isinstance(vars(owner).get(name), property)}
 
 
 def get_overload_annotations(mod: nn.Module, jit_ignored_properties: Any) -> dict[Any, Any]:

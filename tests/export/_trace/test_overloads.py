@@ -8,7 +8,7 @@ import flambeau
 from flambeau.nn import functional as F
 from flambeau.utils import _pytree
 
-RECORDED = json.loads((Path(__file__).parents[1] / "data" / "export.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[2] / "data" / "export.json").read_text())
 # where flambeau calls other ops to the same effect
 OWN_WAYS = ("2 % x", "special.expit", "swapaxes", "local_response_norm", "x.contiguous()",
             "embedding_bag", "gumbel_softmax", "meshgrid")
