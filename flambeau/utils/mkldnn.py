@@ -17,7 +17,6 @@ True
 """
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import flambeau
@@ -125,8 +124,8 @@ _LAYERS: dict[Any, Any] = {
 
 
 def to_mkldnn(module: Module, dtype: Any = flambeau.float32) -> Module:
-    """A copy of `module` whose layers, where there is a form of them for it, compute in the opaque
-    layout `torch._mkldnn`, with weights of `dtype`."""
+    """`module` with its layers replaced by those, where there are such, that compute in the opaque
+    layout `torch._mkldnn`, with weights of `dtype`; of a single layer the other one."""
     if dtype not in (flambeau.float32, flambeau.bfloat16, flambeau.float16):
         raise AssertionError("MKLDNN only support float, bfloat16, and half path now")
     own = _LAYERS.get(type(module))
@@ -134,10 +133,9 @@ def to_mkldnn(module: Module, dtype: Any = flambeau.float32) -> Module:
         return own(module)
     if own is not None:
         return own(module, dtype)
-    result = copy.copy(module)
-    result._modules = {name: child if child is None else to_mkldnn(child, dtype)
-                       for name, child in module._modules.items()}
-    return result
+    for name, child in module.named_children():
+        setattr(module, name, to_mkldnn(child, dtype))
+    return module
 
 
 __all__ = ["MkldnnBatchNorm", "MkldnnConv1d", "MkldnnConv2d", "MkldnnConv3d", "MkldnnLinear",

@@ -61,3 +61,13 @@ def test_what_pytorch_calls_nondeterministic_alerts(name):
     flambeau.use_deterministic_algorithms(True, warn_only=True)
     with pytest.warns(UserWarning, match=f"^{name} does not have a deterministic implementation"):
         call()
+
+
+def test_the_switch_is_a_bool():
+    try:
+        deterministic.fill_uninitialized_memory = False
+        assert deterministic.fill_uninitialized_memory is False
+    finally:
+        deterministic.fill_uninitialized_memory = True
+    with pytest.raises(RuntimeError, match="expected a bool, but got int"):
+        deterministic.fill_uninitialized_memory = 3

@@ -1,8 +1,15 @@
 """Weak references that are keys."""
 import gc
 
+import pytest
+
 import flambeau as torch
-from flambeau.utils.weak import WeakIdKeyDictionary, WeakIdRef, _WeakHashRef
+from flambeau.utils.weak import (
+    TensorWeakRef,
+    WeakIdKeyDictionary,
+    WeakIdRef,
+    _WeakHashRef,
+)
 
 
 class Key:
@@ -39,3 +46,41 @@ def test_entries_go_with_their_keys():
     del x
     gc.collect()
     assert len(found) == 1 and list(found.values()) == [2]
+
+
+def test_keys_are_compared_by_identity():
+    a, b = torch.ones(2), torch.ones(2)
+    found = WeakIdKeyDictionary({a: 1})
+    found[b] = 2
+    assert (len(found), found[a], b in found, torch.ones(2) in found, 3 in found) == (
+        2, 1, True, False, False)
+    assert list(found.values()) == [1, 2] and found.get(torch.ones(1), 7) == 7
+    assert [key is a or key is b for key in found] == [True, True]
+    del b
+    assert len(found) == 1
+    with pytest.raises(KeyError):
+        found[torch.ones(1)]
+    with pytest.raises(TypeError, match="cannot create weak reference to 'int' object"):
+        found[3] = 4
+
+
+def test_dictionaries_can_be_copied_joined_and_emptied():
+    a, b = torch.ones(2), torch.ones(2)
+    found = WeakIdKeyDictionary({a: 1})
+    assert found.copy() == found and found | {b: 2} == {a: 1, b: 2}
+    assert found.setdefault(a, 9) == 1 and found.setdefault(b, 9) == 9
+    assert found.pop(b) == 9 and found.pop(b, 5) == 5
+    key, value = found.popitem()
+    assert key is a and value == 1
+    with pytest.raises(KeyError, match="dictionary is empty"):
+        found.popitem()
+
+
+def test_references():
+    a = torch.ones(2)
+    one, two, tensor = WeakIdRef(a), WeakIdRef(a), TensorWeakRef(a)
+    assert one == two and hash(one) == id(a) and tensor() is a
+    del a
+    assert one != two and one() is tensor() is None
+    with pytest.raises(AssertionError, match="expected"):
+        TensorWeakRef(3)
