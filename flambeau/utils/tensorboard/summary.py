@@ -22,7 +22,7 @@ def as_array(x: Any) -> np.ndarray:
         x = x.detach().cpu()
         return (x.float() if x.dtype is flambeau.bfloat16 else x).numpy()
     if isinstance(x, (list, tuple)):
-        return np.array([as_array(v) for v in x])
+        return np.array([v if np.isscalar(v) else as_array(v) for v in x])
     raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
 
 

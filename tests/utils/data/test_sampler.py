@@ -49,19 +49,6 @@ def test_batches():
     assert len(BatchSampler(range(7), 3, True)) == 2 and len(BatchSampler(range(7), 3, False)) == 3
 
 
-def test_distributed():
-    shares = [list(DistributedSampler(range(10), 3, rank)) for rank in range(3)]
-    assert shares == [[4, 5, 0, 2], [1, 3, 8, 4], [7, 9, 6, 1]]
-    options = {"shuffle": False, "drop_last": True}
-    shares = [list(DistributedSampler(range(10), 3, rank, **options)) for rank in range(3)]
-    assert shares == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
-    shares = [list(DistributedSampler(range(2), 5, rank, shuffle=False)) for rank in range(5)]
-    assert shares == [[0], [1], [0], [1], [0]]
-    sampler = DistributedSampler(range(10), 3, 0, seed=4)
-    sampler.set_epoch(5)
-    assert list(sampler) == [0, 7, 9, 3]
-
-
 @pytest.mark.parametrize("make, error, message", [
     (lambda: RandomSampler("ab", replacement=3), TypeError, "replacement should be a boolean"),
     (lambda: RandomSampler("ab", num_samples=0), ValueError, "num_samples should be a positive"),

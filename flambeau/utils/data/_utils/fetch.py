@@ -35,7 +35,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
             return self.collate_fn(self.dataset[index])
         if self.by_slices and all(type(i) is int for i in index):
             # Stacking rows that were taken one by one gives the same, many times slower.
-            rows = flambeau.tensor(index)
+            rows = flambeau.tensor(index, dtype=flambeau.int64)
             return [tensor.index_select(0, rows) for tensor in self.dataset.tensors]
         getitems = getattr(self.dataset, "__getitems__", None)
         if getitems:

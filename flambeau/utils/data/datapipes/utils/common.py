@@ -116,14 +116,15 @@ def get_file_pathnames_from_root(root: str, masks: str | list[str], recursive: b
                                  abspath: bool = False, non_deterministic: bool = False
                                  ) -> Iterator[str]:
     """The paths of the files in a folder, or a file itself, whose names match."""
-    def warn(error: OSError) -> None:
-        warnings.warn(f"{error.filename} was ignored due to {error}", stacklevel=2)
+    def fail(error: OSError) -> None:
+        warnings.warn(f"{error.filename} : {error.strerror}", stacklevel=2)
+        raise error
     if os.path.isfile(root):
         path = os.path.abspath(root) if abspath else root
         if match_masks(os.path.basename(path), masks):
             yield path
         return
-    for path, folders, files in os.walk(root, onerror=warn):
+    for path, folders, files in os.walk(root, onerror=fail):
         if abspath:
             path = os.path.abspath(path)
         if not non_deterministic:
