@@ -59,6 +59,8 @@ def _connected(values: Any, shallow: bool, seen: set[int]) -> list[Any]:
         elif isinstance(value, (list, tuple, set, frozenset)) or (
                 not shallow and isinstance(value, Collection)):
             found += _connected(value, shallow, seen)
+        elif isinstance(getattr(value, "datapipe", None), (IterDataPipe, MapDataPipe)):
+            found.append(value.datapipe)            # what the branches of a fork share
         elif not shallow and hasattr(value, "__dict__") and not isinstance(value, type):
             found += _connected(vars(value).values(), shallow, seen)
     return found

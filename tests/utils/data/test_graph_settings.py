@@ -35,9 +35,3 @@ def test_shuffling_is_switched():
     assert graph_settings.apply_shuffle_settings(pipe, None) is pipe
     graph_settings.apply_shuffle_settings(pipe, True)
     assert list(pipe.datapipe.set_seed(1)) != list(range(20))
-
-
-def test_sharding_twice_is_refused():
-    pipe = IterableWrapper(range(6)).sharding_filter().map(abs).sharding_filter()
-    with pytest.raises(RuntimeError, match="Sharding twice on a single pipeline is likely"):
-        graph_settings.apply_sharding(pipe, 2, 0)

@@ -40,3 +40,9 @@ def test_no_pipe_is_shared_out_twice():
     pipe = IterableWrapper(range(6)).sharding_filter().map(abs).sharding_filter()
     with pytest.raises(RuntimeError, match="Sharding twice on a single pipeline"):
         apply_sharding(pipe, 2, 0)
+
+
+def test_branches_share_a_filter():
+    a, b = IterableWrapper(range(6)).sharding_filter().fork(2)
+    both = apply_sharding(a.zip(b), 2, 1)
+    assert list(both) == [(1, 1), (3, 3), (5, 5)]
