@@ -22,8 +22,9 @@ struct Roots {
     explicit Roots(npy_intp n) : re(n * n), im(n * n) {
         for (npy_intp j = 0; j < n; j++)
             for (npy_intp k = 0; k < n; k++) {
-                double angle = -6.283185307179586476925 * double(j * k % n) / double(n);
-                re[j * n + k] = std::cos(angle), im[j * n + k] = std::sin(angle);
+                // In long double, so that cos(2 pi / 3) is -1/2: sums that cancel give zero.
+                long double angle = -6.283185307179586476925286766559L * (long double)(j * k % n) / (long double)n;
+                re[j * n + k] = double(std::cos(angle)), im[j * n + k] = double(std::sin(angle));
                 if (4 * (j * k % n) % n == 0) {  // exactly on an axis
                     int quarter = int(4 * (j * k % n) / n);
                     re[j * n + k] = (quarter == 0) - (quarter == 2);
@@ -53,38 +54,81 @@ struct Planes {
     }
 };
 
-static INLINE void add_products(const double *__restrict x, const double *__restrict y, double wr, double wi,
-                                double *__restrict re, double *__restrict im, npy_intp n) {
-    for (npy_intp i = 0; i < n; i++) re[i] += x[i] * wr - y[i] * wi, im[i] += x[i] * wi + y[i] * wr;
+// Sums and differences of the lines that mirror each other: j and last - j. The middle one has no
+// partner, and neither has the first one when the mirror lies behind the row (`last` is no line).
+static INLINE void fold(const double *lines, npy_intp last, bool first_alone, npy_intp inner, double *sums,
+                        double *differences) {
+    for (npy_intp j = 0; 2 * j <= last; j++) {
+        bool alone = 2 * j == last || (j == 0 && first_alone);
+        const double *one = lines + j * inner, *other = alone ? one : lines + (last - j) * inner;
+        for (npy_intp i = 0; i < inner; i++) {
+            sums[j * inner + i] = alone ? one[i] : one[i] + other[i];
+            differences[j * inner + i] = alone ? 0 : one[i] - other[i];
+        }
+    }
 }
 
-static INLINE void add_row(double x, double y, const double *__restrict wr, const double *__restrict wi,
-                           double sign, double *__restrict re, double *__restrict im, npy_intp n) {
-    double turned = y * sign, x_turned = x * sign;
-    for (npy_intp k = 0; k < n; k++) re[k] += x * wr[k] - turned * wi[k], im[k] += x_turned * wi[k] + y * wr[k];
+// The first `half` results: the `count` lines of even or of odd results, each times its weight for k.
+static INLINE void weigh(const double *const lines[2], npy_intp count, const double *weights, npy_intp n,
+                         npy_intp half, npy_intp inner, double *to) {
+    std::fill(to, to + half * inner, 0.0);
+    if (inner == 1) {  // along the results: next to each other where even and odd ones do not differ
+        npy_intp step = lines[0] == lines[1] ? 1 : 2;
+        for (npy_intp first = 0; first < step; first++)
+            for (npy_intp j = 0; j < count; j++) {
+                const double *__restrict row = weights + j * n;
+                double *__restrict result = to, value = lines[first][j];
+                for (npy_intp k = first; k < half; k += step) result[k] += value * row[k];
+            }
+        return;
+    }
+    for (npy_intp k = 0; k < half; k++)
+        for (npy_intp j = 0; j < count; j++) {
+            const double *__restrict line = lines[k % 2] + j * inner;
+            double *__restrict result = to + k * inner, w = weights[k * n + j];
+            for (npy_intp i = 0; i < inner; i++) result[i] += line[i] * w;
+        }
 }
 
-static INLINE void add_real_row(double x, const double *__restrict wr, const double *__restrict wi,
-                                double sign, double *__restrict re, double *__restrict im, npy_intp n) {
-    double turned = x * sign;
-    for (npy_intp k = 0; k < n; k++) re[k] += x * wr[k], im[k] += turned * wi[k];
+// What the real or the imaginary part of a row of n lines gives: `even` by the cosines, `odd` by the
+// sines. The mirror images j and n - j have the same cosines and opposite sines; of the rest, if n is
+// even, j and n / 2 - j have the same ones up to a sign, that of (-1)^k.
+static INLINE void transform_part(const double *x, npy_intp n, npy_intp inner, const double *cosines,
+                                  const double *sines, double *even, double *odd, double *room) {
+    npy_intp half = n / 2 + 1, size = half * inner, count = n % 2 ? half : n / 4 + 1;
+    double *sums = room, *differences = room + size;
+    fold(x, n, true, inner, sums, differences);
+    const double *with_cosines[2] = {sums, sums}, *with_sines[2] = {differences, differences};
+    if (n % 2 == 0) {
+        double *folded = room + 2 * size;
+        fold(sums, n / 2, false, inner, folded, folded + size);
+        fold(differences, n / 2, false, inner, folded + 2 * size, folded + 3 * size);
+        with_cosines[0] = folded, with_cosines[1] = folded + size;
+        with_sines[0] = folded + 3 * size, with_sines[1] = folded + 2 * size;
+    }
+    weigh(with_cosines, count, cosines, n, half, inner, even);
+    weigh(with_sines, count, sines, n, half, inner, odd);
 }
 
-// Transforms along one dimension to `kept` values, forward or backward.
+// Transforms along one dimension to `kept` values, forward or backward. The results k and n - k have
+// their parts in common. An eighth of the products, and what is symmetric gives zeros that are exact.
 CLONES static void transform_planes(const double *xr, const double *xi, bool real, double *re, double *im,
                                     npy_intp outer, npy_intp n, npy_intp inner, npy_intp kept,
-                                    const double *wr, const double *wi, double sign) {
+                                    const double *cosines, const double *sines, double sign) {
+    npy_intp half = n / 2 + 1, size = half * inner;
+    std::vector<double> room(10 * size);  // of zeros, which the imaginary part of real input leaves
+    double *even_r = room.data(), *odd_r = even_r + size, *even_i = odd_r + size, *odd_i = even_i + size;
     for (npy_intp o = 0; o < outer; o++, xr += n * inner, xi += n * inner, re += kept * inner, im += kept * inner) {
-        if (inner == 1) {
-            for (npy_intp j = 0; j < n; j++)
-                if (real) add_real_row(xr[j], wr + j * n, wi + j * n, sign, re, im, kept);
-                else add_row(xr[j], xi[j], wr + j * n, wi + j * n, sign, re, im, kept);
-            continue;
+        transform_part(xr, n, inner, cosines, sines, even_r, odd_r, odd_i + size);
+        if (!real) transform_part(xi, n, inner, cosines, sines, even_i, odd_i, odd_i + size);
+        for (npy_intp k = 0; k < kept; k++) {
+            npy_intp from = (k < half ? k : n - k) * inner;
+            double turn = k < half ? sign : -sign;
+            for (npy_intp i = 0; i < inner; i++) {
+                re[k * inner + i] = even_r[from + i] - turn * odd_i[from + i];
+                im[k * inner + i] = even_i[from + i] + turn * odd_r[from + i];
+            }
         }
-        for (npy_intp k = 0; k < kept; k++)
-            for (npy_intp j = 0; j < n; j++)
-                add_products(xr + j * inner, xi + j * inner, wr[j * n + k], sign * wi[j * n + k], re + k * inner,
-                             im + k * inner, inner);
     }
 }
 

@@ -7,7 +7,7 @@ from sample_tests import SampleTests
 from samples import Samples, call
 
 import flambeau
-from flambeau import fft
+from flambeau import fft, kernels
 from flambeau._ops import aten
 
 
@@ -58,6 +58,21 @@ def test_inverses(norm, n):
 
 def test_transformed_dimensions_lie_innermost_in_memory(call, strides):
     assert call(noise(5, 6, 7, kind="real")).stride() == strides
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 8, 10, 12])
+def test_sums_that_cancel_are_zero(n):
+    expected = flambeau.zeros(n, dtype=flambeau.complex64)
+    expected[0] = n
+    assert flambeau.equal(fft.fft(flambeau.ones(n)), expected)
+
+
+@pytest.mark.skipif(not kernels.native_available, reason="NumPy rounds the parts on their own")
+@pytest.mark.parametrize("n", range(1, 34))
+def test_what_is_its_own_mirror_image_has_a_real_transform(n):
+    half = noise(n // 2 + 1, kind="real")
+    x = half[[min(j, n - j) for j in range(n)]]
+    assert (fft.fft(x).imag == 0).all() and (fft.ifft(x).imag == 0).all()
 
 
 def test_types():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau import Tensor, nn
+from flambeau import Tensor, empty, nn
 from flambeau._support.lazy_modules import parts
 from flambeau._support.own_methods import own_copy
 from flambeau._support.signatures import extended, signed
@@ -32,6 +32,7 @@ class _WithBatchNorm(qat._FakeQuantizedWeight):
         self.bn = self._batch_norm(features, eps, momentum, True, True)
         self.weight_fake_quant: Any = fake
         self.freeze_bn = freeze_bn and self.training
+        self.reset_bn_parameters()
         self.bn.training = self.training and not freeze_bn
 
     def _product(self, input: Tensor, weight: Tensor) -> Tensor:
@@ -62,13 +63,10 @@ class _WithBatchNorm(qat._FakeQuantizedWeight):
         return self
 
     def reset_bn_parameters(self) -> None:
-        """Begin anew: the statistics, factors and bias of batch normalisation, the own bias."""
+        """Batch normalisation begins anew, its scale drawn from 0 to 1."""
         self.bn.reset_running_stats()
         nn.init.uniform_(self.bn.weight)
         nn.init.zeros_(self.bn.bias)
-        if self.bias is not None:
-            bound = nn.init._calculate_fan_in_and_fan_out(self.weight)[0] ** -0.5
-            nn.init.uniform_(self.bias, -bound, bound)
 
     def reset_running_stats(self) -> None:
         """Forget the statistics of batch normalisation."""
@@ -106,8 +104,17 @@ class _ConvBnNd(_WithBatchNorm):
                  padding_mode: str = "zeros", eps: float = 1e-5, momentum: float = 0.1,
                  freeze_bn: bool = False, qconfig: Any = None):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
-                         bool(bias), padding_mode, qconfig=qconfig)
+                         False, padding_mode, qconfig=qconfig)
+        if bias:                                # drawn behind the scale of batch normalisation
+            self.bias = nn.Parameter(empty(out_channels))
         self._normalize(out_channels, eps, momentum, freeze_bn)
+
+    def reset_bn_parameters(self) -> None:
+        """Batch normalisation begins anew, its scale drawn from 0 to 1, and so does the bias."""
+        super().reset_bn_parameters()
+        if self.bias is not None:
+            bound = 1 / self.weight[0].numel() ** 0.5
+            nn.init.uniform_(self.bias, -bound, bound)
 
     def _product(self, input: Tensor, weight: Tensor) -> Tensor:
         own: Any = self
