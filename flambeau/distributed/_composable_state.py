@@ -26,4 +26,9 @@ def _get_module_state(module: nn.Module) -> _State | None:
     if isinstance(module, _State):
         return module
     found = _module_state_mapping.get(module)
-    return None if found is None else found()
+    if found is None:
+        return None
+    state = found()
+    if state is None:
+        raise AssertionError("State has already been garbage collected")
+    return state

@@ -28,9 +28,9 @@ class _remote_device:
             raise TypeError(f"Invalid type for remote_device: {type(remote_device)}")
         else:
             owner, _, device = remote_device.partition("/")
-            if "/" in device or not owner or ("/" in remote_device and not device):
+            if "/" in device or not owner:
                 raise ValueError(message)
-            if device:
+            if "/" in remote_device:
                 self._worker_name, self._device = owner, device
             elif _is_device(owner):
                 self._device = owner

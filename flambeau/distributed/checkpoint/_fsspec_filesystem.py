@@ -1,6 +1,7 @@
 """Checkpoints wherever the library `fsspec` reaches: `s3://…`, `gs://…`, `memory://…`."""
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,13 @@ class FileSystem(FileSystemBase):
     def create_stream(self, path: str | os.PathLike, mode: str) -> Iterator[io.IOBase]:
         assert self.fs is not None
         with self.fs.open(os.fspath(path), mode) as stream:
-            yield stream
+            try:
+                yield stream
+            except BaseException:
+                if mode.strip("rb"):            # half a file is worse than none
+                    with contextlib.suppress(Exception):
+                        self.rm_file(path)
+                raise
 
     def concat_path(self, path: str | os.PathLike, suffix: str) -> str:
         return os.path.join(path, suffix)

@@ -60,7 +60,8 @@ def traverse_state_dict_v_2_3(state_dict: dict[str, Any],
         if not isinstance(value, (Mapping, list)) or not holds(value):
             visitor(path, value)
         else:
-            parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+            parts: Any = ((str(key), entry) for key, entry in value.items()) \
+                if isinstance(value, Mapping) else enumerate(value)
             for key, entry in parts:
                 walk((*path, key), entry)
     for key, value in state_dict.items():
@@ -110,16 +111,20 @@ def get_element(root_dict: dict[str, Any], path: OBJ_PATH, default_value: Any = 
 
 def _print_nested(value: object, prefix: str = "",
                   print_fun: Callable[[str], None] = print) -> None:
-    """Print a tensor, and the pieces of a sharded one."""
+    """Print a tensor, and the pieces of one that is distributed."""
     from flambeau.distributed._shard.sharded_tensor import ShardedTensor
+    from flambeau.distributed.tensor import DTensor
     if isinstance(value, ShardedTensor):
-        print_fun(f"{prefix} ShardedTensor size {value.size()}")
+        print_fun(f"{prefix} ShardedTensor size: {value.size()}")
         for shard in value.local_shards():
             _print_nested(shard.tensor, f"{shard.metadata.shard_offsets} ", print_fun=print_fun)
+    elif isinstance(value, DTensor):
+        print_fun(f"{prefix} DistributedTensor size: {value.size()}")
+        _print_nested(value._local_tensor, print_fun=print_fun)
     elif isinstance(value, Tensor):
-        print_fun(f"{prefix} Tensor size {value.size()}")
+        print_fun(f"{prefix} Tensor size: {value.size()}")
     else:
-        print_fun(f"{prefix} Type {type(value)}")
+        print_fun(f"{prefix} Type: {type(value)}")
 
 
 def print_tensor(path: OBJ_PATH, value: object, print_fun: Callable[[str], None] = print) -> None:

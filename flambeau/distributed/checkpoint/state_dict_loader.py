@@ -28,8 +28,8 @@ def load_state_dict(state_dict: dict[str, Any], storage_reader: StorageReader,
                     process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False,
                     planner: LoadPlanner | None = None) -> None:
     """The older form of `load`."""
-    warnings.warn("'load_state_dict' is deprecated and will be removed in future versions. Please "
-                  "use 'load' instead.", FutureWarning, stacklevel=2)
+    warnings.warn("`load_state_dict` is deprecated and will be removed in future versions. Please "
+                  "use `load` instead.", FutureWarning, stacklevel=2)
     storage_reader.reset()
     with _profile():
         _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist,

@@ -32,8 +32,8 @@ def save_state_dict(state_dict: dict[str, Any], storage_writer: StorageWriter,
                     process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False,
                     planner: SavePlanner | None = None) -> Metadata:
     """The older form of `save`."""
-    warnings.warn("'save_state_dict' is deprecated and will be removed in future versions. Please "
-                  "use 'save' instead.", FutureWarning, stacklevel=2)
+    warnings.warn("`save_state_dict` is deprecated and will be removed in future versions.Please "
+                  "use `save` instead.", FutureWarning, stacklevel=2)
     storage_writer.reset()
     with _profile():
         return _save_state_dict(state_dict, storage_writer, process_group, coordinator_rank,

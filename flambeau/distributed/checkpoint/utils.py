@@ -257,7 +257,8 @@ class _ReaderView(io.IOBase):
 
     def readinto(self, b: Any) -> int:
         rest = self.len - self.tell()
-        return self.base_stream.readinto(b[:rest] if rest < len(b) else b)  # type: ignore
+        # a slice of a bytearray would be a copy
+        return self.base_stream.readinto(memoryview(b)[:rest])  # type: ignore
 
     def read(self, size: int = -1) -> bytes:
         rest = self.len - self.tell()

@@ -1,6 +1,7 @@
 """`PostLocalSGDOptimizer`: steps of one's own, and averages from time to time."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from flambeau.optim import Optimizer
@@ -27,6 +28,9 @@ class PostLocalSGDOptimizer(Optimizer):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
+        if "step" not in state_dict:
+            warnings.warn("Loaded state dict does not contain a step counter for an averager. "
+                          "Setting step counter to 0.", stacklevel=2)
         self.averager.step = state_dict.get("step", 0)
         self.optim.load_state_dict({k: v for k, v in state_dict.items() if k != "step"})
         self.param_groups, self.state = self.optim.param_groups, self.optim.state
