@@ -8,7 +8,6 @@ import pytest
 import flambeau as torch
 from flambeau.package import (
     EmptyMatchError,
-    GlobGroup,
     ObjMismatchError,
     OrderedImporter,
     PackageExporter,
@@ -141,12 +140,3 @@ def test_importers_refuse(demo):
         importer.import_module("nope")
     with pytest.raises(RuntimeError, match="failed locating file model/zz: file not found"):
         importer.load_text("model", "zz")
-
-
-@pytest.mark.parametrize(("include", "exclude", "matched"), [
-    ("a.*", (), ["a.b"]), ("a.**", (), ["a", "a.b", "a.b.c"]),
-    ("**", ("b",), ["a", "a.b", "a.b.c", "b.x.c", "b.c"]), (["a", "b.*.c"], (), ["a", "b.x.c"])])
-def test_patterns(include, exclude, matched):
-    group = GlobGroup(include, exclude=exclude)
-    names = ("a", "a.b", "a.b.c", "b", "b.x.c", "b.c")
-    assert [name for name in names if group.matches(name)] == matched
