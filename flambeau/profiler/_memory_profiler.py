@@ -50,28 +50,30 @@ class MemoryProfileTimeline:
         self.timeline, self.categories = memory_profile.timeline, memory_profile._categories
 
     def _coalesce_timeline(self, device_str: str) -> tuple[list[int], list[list[int]]]:
-        """The times at which memory changed, and how much of each category there was then."""
+        """The times at which memory changed, in microseconds, and how much of each category there
+        was then. What was there before has the first of the times."""
         times: list[int] = []
         sizes: list[list[int]] = []
-        now = [0] * len(_CATEGORY_TO_INDEX)
+        now = [0] * (1 + len(_CATEGORY_TO_INDEX))       # the first is where stacked areas start
         for t, action, (key, version), nbytes in self.timeline:
             if str(key.device) != device_str:
                 continue
-            place = _CATEGORY_TO_INDEX[self.categories.get(key, version)]
+            place = 1 + _CATEGORY_TO_INDEX[self.categories.get(key, version)]
             if action in (Action.PREEXISTING, Action.CREATE):
                 now[place] += nbytes
             elif action is Action.DESTROY:
                 now[place] -= nbytes
             elif action is Action.INCREMENT_VERSION:
                 now[place] -= nbytes
-                now[_CATEGORY_TO_INDEX[self.categories.get(key, version + 1)]] += nbytes
-            t = max(t, 0)
+                now[1 + _CATEGORY_TO_INDEX[self.categories.get(key, version + 1)]] += nbytes
+            t = t if t < 0 else t // 1000
             if times and times[-1] == t:
                 sizes[-1] = list(now)
             else:
                 times.append(t)
                 sizes.append(list(now))
-        return times, sizes
+        first = min((t for t in times if t >= 0), default=-1)
+        return [t if t >= 0 else first for t in times], sizes
 
     def export_memory_timeline(self, path: str, device_str: str) -> None:
         """Write times and sizes as JSON."""

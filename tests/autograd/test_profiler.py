@@ -1,5 +1,3 @@
-import gzip
-import json
 import threading
 
 import pytest
@@ -9,8 +7,6 @@ from flambeau.autograd.profiler import profile, record_function
 from flambeau.core import engine
 from flambeau.core.modes import interceptors
 from flambeau.core.recording import node_watchers
-from flambeau.profiler import ProfilerAction, ProfilerActivity, schedule
-from flambeau.profiler import profile as step_profile
 
 
 def names(prof):
@@ -61,17 +57,6 @@ def test_memory_and_tables():
     assert str(prof) == prof.table()
 
 
-def test_chrome_trace(tmp_path):
-    with profile() as prof:
-        flambeau.ones(2).exp()
-    path = tmp_path / "trace.json"
-    prof.export_chrome_trace(str(path))
-    trace = json.loads(path.read_text())
-    shown = [e for e in trace["traceEvents"] if e["ph"] == "X"]
-    assert [e["name"] for e in shown] == ["aten::ones", "aten::exp"]
-    assert {"ts", "dur", "pid", "tid", "cat", "args"} <= shown[0].keys()
-
-
 def test_decorator_and_exit_in_another_order():
     @record_function("named")
     def f():
@@ -94,22 +79,6 @@ def test_other_threads_are_not_slowed():
         thread.start()
         thread.join()
     assert seen == [[3.0, 3.0]] and names(prof) == []
-
-
-def test_steps():
-    ready = []
-    with step_profile(activities=[ProfilerActivity.CPU],
-                      schedule=schedule(wait=1, warmup=1, active=2, repeat=1),
-                      on_trace_ready=lambda p: ready.append((p.step_num, len(p.events())))) as prof:
-        for _ in range(6):
-            flambeau.ones(1).exp()
-            prof.step()
-    assert ready == [(4, 6)]
-    assert [e.name for e in prof.events()][::3] == ["ProfilerStep#2", "ProfilerStep#3"]
-    plan = schedule(wait=1, warmup=1, active=2, skip_first=1)
-    assert [plan(i) for i in range(6)] == [
-        ProfilerAction.NONE, ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD,
-        ProfilerAction.RECORD_AND_SAVE, ProfilerAction.NONE]
 
 
 def test_new_tensors_are_events_and_internal_ops_are_not():
@@ -139,31 +108,6 @@ def test_a_profile_does_not_change_what_runs():
     assert x.grad is not held and x.grad.is_contiguous()
 
 
-def test_operations_are_counted():
-    x, w, image = flambeau.ones(3, 4), flambeau.ones(4, 5), flambeau.ones(2, 2, 6, 6)
-    conv = flambeau.nn.Conv2d(2, 4, 3, padding=1, stride=2, groups=2)
-    with profile(with_flops=True) as prof:
-        x @ w, x * x, conv(image)
-    flops = {e.key: e.flops for e in prof.key_averages() if e.flops}
-    assert flops == {"aten::mm": 120, "aten::mul": 12, "aten::conv2d": 1296}
-    assert "Total FLOPs" in prof.key_averages().table()
-
-
-def test_trace_of_a_backward(tmp_path):
-    x = flambeau.ones(2, requires_grad=True)
-    with step_profile(record_shapes=True) as prof:
-        x.exp().sum().backward()
-    prof.add_metadata_json("run", '{"seed": 3}')
-    path = tmp_path / "trace.json.gz"
-    prof.export_chrome_trace(str(path))
-    trace = json.loads(gzip.decompress(path.read_bytes()))
-    assert trace["run"] == {"seed": 3} and trace["record_shapes"] == 1
-    arrows = [e for e in trace["traceEvents"] if e.get("cat") == "fwdbwd"]
-    assert [e["ph"] for e in arrows] == ["s", "f"] * 2
-    exp = next(e for e in trace["traceEvents"] if e["name"] == "aten::exp")
-    assert exp["args"]["Input Dims"] == [[2]] and exp["args"]["Sequence number"] >= 0
-
-
 def test_a_profile_sees_what_a_fork_does():
     def work(x):
         with record_function("inner"):
@@ -189,17 +133,3 @@ def test_blocks_that_are_opened_and_closed():
         flambeau.ones(2) + 1
         flambeau.ops.profiler._record_function_exit._RecordFunction(block)
     assert "step" in [event.name for event in prof.function_events]
-
-
-def test_blocks_begun_and_ended_by_ops():
-    ops = flambeau.ops.profiler
-    with flambeau.profiler.profile() as profile:
-        block = ops._record_function_enter_new("block", "arguments")
-        ops._record_function_exit(block)
-        ops._record_function_exit(ops._record_function_enter("by_tensor"))
-        ops._record_function_exit._RecordFunction(
-            ops._record_function_enter_new.default("by_overload"))
-    names = {event.key for event in profile.key_averages()}
-    assert {"block", "by_tensor", "by_overload"} <= names
-    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor'"):
-        ops._record_function_exit(3)
