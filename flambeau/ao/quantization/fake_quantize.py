@@ -152,6 +152,13 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         self._watch(observer())
         self.scale, self.zero_point = self.calculate_qparams()
 
+    def extra_repr(self) -> str:
+        return (f"fake_quant_enabled={self.fake_quant_enabled}, "
+                f"observer_enabled={self.observer_enabled}, scale={self.scale}, "
+                f"zero_point={self.zero_point}, dtype={self.dtype}, "
+                f"quant_min={self.activation_post_process.quant_min}, "
+                f"quant_max={self.activation_post_process.quant_max}, qscheme={self.qscheme}")
+
 
 def _switch(name: str, doc: str) -> Any:
     def switch(mod: nn.Module) -> None:

@@ -174,7 +174,9 @@ def weight_dtype(qconfig: Any) -> Any:
 def activation_is_statically_quantized(qconfig: Any) -> bool:
     """Are activations quantised with scales that were found before?"""
     dynamic = getattr(qconfig.activation(), "is_dynamic", False)
-    return activation_dtype(qconfig) in _INTEGERS and not dynamic
+    dtype = activation_dtype(qconfig)
+    return (dtype is flambeau.float16 or (dtype in _INTEGERS and dtype is not flambeau.quint4x2)
+            ) and not dynamic
 
 
 def activation_is_dynamically_quantized(qconfig: Any) -> bool:
@@ -194,8 +196,9 @@ def activation_is_int32_quantized(qconfig: Any) -> bool:
 
 
 def weight_is_quantized(qconfig: Any) -> bool:
-    """Are weights quantised?"""
-    return weight_dtype(qconfig) in _INTEGERS
+    """Are weights quantised, or in half precision?"""
+    dtype = weight_dtype(qconfig)
+    return dtype is flambeau.float16 or (dtype in _INTEGERS and dtype is not flambeau.qint32)
 
 
 def weight_is_statically_quantized(qconfig: Any) -> bool:

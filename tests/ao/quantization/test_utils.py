@@ -39,7 +39,10 @@ def test_kinds_of_configurations():
     assert not utils.activation_is_statically_quantized(dynamic)
     assert utils.op_is_int8_dynamically_quantized(dynamic)
     assert utils.weight_is_quantized(static)
-    assert not utils.weight_is_quantized(quantization.float16_dynamic_qconfig)
+    assert utils.weight_is_quantized(quantization.float16_dynamic_qconfig)
+    assert utils.activation_is_statically_quantized(quantization.float16_static_qconfig)
+    assert not utils.weight_is_quantized(quantization.QConfig(
+        static.activation, quantization.PlaceholderObserver.with_args(dtype=torch.qint32)))
     assert utils.to_underlying_dtype(torch.quint8) is torch.uint8
 
 

@@ -211,7 +211,8 @@ class _Converter:
         joins = node.target in kinds.JOINS
         args = list(node.args[0]) if joins else list(node.args[:1])
         quantizer, sources = self._quantizer(node), self._sources(node, args)
-        if not self.lower or quantizer is None or sources is None:
+        if not self.lower or quantizer is None or sources is None \
+                or node.target in kinds.FLOATING:
             return
         node.args = (sources, *node.args[1:]) if joins else (*sources, *node.args[1:])
         self._replace(quantizer, node)

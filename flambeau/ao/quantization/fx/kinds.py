@@ -35,13 +35,14 @@ SHARED = (
     "relu", "relu_", "clamp", "contiguous", "detach", "detach_", "flatten", "mean", "permute",
     "repeat", "repeat_interleave", "reshape", "squeeze", "squeeze_", "transpose", "unsqueeze",
     "unsqueeze_", "view")
+FLOATING = ("flatten",)     # of these: they stay between dequantising and quantising
 JOINS = (flambeau.cat, flambeau.stack)              # whose arguments are to have one scale
 RELUS = (nn.ReLU, F.relu)                           # which join the product before them
 # Functions of two quantised tensors.
 BINARY: dict[Any, str] = {
     operator.add: "add", flambeau.add: "add", operator.iadd: "add", "add": "add", "add_": "add",
     operator.mul: "mul", flambeau.mul: "mul", operator.imul: "mul", "mul": "mul", "mul_": "mul",
-    flambeau.matmul: "matmul", operator.matmul: "matmul"}
+    flambeau.matmul: "matmul"}
 # Functions with a weight, and the names of the arguments after weight and bias.
 WEIGHTED: dict[Any, tuple[str, ...]] = {
     F.linear: (), **dict.fromkeys((F.conv1d, F.conv2d, F.conv3d),

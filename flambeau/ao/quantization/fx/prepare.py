@@ -27,8 +27,7 @@ class QuantizationTracer(Tracer):
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         """Is a call of this module one step?"""
-        return (type(m).__module__.startswith(("flambeau.ao.", "torch.ao."))
-                or module_qualified_name in self.skipped_module_names
+        return (module_qualified_name in self.skipped_module_names
                 or isinstance(m, self.skipped_module_classes)
                 or super().is_leaf_module(m, module_qualified_name))
 

@@ -1,3 +1,4 @@
+"""Warnings, counters, and what can be compiled for."""
 import warnings
 
 import pytest
