@@ -12,7 +12,7 @@ import sys
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed._c10d.transport import Peers
+from torch.distributed._c10d.transport.connections import Peers
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy

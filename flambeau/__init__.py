@@ -16,9 +16,9 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from flambeau.core import dtypes as _dtypes
-from flambeau.core import engine as _engine
 from flambeau.core import op as _op
 from flambeau.core import type_info as _type_info
+from flambeau.core.autograd import engine as _engine
 from flambeau.core.devices import device, get_default_device, set_default_device
 from flambeau.core.dtypes import dtype, get_default_dtype, set_default_dtype
 from flambeau.core.modes import is_grad_enabled, is_inference_mode_enabled
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
     """Subpackages are imported when they are first used."""
     if name in _LAZY:
         return importlib.import_module(f"flambeau.{name}")
-    from flambeau._support.lazy_names import find
+    from flambeau._support.lazy.names import find
     found = find(name)
     if found is not None:
         globals()[name] = found
@@ -75,6 +75,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from flambeau._support.lazy_names import PLACES
+    from flambeau._support.lazy.names import PLACES
     _load_ops()
     return sorted({*globals(), *_op.public["torch"], *_LAZY, *PLACES})

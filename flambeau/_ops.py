@@ -18,10 +18,11 @@ from typing import Any
 
 from flambeau._library.operator import OperatorBase
 from flambeau._support.scopes import within
-from flambeau.core import modes, overrides
+from flambeau._support.symbolic_names import Tag
+from flambeau.core import modes
+from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public, table
-from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
@@ -322,7 +323,7 @@ class _OpNamespace(types.ModuleType):
 
 
 # Modules that put the ops of a namespace where they are looked for.
-_PREPARED = {"c10d": "flambeau.distributed._c10d.dispatcher_ops",
+_PREPARED = {"c10d": "flambeau.distributed._c10d.ops.dispatcher",
              "prims": "flambeau._prims", "prim": "flambeau._prims",
              "profiler": "flambeau.autograd._record_function_ops",
              "quantized_decomposed": "flambeau.ao.quantization.fx._decomposed",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from flambeau._support.absent_devices import refusal, unavailable
-from flambeau._support.lazy_modules import parts
+from flambeau._support.devices.absent import refusal, unavailable
+from flambeau._support.lazy.modules import parts
 
 
 def is_available() -> bool:

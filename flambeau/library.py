@@ -26,7 +26,7 @@ from flambeau._library.opcheck import opcheck
 from flambeau._library.triton import triton_op, wrap_triton
 from flambeau._ops import OpOverload, OpOverloadPacket, ops
 from flambeau._support.own_methods import adopt
-from flambeau.core.symbolic_names import Tag
+from flambeau._support.symbolic_names import Tag
 
 _pending: dict[str, list[Callable[[operators.CustomOp], None]]] = {}
 _reserved_namespaces = ["prim"]

@@ -1,7 +1,7 @@
 """`torch.mps`: Apple's GPU is not available, and these functions say so."""
 from __future__ import annotations
 
-from flambeau._support.absent_devices import answer, refusals, unavailable
+from flambeau._support.devices.absent import answer, refusals, unavailable
 
 _NEED = {"current_allocated_memory": "getCurrentAllocatedMemory",
          "driver_allocated_memory": "getDriverAllocatedMemory", "empty_cache": "emptyCache",

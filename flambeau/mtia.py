@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.absent_devices import module_of, refusals, stream_context, unavailable
-from flambeau._support.lazy_modules import parts
-from flambeau._support.streams import Event as Event
-from flambeau._support.streams import Stream as Stream
+from flambeau._support.devices.absent import module_of, refusals, stream_context, unavailable
+from flambeau._support.devices.streams import Event as Event
+from flambeau._support.devices.streams import Stream as Stream
+from flambeau._support.lazy.modules import parts
 
 globals().update(module_of(
     "MTIA",

@@ -25,13 +25,9 @@ from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau._support.c_functions import takes_one, takes_positions
 from flambeau._support.own_methods import adopt
 from flambeau._support.scopes import within
+from flambeau.core.calling.overrides import handle_torch_function, overriding, subclasses_enabled
+from flambeau.core.calling.overrides import has_torch_function as overrides_any
 from flambeau.core.modes import function_modes
-from flambeau.core.overrides import (
-    handle_torch_function,
-    overriding,
-    subclasses_enabled,
-)
-from flambeau.core.overrides import has_torch_function as overrides_any
 from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import strided
 from flambeau.transforms.function_modes import TorchFunctionMode, is_tensor_like

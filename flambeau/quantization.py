@@ -1,5 +1,5 @@
 """The former name of `flambeau.ao.quantization`."""
-from flambeau._support.lazy_modules import alias
+from flambeau._support.lazy.modules import alias
 
 alias(__name__, "flambeau.ao.quantization", (
     "fake_quantize", "fuse_modules", "fuser_method_mappings", "observer", "qconfig", "quant_type",

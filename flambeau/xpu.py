@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.absent_devices import (
+from flambeau._support.devices.absent import (
     module_of,
     refusal,
     refusals,
     stream_context,
     unavailable,
 )
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 
 globals().update(module_of(
     "XPU",

@@ -8,7 +8,7 @@ function whose overloads differ in what they give, as those of `max` do, has a l
 checkers read a stub in place of the module beside it; `core/methods.pyi` has no module: it declares
 the methods that ops give `Tensor`, which inherits them in the eyes of a checker.
 
-One module is written too, `_support/late_methods.py`: which methods come with families of ops that
+One module is written too, `ops/late_methods.py`: which methods come with families of ops that
 `import flambeau` leaves out.
 """
 
@@ -34,7 +34,7 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
 from flambeau._jit_internal import boolean_dispatched  # noqa: E402
-from flambeau._support.lazy_names import PLACES  # noqa: E402
+from flambeau._support.lazy.names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 from flambeau.dispatch.function import Function  # noqa: E402
 from flambeau.ops import LateMember  # noqa: E402
@@ -456,7 +456,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
     check = parser.parse_args().check
-    late = {ROOT / "flambeau/_support/late_methods.py": late_methods_text()}
+    late = {ROOT / "flambeau/ops/late_methods.py": late_methods_text()}
     importlib.import_module("flambeau.nn.functional")
     importlib.import_module("flambeau.ops").load()
     stale = []

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import flambeau as torch
-from flambeau._support import lazy_names as _names
+from flambeau._support.lazy import names as _names
 
 
 @pytest.mark.parametrize("name", sorted(_names.PLACES))

@@ -52,8 +52,9 @@ print(*(set(sys.modules) - before))
     rooms = {
         "flambeau.autograd": {"grad_mode"},
         "flambeau.transforms": {"meta", "watched_members"},
-        "flambeau.ops": {"coercion", "inplace", "node_names", "out_types", "overlap", "factory",
-                         "indexing", "linalg", "pointwise", "python", "reduction", "view"},
+        "flambeau.ops": {"coercion", "inplace", "late_methods", "node_names", "out_types",
+                         "overlap", "factory", "indexing", "linalg", "pointwise", "python",
+                         "reduction", "resizing", "view"},
     }
     for room, wanted in rooms.items():
         inside = {name.split(".")[2] for name in found if name.startswith(f"{room}.")}

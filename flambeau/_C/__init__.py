@@ -20,11 +20,12 @@ from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
 from flambeau.autograd.graph import running_node, will_run
 from flambeau.autograd.saved_hooks import SavedTensor, disabled
-from flambeau.core import engine, modes
-from flambeau.core.engine import current_pass
-from flambeau.core.graph import AccumulateGrad, Node, accumulator_of
+from flambeau.core import modes
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.engine import current_pass
+from flambeau.core.autograd.graph import AccumulateGrad, Node, accumulator_of
+from flambeau.core.autograd.recording import edges_of
 from flambeau.core.op import public
-from flambeau.core.recording import edges_of
 from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import _disabled_torch_function as _disabled_torch_function_impl
 from flambeau.dispatch.aten.keys import DispatchKey, DispatchKeySet

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau import Size, backends, overrides
-from flambeau._support import copy_on_write
 from flambeau._support import settings as _settings
 from flambeau.autograd.forward_ad import (
     _is_fwd_grad_enabled,  # noqa: F401
@@ -14,6 +13,7 @@ from flambeau.autograd.forward_ad import (
 from flambeau.autograd.forward_ad import (
     set_fwd_grad_enabled as _set_fwd_grad_enabled,  # noqa: F401
 )
+from flambeau.core import copy_on_write
 from flambeau.core.devices import device
 from flambeau.core.dtypes import dtype  # noqa: F401
 from flambeau.core.shapes import broadcast_shapes

@@ -9,7 +9,10 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.distributed._c10d import world
-from flambeau.distributed._c10d.backend import Backend
+from flambeau.distributed._c10d.backends.backend import Backend
+from flambeau.distributed._c10d.backends.fake import FakeProcessGroup, FakeWork
+from flambeau.distributed._c10d.backends.gloo import ProcessGroupGloo, comm_name
+from flambeau.distributed._c10d.backends.wrapper import ProcessGroupWrapper as _ProcessGroupWrapper
 from flambeau.distributed._c10d.collectives import broadcast_coalesced as _broadcast_coalesced
 from flambeau.distributed._c10d.debug import (
     DebugLevel,
@@ -17,8 +20,6 @@ from flambeau.distributed._c10d.debug import (
     set_debug_level,
     set_debug_level_from_env,
 )
-from flambeau.distributed._c10d.fake import FakeProcessGroup, FakeWork
-from flambeau.distributed._c10d.gloo import ProcessGroupGloo, comm_name
 from flambeau.distributed._c10d.options import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
@@ -38,18 +39,17 @@ from flambeau.distributed._c10d.options import (
 from flambeau.distributed._c10d.process_group import ProcessGroup
 from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp
 from flambeau.distributed._c10d.reduce_op import make_premul_sum as _make_nccl_premul_sum
-from flambeau.distributed._c10d.store_collectives import ControlCollectives as _ControlCollectives
-from flambeau.distributed._c10d.store_collectives import StoreCollectives as _StoreCollectives
+from flambeau.distributed._c10d.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
+from flambeau.distributed._c10d.stores.collectives import ControlCollectives as _ControlCollectives
+from flambeau.distributed._c10d.stores.collectives import StoreCollectives as _StoreCollectives
 from flambeau.distributed._c10d.work import OpType, Work, WorkResult
 from flambeau.distributed._c10d.world import resolve_name as _resolve_process_group
-from flambeau.distributed._c10d.wrapper import ProcessGroupWrapper as _ProcessGroupWrapper
 from flambeau.distributed.constants import _DEFAULT_PG_TIMEOUT
 from flambeau.distributed.distributed_c10d import (
     _register_process_group,
     _unregister_all_process_groups,
     _unregister_process_group,
 )
-from flambeau.distributed.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from flambeau.futures import Future
 from flambeau.nn.parallel.distributed import GradBucket, Logger, Reducer
 

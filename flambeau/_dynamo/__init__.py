@@ -25,7 +25,7 @@ from flambeau._dynamo.decorators import (
     substitute_in_graph,
 )
 from flambeau._dynamo.eval_frame import explain, export, optimize, optimize_assert
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 from flambeau.compiler import is_compiling, reset
 from flambeau.compiler._module import OptimizedModule
 

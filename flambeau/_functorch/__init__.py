@@ -1,6 +1,6 @@
 """The modules of `flambeau.func` under the names that PyTorch's have, and what stands below
 `torch.compile`: graphs of forward and backward."""
-from flambeau._support.lazy_modules import alias, lazy_package
+from flambeau._support.lazy.modules import alias, lazy_package
 from flambeau.func import batch as vmap
 
 __getattr__ = lazy_package(__name__)

@@ -14,7 +14,7 @@ from flambeau._higher_order_ops.wrap import (
     wrap_with_autocast,
     wrap_with_set_grad_enabled,
 )
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 
 __getattr__ = lazy_package(__name__)
 __all__ = ["associative_scan", "cond", "flex_attention", "flex_attention_backward",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._dynamo._absent import COMPILER, absent_function
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 
 compile = absent_function("torch._inductor", "compile", COMPILER)
 aoti_compile_and_package = absent_function("torch._inductor", "aoti_compile_and_package", COMPILER)

@@ -5,7 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
+from flambeau._support.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.schema.function_schema import MISSING, FunctionSchema
 from flambeau.schema.types import (
     BoolType,

@@ -8,7 +8,7 @@ from typing import Any
 
 from flambeau._library import operators
 from flambeau._library.infer_schema import infer_schema
-from flambeau.core.symbolic_names import Tag
+from flambeau._support.symbolic_names import Tag
 
 OPDEFS: weakref.WeakValueDictionary[str, CustomOpDef] = weakref.WeakValueDictionary()
 

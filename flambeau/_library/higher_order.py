@@ -26,7 +26,8 @@ from typing import Any
 
 from flambeau._library.operator import OperatorBase, below_autograd
 from flambeau._support.scopes import within
-from flambeau.core import modes, overrides
+from flambeau.core import modes
+from flambeau.core.calling import overrides
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.aten.keys import DispatchKey, parse_key
 from flambeau.utils import _pytree

@@ -15,7 +15,8 @@ from flambeau._library.fake_impl import run_fake
 from flambeau._library.operator import below_autograd
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
 from flambeau._support.scopes import within
-from flambeau.core import modes, overrides
+from flambeau.core import modes
+from flambeau.core.calling import overrides
 from flambeau.dispatch.aten.keys import DispatchKey, keys_of, parse_key
 from flambeau.schema.function_schema import FunctionSchema
 from flambeau.schema.types import ClassType

@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau.core import modes
-from flambeau.core.call import ANY, make_call
+from flambeau.core.calling.call import ANY, make_call
 from flambeau.core.tensor import wrap
 
 

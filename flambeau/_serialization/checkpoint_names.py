@@ -20,7 +20,7 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau.core import dtypes, type_info
-from flambeau.core.overrides import sparse_types
+from flambeau.core.calling.overrides import sparse_types
 from flambeau.core.shapes import Size, contiguous_strides
 from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
 from flambeau.ops.view.conjugate_views import below

@@ -5,7 +5,7 @@ from flambeau._subclasses.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 
 __getattr__ = lazy_package(__name__, CrossRefFakeMode="fake_utils")
 __all__ = ["CrossRefFakeMode", "DynamicOutputShapeException", "FakeTensor",

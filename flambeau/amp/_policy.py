@@ -12,9 +12,9 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.core import dtypes
+from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import autocast as active
 from flambeau.core.modes import grad_enabled
-from flambeau.core.overrides import intercept
 
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 

@@ -9,7 +9,7 @@ Sequential(
   (2): DynamicQuantizedLinear(in_features=8, out_features=2, dtype=torch.qint8, qscheme=torch.per_tensor_affine)
 )
 """  # noqa: E501
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 
 __all__ = ["nn", "quantization"]
 __getattr__ = lazy_modules(__name__, *__all__)

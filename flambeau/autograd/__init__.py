@@ -18,8 +18,8 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from flambeau.core import engine
-from flambeau.core.graph import AccumulateGrad
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.graph import AccumulateGrad
 from flambeau.core.tensor import Tensor
 
 _LAZY = ("_functions", "anomaly_mode", "forward_ad", "function", "functional", "grad_mode",

@@ -13,10 +13,10 @@ from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import running_node
-from flambeau.core import engine
-from flambeau.core.backward_errors import described
-from flambeau.core.graph import Node
-from flambeau.core.recording import node_watchers
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.backward_errors import described
+from flambeau.core.autograd.graph import Node
+from flambeau.core.autograd.recording import node_watchers
 from flambeau.core.tensor import plain_types
 from flambeau.schema.errors import type_name
 

@@ -10,15 +10,16 @@ import numpy as np
 
 from flambeau._support.own_methods import belong
 from flambeau._support.settings import warn_once
-from flambeau.core import dtypes, overrides
-from flambeau.core.engine import Pass, current_pass, run
-from flambeau.core.graph import (
+from flambeau.core import dtypes
+from flambeau.core.autograd.engine import Pass, current_pass, run
+from flambeau.core.autograd.graph import (
     AccumulateGrad,
     differentiable_outputs,
     output_edges,
     take_over,
     takes_no_gradient,
 )
+from flambeau.core.calling import overrides
 from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, gradient_edge, plain_types, tensor_types, wrap
 from flambeau.ops.factory.create import ones_like, zeros_like

@@ -19,8 +19,7 @@ from flambeau.autograd.function_context import FunctionCtx as FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import pack_node
 from flambeau.core import modes, views
-from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (
+from flambeau.core.autograd.graph import (
     Node,
     Output,
     next_order,
@@ -28,8 +27,9 @@ from flambeau.core.graph import (
     save_input,
     saved_tensor_hooks,
 )
+from flambeau.core.autograd.recording import node_watchers, watch
+from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
-from flambeau.core.recording import node_watchers, watch
 from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, tensor_types
 from flambeau.ops.view.copying import alias
 

@@ -5,7 +5,7 @@ from collections import namedtuple
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau.core.graph import save_input
+from flambeau.core.autograd.graph import save_input
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.ops.factory.create import zeros_like

@@ -12,6 +12,7 @@ from flambeau._support.c_functions import takes_nothing
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau._support.source_locations import counter_of
+from flambeau.core.autograd.recording import replay_of
 from flambeau.core.modes import (
     Level,
     grad_layouts,
@@ -21,7 +22,6 @@ from flambeau.core.modes import (
     is_inference_mode_enabled,
     levels,
 )
-from flambeau.core.recording import replay_of
 from flambeau.core.tensor import LAZY
 from flambeau.schema.errors import type_name
 

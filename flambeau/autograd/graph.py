@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import flambeau
-from flambeau._support.lazy_modules import lazy_names
+from flambeau._support.lazy.modules import lazy_names
 from flambeau._support.own_methods import adopt
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
-from flambeau.core import engine
-from flambeau.core.graph import AccumulateGrad, accumulator_of
-from flambeau.core.graph import Node as CoreNode
-from flambeau.core.hooks import RemovableHandle, hooks_of
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.graph import AccumulateGrad, accumulator_of
+from flambeau.core.autograd.graph import Node as CoreNode
+from flambeau.core.autograd.hooks import RemovableHandle, hooks_of
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.schema.errors import type_name
 

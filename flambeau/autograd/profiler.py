@@ -32,7 +32,7 @@ from flambeau.autograd.profiler_util import (
     FunctionEventAvg,
     MemRecordsAcc,
 )
-from flambeau.core import engine, recording
+from flambeau.core.autograd import engine, recording
 from flambeau.core.modes import Level
 from flambeau.core.tensor import Tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 from flambeau._support.c_functions import matched
 from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
-from flambeau.core.backward_errors import freed
-from flambeau.core.graph import Node, Packed, output_edges, saved_tensor_hooks, unpack
+from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.graph import Node, Packed, output_edges, saved_tensor_hooks, unpack
 from flambeau.core.tensor import Tensor, alias, gradient_edge
 
 active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.core.autograd.formulas import parameters
+from flambeau.core.autograd.graph import Node, unpack
 from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.formulas import parameters
-from flambeau.core.graph import Node, unpack
 from flambeau.core.tensor import Tensor
 
 SIZES = re.compile(r"(\w+)_sym_(?:(sizes)(_opt)?|(numel)|argsize_(minus_)?(\d+))")

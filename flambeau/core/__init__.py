@@ -1,11 +1,22 @@
-"""The engine: what every op goes through, and nothing else.
+"""The engine: what every op goes through, and nothing else. It reads as a book, in this order.
 
-Reading order: `dtypes`, `devices`, `promotion`, `shapes` (what a number and an array are); `modes`
-(what may take a call over); `tensor` (the state); `op` (what is declared of an op); `overrides`
-(who takes a call over); `graph` (nodes, and what they save: `unpack` refuses what was written to
-since); `call`, `recording`, `formulas` (a call, its node, its rules); `hooks`, `engine` (reverse
-mode); `views` (in-place and aliasing; writes are counted by `_support.source_locations.bump`).
-Beside the path: `fast` (the same in C), `backward_errors`, `late_bound` (the few names that are
-defined above core), `type_info`, `narrow_dtypes`, `symbolic_names`. Forward mode and batching are
-levels in `flambeau.transforms`.
+1. What an array is. `dtypes` names NumPy's types of elements, `narrow_dtypes` those that no array
+has, `promotion` says which type a mixed expression has and `type_info` how far the numbers of a
+type reach; `devices` says where elements live, `shapes` how sizes, dimensions and broadcasting
+work.
+
+2. What a tensor is. `tensor` is an array with what autograd and aliasing need to know about it.
+`views` says what an in-place write means for tensors that share memory (writes are counted by
+`_support.source_locations.bump`), `copy_on_write` how storages share it until one is written to.
+
+3. What an op is. `op` is its declaration as data, and the table of all ops. `modes` are what may
+happen around a call: modes of the gradient, and levels that take the call over. `late_bound` names
+the little of what stands above core that core calls.
+
+4. What a call is: the room `calling`. Whoever overrides it comes first; then the array is computed,
+and the call recorded if a gradient may be asked for.
+
+5. What a gradient is: the room `autograd`. Recorded calls are nodes of a graph; the engine goes
+through it backwards. Forward mode and batching are not here: they are levels in
+`flambeau.transforms`.
 """

@@ -114,7 +114,7 @@ def checked(where: Any) -> device:
     if where.type == "xpu":
         raise AssertionError("Torch not compiled with XPU enabled\nflambeau runs on 'cpu' (and "
                              f"'meta'); '{where}' was asked for")
-    from flambeau._support.backends import could_not_run
+    from flambeau._support.devices.backends import could_not_run
     backend = where.type.capitalize() if len(where.type) > 4 else where.type.upper()
     raise could_not_run("empty.memory_format", backend, "CPU", "Meta")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from flambeau.core.graph import Node
+    from flambeau.core.autograd.graph import Node
     from flambeau.core.op import Op
     from flambeau.core.tensor import Tensor
 

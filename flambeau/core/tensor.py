@@ -240,7 +240,7 @@ class Tensor(Methods, metaclass=TensorMeta):
         derivatives; `inputs` restricts where gradients are accumulated.
         """
         if type(self) not in plain_types:
-            from flambeau.core.overrides import handle_torch_function, has_torch_function
+            from flambeau.core.calling.overrides import handle_torch_function, has_torch_function
             if has_torch_function((self,)):
                 return handle_torch_function(
                     Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
@@ -390,14 +390,14 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     if view.replay is not None:
         view.node = within(grad_mode, True, view.replay, base)._view.node
     elif type(base) in plain_types:               # the node alone: nothing is computed
-        from flambeau.core.recording import record
+        from flambeau.core.autograd.recording import record
         record(late_bound.as_strided.op, (base, array.shape, array_strides(array), offset),
                (base_edge,), tensor)
     else:
         view.node = within(grad_mode, True, late_bound.as_strided, base, array.shape,
                            array_strides(array), offset)._view.node
     if tensor._retains_grad:
-        from flambeau.core.hooks import move_retained
+        from flambeau.core.autograd.hooks import move_retained
         move_retained(tensor, old, view.node)
     return view.node
 

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.copy_on_write import own
-from flambeau.core import late_bound, overrides
-from flambeau.core.backward_errors import op_name
+from flambeau.core import late_bound
+from flambeau.core.autograd.backward_errors import op_name
+from flambeau.core.autograd.graph import Node, next_order
+from flambeau.core.autograd.hooks import move_retained
+from flambeau.core.calling import overrides
+from flambeau.core.copy_on_write import own
 from flambeau.core.devices import cpu
-from flambeau.core.graph import Node, next_order
-from flambeau.core.hooks import move_retained
 from flambeau.core.modes import deriving, grad_enabled, is_inference_mode_enabled
 from flambeau.core.tensor import LAZY, LEAF, Tensor, array_strides, gradient_edge
 from flambeau.kernels.moving.views import has_one_place

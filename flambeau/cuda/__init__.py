@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from flambeau._support.absent_devices import answer as _answer
-from flambeau._support.absent_devices import answers as _answers
-from flambeau._support.absent_devices import module_of as _module_of
-from flambeau._support.absent_devices import refusal as _refusal
-from flambeau._support.absent_devices import unavailable as _unavailable
-from flambeau._support.streams import AcceleratorError as AcceleratorError
-from flambeau._support.streams import OutOfMemoryError as OutOfMemoryError
+from flambeau._support.devices.absent import answer as _answer
+from flambeau._support.devices.absent import answers as _answers
+from flambeau._support.devices.absent import module_of as _module_of
+from flambeau._support.devices.absent import refusal as _refusal
+from flambeau._support.devices.absent import unavailable as _unavailable
+from flambeau._support.devices.streams import AcceleratorError as AcceleratorError
+from flambeau._support.devices.streams import OutOfMemoryError as OutOfMemoryError
 
 MESSAGE = "Torch not compiled with CUDA enabled\nflambeau computes on the CPU"
 has_half = True

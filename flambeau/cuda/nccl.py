@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._support.absent_devices import refusal
+from flambeau._support.devices.absent import refusal
 from flambeau.cuda import MESSAGE
 
 SUM = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from flambeau._support.absent_devices import refusal
+from flambeau._support.devices.absent import refusal
 from flambeau.cuda import MESSAGE
 
 start = refusal("start", AssertionError, MESSAGE)

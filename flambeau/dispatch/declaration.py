@@ -21,15 +21,15 @@ from itertools import groupby
 from typing import Any
 
 from flambeau import return_types
-from flambeau._support.records import Record
-from flambeau.core import fast, late_bound
-from flambeau.core.call import ANY, make_call
-from flambeau.core.formulas import plan_saving
+from flambeau.core import late_bound
+from flambeau.core.autograd.formulas import plan_saving
+from flambeau.core.calling import fast
+from flambeau.core.calling.call import ANY, make_call
 from flambeau.core.modes import interceptors
 from flambeau.core.op import Op, class_name, module_of, public, table
 from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.canonical import role_of
-from flambeau.dispatch.facts import AtenForm, check_words
+from flambeau.dispatch.facts import AtenForm, Record, check_words
 from flambeau.dispatch.function import (
     Argument,
     Function,
@@ -416,17 +416,14 @@ def _class_of_results(name: str, schema: Schema) -> Any:
     if len(schema.results) == 1:
         return tuple if schema.results[0].is_list else None
     fields = " ".join(schema.result_names)
-    if not fields.strip():
-        return tuple
-    return return_types.declare(name, fields)
+    return return_types.declare(name, fields) if fields.strip() else tuple
 
 
 # ---- the statement -------------------------------------------------------------------------------
 
 def op(*schemas: str, **declared: Any) -> Any:
-    """Declare an op by its schemas, its kernel, and what else a `Declaration` says; gives the
-    function, or without a kernel the decorator of the body. `d_<tensor>` is the gradient of that
-    argument."""
+    """Declare an op by its schemas, its kernel, and more of a `Declaration`; gives the function, or
+    without a kernel the decorator of the body. `d_<tensor>` is the gradient of that argument."""
     if not {"kernel", "body"} & declared.keys():
         return lambda body: op(*schemas, **{"doc": body.__doc__ or "", **declared, "body": body})
     rules = {name[2:]: declared.pop(name) for name in [*declared] if name[:2] == "d_"}
@@ -445,7 +442,7 @@ def declare(declaration: Declaration) -> Any:
         first = declaration.overload_of.twin
         first.declaration.joined.append(declaration)
         declaration.published = first.published
-        return declaration.published
+        return first.published
     declaration.published = publish(declaration, declaration)
     for _, texts in groupby(declaration.aliases, _name_of):
         alias = Alias(declaration, [*texts])
@@ -474,9 +471,9 @@ def _publish_inplace(named: Declaration | Alias, declaration: Declaration) -> No
 
 def enter_operator(declaration: Declaration, symbol: str) -> None:
     """Python's operator of that name as a method."""
-    writes = symbol[2] == "i" and symbol not in ("__invert__",)
-    twin = InplaceFunction(declaration, bound=True) if writes else Function(declaration, bound=True)
-    setattr(Tensor, symbol, operator(twin, symbol))
+    writes = symbol[2] == "i" and symbol != "__invert__"
+    kind = InplaceFunction if writes else Function
+    setattr(Tensor, symbol, operator(kind(declaration, bound=True), symbol))
 
 
 def _op_of(declaration: Declaration, full_name: str) -> Op:

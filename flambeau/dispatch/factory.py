@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.records import Record
 from flambeau._support.settings import warn_of_complex_half
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, type_info
-from flambeau.core.call import into
+from flambeau.core.calling.call import into
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, module_of, table
@@ -28,7 +27,7 @@ from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import namespace_of, publish, with_out
-from flambeau.dispatch.facts import check_words
+from flambeau.dispatch.facts import Record, check_words
 from flambeau.dispatch.function import Argument, Function, Overload, describe
 from flambeau.kernels.moving import views
 from flambeau.schema.parser import Schema, parse

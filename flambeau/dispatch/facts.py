@@ -1,4 +1,4 @@
-"""What declarations state: how an op is shown, and the words that facts are made of.
+"""What declarations state: records of facts, how an op is shown, and the words of facts.
 
 Many facts of a declaration are words out of a set, or names of what its own schemas have. One that
 is misspelled would say nothing, and nobody would notice: an op of the kind "liner" has no tangents,
@@ -19,6 +19,37 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from flambeau.kernels.refused import CHARACTERS
+
+
+class Record:
+    """Many facts by name, of which an instance states few.
+
+    A class annotates the names of its facts, and says with each what holds where an instance does
+    not say it. A dataclass of sixty fields would do, too; but it compiles a constructor, which
+    sets all of them in each instance, and hundreds are made while flambeau is imported.
+
+    >>> class Animal(Record):
+    ...     legs: int = 4
+    ...     sound: str = ""
+    >>> dog = Animal(sound="woof")
+    >>> dog.legs, dog.sound, dog.given()
+    (4, 'woof', {'sound': 'woof'})
+    """
+
+    _names: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        cls._names = cls._names.union(vars(cls).get("__annotations__", ()))
+
+    def __init__(self, **facts: Any) -> None:
+        if not facts.keys() <= self._names:
+            unknown = next(name for name in facts if name not in self._names)
+            raise TypeError(f"{type(self).__name__} has no fact '{unknown}'")
+        self.__dict__.update(facts)
+
+    def given(self) -> dict[str, Any]:
+        """The facts that this instance states, those that were set later included."""
+        return {name: fact for name, fact in vars(self).items() if name in self._names}
 
 
 class AtenForm(NamedTuple):

@@ -19,11 +19,12 @@ import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau._support.source_locations import native
-from flambeau.core import devices, dtypes, late_bound, overrides
-from flambeau.core.call import into
+from flambeau.core import devices, dtypes, late_bound
+from flambeau.core.calling import overrides
+from flambeau.core.calling.call import into
+from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import interceptors
 from flambeau.core.op import Op
-from flambeau.core.overrides import intercept
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types, wrap
 from flambeau.core.type_info import (

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau.core import modes, overrides
+from flambeau.core import modes
+from flambeau.core.calling import overrides
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Alias, Declaration, publish
 from flambeau.dispatch.function import Function

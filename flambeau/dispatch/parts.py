@@ -11,9 +11,10 @@ from typing import Any
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
-from flambeau.core import engine, late_bound
-from flambeau.core.formulas import parameters
-from flambeau.core.graph import unpack
+from flambeau.core import late_bound
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.formulas import parameters
+from flambeau.core.autograd.graph import unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.tensor import alias, gradient_edge, plain_types, tensor_types, wrap

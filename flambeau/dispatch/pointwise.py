@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.settings import warn_of_complex_half
-from flambeau.core import dtypes, fast, late_bound, overrides
-from flambeau.core.call import ANY, unsupported
+from flambeau.core import dtypes, late_bound
+from flambeau.core.autograd.formulas import plan_saving
+from flambeau.core.autograd.recording import edges_of, record
+from flambeau.core.calling import fast, overrides
+from flambeau.core.calling.call import ANY, unsupported
+from flambeau.core.calling.overrides import intercept_canonical
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.formulas import plan_saving
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import Op, class_name
-from flambeau.core.overrides import intercept_canonical
 from flambeau.core.promotion import (
     SCALARS,
     convert,
@@ -35,7 +37,6 @@ from flambeau.core.promotion import (
     scalar_cache,
     scalar_operand,
 )
-from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import plain_types, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare

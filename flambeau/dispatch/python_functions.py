@@ -16,10 +16,10 @@ from typing import Any
 
 from flambeau._support.signatures import ANY_ARGUMENTS
 from flambeau._support.source_locations import native
-from flambeau.core import overrides
+from flambeau.core.calling import overrides
+from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import function_modes, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
-from flambeau.core.overrides import intercept
 from flambeau.core.tensor import Tensor
 
 

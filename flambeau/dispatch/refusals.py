@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from flambeau._support.backends import has_no_kernel
+from flambeau._support.devices.backends import has_no_kernel
 from flambeau.core.op import Op
 from flambeau.core.tensor import tensor_types
 from flambeau.dispatch.aten.schemas import recorded

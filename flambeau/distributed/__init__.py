@@ -10,7 +10,17 @@ import logging
 from typing import Any
 
 import flambeau
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
+from flambeau.distributed._c10d.stores import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    FileStore,
+    HashStore,
+    QueueEmptyError,
+    TCPStore,
+)
 from flambeau.distributed.distributed_c10d import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -108,16 +118,6 @@ from flambeau.distributed.rendezvous import (
     _create_store_from_options,
     register_rendezvous_handler,
     rendezvous,
-)
-from flambeau.distributed.stores import (
-    DistBackendError,
-    DistError,
-    DistNetworkError,
-    DistStoreError,
-    FileStore,
-    HashStore,
-    QueueEmptyError,
-    TCPStore,
 )
 
 _Work, _DEFAULT_FIRST_BUCKET_BYTES = Work, 1 << 20

@@ -16,8 +16,8 @@ import flambeau
 from flambeau.distributed._c10d.groups import made_group
 from flambeau.distributed._c10d.process_group import ProcessGroup
 from flambeau.distributed._c10d.reduce_op import ReduceOp
+from flambeau.distributed._c10d.stores import Store
 from flambeau.distributed.rendezvous import rendezvous
-from flambeau.distributed.stores import Store
 
 __all__ = ["ProcessGroup", "ProcessGroupFactory", "ReduceOp", "current_process_group", "new_group",
            "process_group", "register_backend"]

@@ -13,7 +13,7 @@ import flambeau
 from flambeau._utils import _chunk_or_narrow_cat, _maybe_view_chunk_cat
 from flambeau.core.tensor import Tensor
 from flambeau.distributed import distributed_c10d as c10d
-from flambeau.distributed._c10d import functional_ops
+from flambeau.distributed._c10d.ops import functional as functional_ops
 from flambeau.distributed._c10d.reduce_op import RedOpType
 from flambeau.distributed._c10d.world import resolve_name
 from flambeau.distributed.device_mesh import DeviceMesh

@@ -42,7 +42,7 @@ class DeviceMesh:
     A name, or several, in brackets gives the part of the mesh along these dimensions that goes
     through this process.
 
-    >>> from flambeau.distributed.stores import HashStore
+    >>> from flambeau.distributed._c10d.stores import HashStore
     >>> c10d.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
     >>> mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
     >>> mesh["data"].size(), mesh.get_coordinate()

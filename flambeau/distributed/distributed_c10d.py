@@ -10,7 +10,8 @@ from typing import Any
 import flambeau
 from flambeau._support.own_methods import adopt
 from flambeau.distributed._c10d import checks, groups, world
-from flambeau.distributed._c10d.backends import (
+from flambeau.distributed._c10d.backends.gloo import ProcessGroupGloo
+from flambeau.distributed._c10d.backends.registry import (
     Backend,
     BackendConfig,
     get_default_backend_for_device,
@@ -23,9 +24,9 @@ from flambeau.distributed._c10d.backends import (
     is_ucc_available,
     is_xccl_available,
 )
-from flambeau.distributed._c10d.backends import _pairs as _parse_backend_string
-from flambeau.distributed._c10d.backends import check_timeout as _check_valid_timeout
-from flambeau.distributed._c10d.backends import default_timeout as _get_default_timeout
+from flambeau.distributed._c10d.backends.registry import _pairs as _parse_backend_string
+from flambeau.distributed._c10d.backends.registry import check_timeout as _check_valid_timeout
+from flambeau.distributed._c10d.backends.registry import default_timeout as _get_default_timeout
 from flambeau.distributed._c10d.checks import single_tensor as _check_single_tensor
 from flambeau.distributed._c10d.checks import tensor_list as _check_tensor_list
 from flambeau.distributed._c10d.coalescing import (
@@ -64,7 +65,6 @@ from flambeau.distributed._c10d.debug import (
     set_debug_level,
     set_debug_level_from_env,
 )
-from flambeau.distributed._c10d.gloo import ProcessGroupGloo
 from flambeau.distributed._c10d.groups import abort_process_group as _abort_process_group
 from flambeau.distributed._c10d.groups import (
     destroy_process_group,
@@ -125,6 +125,7 @@ from flambeau.distributed._c10d.options import (
 )
 from flambeau.distributed._c10d.process_group import ProcessGroup
 from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp, _reduce_op, reduce_op
+from flambeau.distributed._c10d.stores import DistStoreError, PrefixStore, Store
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed._c10d.world import (
     GroupMember,
@@ -144,7 +145,6 @@ from flambeau.distributed._c10d.world import resolve as _resolve
 from flambeau.distributed._c10d.world import resolve_name as _resolve_process_group
 from flambeau.distributed.constants import default_pg_nccl_timeout, default_pg_timeout
 from flambeau.distributed.rendezvous import register_rendezvous_handler, rendezvous
-from flambeau.distributed.stores import DistStoreError, PrefixStore, Store
 
 __all__ = ["AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend",
            "BackendConfig", "BarrierOptions", "BroadcastOptions", "DebugLevel", "GatherOptions",
@@ -422,7 +422,7 @@ def _create_process_group_wrapper(wrapped_pg: Any, store_prefix: str, store: Sto
                                   world_size: int,
                                   timeout: timedelta = default_pg_timeout) -> Any:
     """A backend that compares the calls of all processes before it hands them on."""
-    from flambeau.distributed._c10d.wrapper import ProcessGroupWrapper
+    from flambeau.distributed._c10d.backends.wrapper import ProcessGroupWrapper
     helper = ProcessGroupGloo(PrefixStore(store_prefix, store), rank, world_size, timeout=timeout)
     return ProcessGroupWrapper(wrapped_pg, helper)
 

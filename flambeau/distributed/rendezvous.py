@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlparse, urlunparse
 
 from flambeau.distributed import _slurm
+from flambeau.distributed._c10d.stores import FileStore, PrefixStore, Store, TCPStore
 from flambeau.distributed.constants import default_pg_timeout
-from flambeau.distributed.stores import FileStore, PrefixStore, Store, TCPStore
 
 Meeting = tuple[Store, int, int]
 _rendezvous_handlers: dict[str, Callable[..., Iterator[Meeting]]] = {}

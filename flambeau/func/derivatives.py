@@ -15,7 +15,7 @@ from typing import Any
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, inside, within
 from flambeau.autograd.differentiate import as_flag, root_gradients
-from flambeau.core import engine
+from flambeau.core.autograd import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import deriving, grad_enabled, grad_mode, inference, levels
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, tensor_types

@@ -11,7 +11,7 @@ tensor([5.])
 """
 from __future__ import annotations
 
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 from flambeau.fx import _symbolic_trace, immutable_collections, subgraph_rewriter
 from flambeau.fx._symbolic_trace import (
     PH,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core import overrides
+from flambeau.core.calling import overrides
 
 
 def _assert(condition: Any, message: str) -> None:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
+from flambeau._support.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx._codegen import (  # noqa: F401
     CodeGen,
     PythonCode,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import flambeau
 from flambeau._library.operator import OperatorBase
-from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
+from flambeau._support.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.dispatch.aten.schemas import name_of, recorded
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
 

@@ -28,7 +28,7 @@ from flambeau._jit_internal import (
     is_scripting,
     unused,
 )
-from flambeau._support.lazy_modules import lazy_modules as _lazy_modules
+from flambeau._support.lazy.modules import lazy_modules as _lazy_modules
 from flambeau.futures import Future
 from flambeau.jit._async import fork, wait
 from flambeau.jit._await import _Await, _awaitable, _awaitable_nowait, _awaitable_wait

@@ -12,7 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau.autograd.function import Function
 from flambeau.masked import reductions
 from flambeau.overrides import resolve_name

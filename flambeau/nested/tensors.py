@@ -14,7 +14,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.symbolic_names import SymInt
+from flambeau._support.symbolic_names import SymInt
 from flambeau.utils.weak import WeakIdKeyDictionary
 
 _ids = itertools.count(1)

@@ -1,6 +1,6 @@
 """Neural networks: modules, their parameters, losses, and the tools around them."""
 
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 from flambeau.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 from . import attention, functional, grad, init, modules, parallel, parameter, utils

@@ -12,7 +12,7 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.overrides import has_torch_function
+from flambeau.core.calling.overrides import has_torch_function
 from flambeau.overrides import handle_torch_function
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_",

@@ -1,5 +1,5 @@
 """The former name of `flambeau.ao.nn.intrinsic`."""
-from flambeau._support.lazy_modules import alias
+from flambeau._support.lazy.modules import alias
 
 alias(__name__, "flambeau.ao.nn.intrinsic", (
     "modules", "modules.fused", "qat", "quantized", "quantized.dynamic",

@@ -6,7 +6,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core import overrides
+from flambeau.core.calling import overrides
 from flambeau.core.tensor import TensorMeta, disabled_torch_function, plain_types
 from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass

@@ -1,5 +1,5 @@
 """The former name of `flambeau.ao.nn.quantized`."""
-from flambeau._support.lazy_modules import alias
+from flambeau._support.lazy.modules import alias
 
 _MODULES = "utils linear conv activation batchnorm embedding_ops functional_modules " \
            "normalization rnn dropout"

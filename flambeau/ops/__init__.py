@@ -8,8 +8,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._support.late_methods import METHODS
 from flambeau.core.tensor import Tensor
+from flambeau.ops.late_methods import METHODS
 
 # The families that nearly every program needs; the others are imported when one of their ops is
 # first asked for, in this order (the likeliest first). Families that bring operators are common:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.copy_on_write import own
 from flambeau._support.source_locations import bump
-from flambeau.core import dtypes, overrides
+from flambeau.core import dtypes
+from flambeau.core.calling import overrides
+from flambeau.core.copy_on_write import own
 from flambeau.core.devices import cpu, meta
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels

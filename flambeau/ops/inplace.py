@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import dtypes, fast, overrides
-from flambeau.core.call import ANY
+from flambeau.core import dtypes
+from flambeau.core.autograd.graph import next_order
+from flambeau.core.calling import fast, overrides
+from flambeau.core.calling.call import ANY
+from flambeau.core.calling.overrides import intercept, intercept_canonical
 from flambeau.core.devices import cpu
-from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
-from flambeau.core.overrides import intercept, intercept_canonical
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types

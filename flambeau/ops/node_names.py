@@ -21,19 +21,26 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from flambeau._support.caching import cached
 from flambeau._support.scopes import within
-from flambeau.core import engine
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.graph import Node, next_order, node_class, unpack
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, next_order, node_class, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-@cached
+
+def _cached(function: F) -> F:
+    """`functools.cache`, with the type of the function: mypy forgets its parameters there."""
+    found: Any = functools.cache(function)
+    return found
+
+
+@_cached
 def known_as(cls: type, name: str, differentiated: Any = None) -> type:
     """The class `cls` of nodes under another name, perhaps with edges for some inputs only."""
     members: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "unfold": None,
@@ -104,7 +111,7 @@ def stand_for(result: Any, seen: Callable[[], tuple[Node, int]]) -> Any:
     return result
 
 
-@cached
+@_cached
 def _standing_for(cls: type) -> type:
     return type(cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__,
                                        "seen": lambda node, index: node.stands_for()})
@@ -150,12 +157,10 @@ def _apply_closed(node: Node, grad: Any) -> list[Any]:
     return [None if edge is None else found.pop(edge, None) for edge in node.edges]
 
 
-
-
 # ---- second derivatives --------------------------------------------------------------------------
 
 
-@cached
+@_cached
 def _name_of_formula(cls: type[Node]) -> str:
     """The class of nodes that a formula itself has in PyTorch, where it is an op; else nothing."""
     from flambeau.autograd.saved_names import is_node_name

@@ -16,10 +16,10 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.copy_on_write import own
 from flambeau._support.own_methods import each_its_own
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
+from flambeau.core.copy_on_write import own
 from flambeau.core.modes import grad_mode, takes_ops
 from flambeau.core.tensor import arrays_of, plain_types
 from flambeau.kernels.network import optimizers as kernels

@@ -6,7 +6,7 @@
 >>> [event.key for event in prof.key_averages()]
 ['aten::ones', 'aten::exp']
 """
-from flambeau._support.lazy_modules import lazy_modules as _lazy_modules
+from flambeau._support.lazy.modules import lazy_modules as _lazy_modules
 from flambeau.autograd.profiler import kineto_available, record_function
 from flambeau.autograd.profiler_util import DeviceType
 from flambeau.profiler.profiler import (

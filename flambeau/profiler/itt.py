@@ -1,7 +1,7 @@
 """Marks for Intel's tools: they are for builds with ITT."""
 from __future__ import annotations
 
-from flambeau._support.absent_devices import answer, refusal
+from flambeau._support.devices.absent import answer, refusal
 
 _MESSAGE = "ITT functions not installed. Are you sure you have a ITT build?"
 is_available = answer("is_available", False, "False: there is no ITT.")

@@ -15,7 +15,7 @@ from typing import Any
 
 import flambeau
 from flambeau._support.own_methods import adopt
-from flambeau._support.storage_calls import check_typed_storage
+from flambeau.storage.checks import check_typed_storage
 from flambeau.storage.typed import LEGACY_NAMES, TypedStorage, converted, element_type, elements_of
 from flambeau.storage.untyped import (
     SharedArray,

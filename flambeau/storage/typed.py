@@ -9,9 +9,9 @@ import numpy as np
 
 import flambeau
 from flambeau._support.signatures import extended
-from flambeau._support.storage_calls import check_typed_storage
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import wrap
+from flambeau.storage.checks import check_typed_storage
 from flambeau.storage.untyped import InMainMemory, UntypedStorage, described, storage_of
 
 

@@ -12,10 +12,9 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support import copy_on_write
 from flambeau._support.c_functions import bound
 from flambeau._support.own_methods import shown_as
-from flambeau.core import late_bound
+from flambeau.core import copy_on_write, late_bound
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
 from flambeau.ops.python.methods import copied_root
 from flambeau.schema.errors import type_name

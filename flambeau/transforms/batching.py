@@ -24,12 +24,12 @@ from typing import Any
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of, native
-from flambeau.core import overrides
-from flambeau.core.formulas import parameters
+from flambeau.core.autograd.formulas import parameters
+from flambeau.core.autograd.recording import record
+from flambeau.core.calling import overrides
 from flambeau.core.modes import Level, autocast, function_modes, grad_enabled, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import result_type
-from flambeau.core.recording import record
 from flambeau.core.shapes import contiguous_strides, wrap_dim
 from flambeau.core.tensor import LEAF, Tensor, alias, gradient_edge, plain_types, tensor_types
 from flambeau.core.type_info import CHANNELS_LAST, contiguous_format

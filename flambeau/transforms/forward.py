@@ -12,13 +12,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from flambeau._support.scopes import within
-from flambeau.core import engine, late_bound
+from flambeau.core import late_bound
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.formulas import chaining, is_sign, parameters, scaled
+from flambeau.core.autograd.graph import Output, Packed, next_order, save_input, save_result
+from flambeau.core.calling.overrides import sparse_types
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.formulas import chaining, is_sign, parameters, scaled
-from flambeau.core.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, grad_mode, inference
 from flambeau.core.op import Op
-from flambeau.core.overrides import sparse_types
 from flambeau.core.tensor import (
     LEAF,
     Tensor,

@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
-from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
+from flambeau.core.calling.overrides import ask, overriding, rules_for, subclasses_enabled
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.transforms import watched_members
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.scopes import within
-from flambeau.core import devices, overrides
+from flambeau.core import devices
+from flambeau.core.autograd.recording import edges_of, record
+from flambeau.core.calling import overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
-from flambeau.core.recording import edges_of, record
 from flambeau.core.shapes import Size, broadcast_shapes
 from flambeau.core.tensor import LAZY, LEAF, Tensor, alias, plain_types, tensor_types, wrap
 from flambeau.kernels.moving import views

@@ -14,7 +14,7 @@ from typing import Any
 
 from flambeau._support.scopes import locked
 from flambeau.core import late_bound, modes
-from flambeau.core.overrides import overriding, subclasses_enabled
+from flambeau.core.calling.overrides import overriding, subclasses_enabled
 from flambeau.core.tensor import Tensor, _disabled_torch_function
 
 # Members that Python, not the user, looks at, and those that make and tell classes.

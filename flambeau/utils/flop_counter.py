@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import flambeau
-from flambeau.core.recording import node_watchers
+from flambeau.core.autograd.recording import node_watchers
 from flambeau.nn.modules import _hooks
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import OpOverloadPacket, TorchDispatchMode, aten

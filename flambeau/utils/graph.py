@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from flambeau import Tensor
 from flambeau.autograd.function_context import BackwardCFunction
 from flambeau.autograd.graph import get_gradient_edge
-from flambeau.core.graph import AccumulateGrad, Packed
+from flambeau.core.autograd.graph import AccumulateGrad, Packed
 from flambeau.core.views import CopySlices
 
 BRANCH, LAST, LINE, GAP = "├─ ", "└─ ", "│  ", "   "

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.hooks import RemovableHandle
+from flambeau.core.autograd.hooks import RemovableHandle
 
 
 def unserializable_hook(f: Any) -> Any:

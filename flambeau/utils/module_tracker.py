@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.graph import register_multi_grad_hook
-from flambeau.core import engine
+from flambeau.core.autograd import engine
 from flambeau.core.tensor import Tensor
 from flambeau.nn.modules.module import (
     register_module_forward_hook,

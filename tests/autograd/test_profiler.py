@@ -4,9 +4,9 @@ import pytest
 
 import flambeau
 from flambeau.autograd.profiler import profile, record_function
-from flambeau.core import engine
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.recording import node_watchers
 from flambeau.core.modes import interceptors
-from flambeau.core.recording import node_watchers
 
 
 def names(prof):

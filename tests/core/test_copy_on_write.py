@@ -4,8 +4,8 @@ import gc
 import pytest
 
 import flambeau as torch
-from flambeau._support import copy_on_write
-from flambeau._support.copy_on_write import is_shared
+from flambeau.core import copy_on_write
+from flambeau.core.copy_on_write import is_shared
 
 
 def lies_at(x):

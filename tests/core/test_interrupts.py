@@ -15,7 +15,9 @@ from flambeau._subclasses.functional_tensor import FunctionalTensorMode, disable
 from flambeau._support.source_locations import native
 from flambeau.amp import autocast_mode
 from flambeau.autograd import forward_ad, function, profiler, saved_hooks
-from flambeau.core import devices, engine, graph, modes, overrides, recording
+from flambeau.core import devices, modes
+from flambeau.core.autograd import engine, graph, recording
+from flambeau.core.calling import overrides
 from flambeau.func import (
     derivatives,
     functional_call,

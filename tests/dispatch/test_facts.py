@@ -1,11 +1,16 @@
-"""Misspelled words of declarations are errors where the declaration is made."""
+"""Records of facts; ops that modes below autograd see as another overload than their own schema;
+misspelled words of declarations, which are errors where the declaration is made."""
 import pytest
 
-import flambeau
+import flambeau as torch
 from flambeau.core.op import public, table
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import factory
+from flambeau.dispatch.facts import Record
 from flambeau.dispatch.pointwise import pointwise
+from flambeau.ops import load
+from flambeau.schema.parser import parse
+from flambeau.utils._python_dispatch import TorchDispatchMode
 
 SCHEMA = "misspelled(Tensor self, int dim, Tensor? weight=None) -> Tensor"
 
@@ -42,7 +47,7 @@ def test_words_are_looked_up(facts, said):
     with pytest.raises(ValueError) as caught:
         declare(**facts)
     assert str(caught.value).startswith(f"misspelled: {said}")
-    assert "misspelled" not in table and not hasattr(flambeau.Tensor, "misspelled")
+    assert "misspelled" not in table and not hasattr(torch.Tensor, "misspelled")
 
 
 def test_pointwise_ops():
@@ -63,7 +68,74 @@ def test_words_that_are_right():
     made = declare(kind="general", dims="dim", overlap="index anywhere", shape=lambda x, *_: x,
                    nondiff="weight", d_self=lambda grad: grad, refuses=("misspelled_cpu", "bc"))
     try:
-        assert made(flambeau.ones(2), -1).tolist() == [1, 1]
+        assert made(torch.ones(2), -1).tolist() == [1, 1]
     finally:
         del table["misspelled"], public["torch"]["misspelled"]
-        del flambeau.Tensor.misspelled
+        del torch.Tensor.misspelled
+
+
+class Shape(Record):
+    corners: int = 0
+    name: str = ""
+
+
+class Solid(Shape):
+    faces: int = 0
+    name: str = "solid"
+
+    def describe(self):
+        return f"{self.name} of {self.faces} faces"
+
+
+def test_facts_that_are_not_given_are_those_of_the_class():
+    cube = Solid(faces=6, corners=8)
+    assert (cube.corners, cube.faces, cube.name) == (8, 6, "solid")
+    assert cube.describe() == "solid of 6 faces"
+    assert Shape().name == ""
+
+
+def test_what_is_given_is_told_apart():
+    cube = Solid(faces=6)
+    cube.name = "cube"
+    cube.note = "no fact"
+    assert cube.given() == {"faces": 6, "name": "cube"}
+
+
+@pytest.mark.parametrize("name", ["faces", "describe"])
+def test_other_facts_are_errors(name):
+    with pytest.raises(TypeError, match=f"^Shape has no fact '{name}'$"):
+        Shape(corners=3, **{name: 1})
+
+
+class Seen(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_schemas_are_overloads_of_pytorch():
+    load()
+    for one in table.values():
+        if one.declaration is not None:
+            for shown in one.declaration.aten:
+                schema = parse(shown.schema)
+                packet = getattr(torch.ops.aten, schema.name)
+                assert schema.overload in ("", *packet.overloads()), shown.schema
+
+
+@pytest.mark.parametrize("call, names", [
+    (lambda x: x[1], ["aten.select.int"]),
+    (lambda x: x[:, 1:2], ["aten.slice.Tensor"]),
+    (lambda x: x[None], ["aten.unsqueeze.default"]),
+    (lambda x: x.sigmoid(), ["aten.sigmoid.default"]),
+    (lambda x: x.T, ["aten.permute.default"]),
+])
+def test_what_modes_see(call, names):
+    x = torch.arange(6.0).view(2, 3)
+    with Seen() as mode:
+        found = call(x)
+    assert mode.names == names and torch.equal(found, call(x))

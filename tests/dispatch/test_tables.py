@@ -25,8 +25,8 @@ TYPES = ("flambeau.ao.", "flambeau.distributed.tensor._ops.", "flambeau.masked."
          "flambeau.ops.view.conjugate_views")
 WORDS = {
     "flambeau._higher_order_ops.out_dtype": "an error lists what can be given",
-    "flambeau._support.late_methods": "written from declarations, by scripts/make_stubs.py",
-    "flambeau._support.lazy_names": "which module a name is imported from",
+    "flambeau.ops.late_methods": "written from declarations, by scripts/make_stubs.py",
+    "flambeau._support.lazy.names": "which module a name is imported from",
     "flambeau.nn.init": "names of nonlinearities",
     "flambeau.ops.python.internal": "ops for other devices, declared in a loop",
 }

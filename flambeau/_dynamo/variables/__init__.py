@@ -1,7 +1,7 @@
 """What stands for values while PyTorch's tracer follows Python's frames: there is no such tracer,
 so the classes have no instances."""
 from flambeau._dynamo._absent import TRACER, absent_class
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 
 VariableTracer = absent_class(__name__, "VariableTracer", TRACER)
 _NAMES = """

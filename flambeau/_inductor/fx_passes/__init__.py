@@ -1,4 +1,4 @@
 """Passes of the compiler over graphs."""
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 
 __getattr__ = lazy_package(__name__)

@@ -15,8 +15,8 @@ from flambeau._subclasses.fake_tensor.errors import (
     UnsupportedOperatorException,
 )
 from flambeau._subclasses.fake_tensor.tensor import FakeTensor, wrap_meta
+from flambeau._support.symbolic_names import Tag
 from flambeau.core import devices
-from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import alias
 from flambeau.ops.sparse.tensors import on_meta
 from flambeau.transforms.meta import MetaTensor, laid_out_as

@@ -17,9 +17,10 @@ import numpy as np
 
 from flambeau._ops import OpOverload, aten
 from flambeau.autograd.graph import running_node
-from flambeau.core import devices, engine
+from flambeau.core import devices
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.formulas import parameters
 from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.formulas import parameters
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types

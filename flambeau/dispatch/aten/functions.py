@@ -11,7 +11,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.backends import could_not_run
+from flambeau._support.devices.backends import could_not_run
 from flambeau.dispatch.aten.schemas import recorded
 from flambeau.dispatch.members import member
 from flambeau.ops.node_names import one_node

@@ -16,10 +16,10 @@ from flambeau._support.source_locations import bump
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import active as saved_hooks
 from flambeau.autograd.saved_hooks import pack_node, set_aside
-from flambeau.core import engine, modes, overrides
-from flambeau.core.backward_errors import freed
-from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (
+from flambeau.core import modes
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.graph import (
     Output,
     Packed,
     next_order,
@@ -29,9 +29,11 @@ from flambeau.core.graph import (
     saved_tensor_hooks,
     unpack,
 )
+from flambeau.core.autograd.recording import edges_of, make_view, record, replay_of, watch
+from flambeau.core.calling import overrides
+from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import Level, grad_enabled, grad_mode
 from flambeau.core.op import Op, class_name
-from flambeau.core.recording import edges_of, make_view, record, replay_of, watch
 from flambeau.core.tensor import LAZY, Tensor, alias, gradient_edge, plain_types, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.dispatch.aten import forms

@@ -31,7 +31,8 @@ import numpy as np
 
 from flambeau._ops import aten
 from flambeau._support.scopes import inside, within
-from flambeau.core import devices, overrides
+from flambeau.core import devices
+from flambeau.core.calling import overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors, levels
 from flambeau.core.op import Op

@@ -6,7 +6,7 @@ import enum
 import os
 from collections.abc import Iterator
 
-from flambeau.distributed._c10d.gloo import comm_name
+from flambeau.distributed._c10d.backends.gloo import comm_name
 
 
 class DebugLevel(enum.IntEnum):

@@ -12,20 +12,20 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from flambeau.distributed._c10d.backends import (
+from flambeau.distributed._c10d.backends.gloo import GlooOptions, ProcessGroupGloo
+from flambeau.distributed._c10d.backends.registry import (
     Backend,
     BackendConfig,
     check_timeout,
     default_timeout,
     is_mpi_available,
 )
-from flambeau.distributed._c10d.gloo import GlooOptions, ProcessGroupGloo
 from flambeau.distributed._c10d.options import DistributedBackendOptions
 from flambeau.distributed._c10d.process_group import BackendType, ProcessGroup
-from flambeau.distributed._c10d.transport import Peers
+from flambeau.distributed._c10d.stores import DistNetworkError, PrefixStore, Store
+from flambeau.distributed._c10d.transport.connections import Peers
 from flambeau.distributed._c10d.world import GroupMember, _world, next_name, ranks_of, resolve
 from flambeau.distributed.rendezvous import rendezvous
-from flambeau.distributed.stores import DistNetworkError, PrefixStore, Store
 
 _LOOKING_AGAIN = 10.0                   # seconds
 
@@ -56,7 +56,7 @@ def _gloo(store: Store, rank: int, ranks: list[int], name: str, timeout: timedel
 
 def _mpi(store: Store, rank: int, ranks: list[int], name: str, timeout: timedelta, options: Any,
          ) -> Any:
-    from flambeau.distributed._c10d.mpi import make_group
+    from flambeau.distributed._c10d.backends.mpi import make_group
     return make_group(store, rank, ranks, name, timeout, options, _shared_peers())
 
 
@@ -65,7 +65,7 @@ def _default_config(store: Store, rank: int, size: int) -> BackendConfig:
     MPI, if all processes have it."""
     if _world.default_pg is not None:
         return BackendConfig(_world.pg_backend_config.get(_world.default_pg, "cpu:gloo"))
-    from flambeau.distributed._c10d.mpi import everywhere
+    from flambeau.distributed._c10d.backends.mpi import everywhere
     return BackendConfig("cpu:mpi" if size > 1 and everywhere(store, rank, size) else "cpu:gloo")
 
 
@@ -183,7 +183,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     find each other through `init_method` (by default the environment's `MASTER_ADDR` and
     `MASTER_PORT`, which `torchrun` sets) or through a store.
 
-    >>> from flambeau.distributed.stores import HashStore
+    >>> from flambeau.distributed._c10d.stores import HashStore
     >>> init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
     >>> get_rank(), get_world_size()
     (0, 1)

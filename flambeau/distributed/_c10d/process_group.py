@@ -8,11 +8,11 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.core import modes
-from flambeau.distributed._c10d.backend import Backend
+from flambeau.distributed._c10d.backends.backend import Backend
 from flambeau.distributed._c10d.calls import Calls
+from flambeau.distributed._c10d.stores import PrefixStore, Store
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed.constants import default_pg_timeout
-from flambeau.distributed.stores import PrefixStore, Store
 
 
 class BackendType(enum.Enum):
@@ -147,7 +147,7 @@ class ProcessGroup(Calls):
 
     def _run(self, name: str, *arguments: Any) -> Work:
         if modes.levels.get():
-            from flambeau.distributed._c10d.dispatcher_ops import shown
+            from flambeau.distributed._c10d.ops.dispatcher import shown
             work = shown(self, name, arguments)
             if work is not None:
                 return work

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from flambeau._support.source_locations import Place, read_place
-from flambeau.distributed._c10d.transport import Peers
+from flambeau.distributed._c10d.transport.connections import Peers
 from flambeau.distributed._c10d.world import resolve
 
 PATIENCE = 1.0                          # seconds for a process to go on with another call

@@ -7,8 +7,8 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.distributed import distributed_c10d as c10d
-from flambeau.distributed._c10d.functional_ops import REDUCTIONS
-from flambeau.distributed._c10d.gloo import _REDUCTIONS
+from flambeau.distributed._c10d.backends.gloo import _REDUCTIONS
+from flambeau.distributed._c10d.ops.functional import REDUCTIONS
 from flambeau.distributed._c10d.work import Work
 
 Exchange = Callable[[list[Tensor]], list[Tensor]]

@@ -2,7 +2,7 @@
 import warnings
 
 import flambeau.distributed.checkpoint as _checkpoint
-from flambeau._support.lazy_modules import alias
+from flambeau._support.lazy.modules import alias
 
 warnings.warn("`torch.distributed._shard.checkpoint` will be deprecated, use "
               "`torch.distributed.checkpoint` instead", DeprecationWarning, stacklevel=2)

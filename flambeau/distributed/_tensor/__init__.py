@@ -1,7 +1,7 @@
 """The older name of `flambeau.distributed.tensor`."""
 from __future__ import annotations
 
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 from flambeau.distributed.device_mesh import DeviceMesh, init_device_mesh
 from flambeau.distributed.tensor import (
     DTensor,

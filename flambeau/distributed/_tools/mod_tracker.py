@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.autograd.graph import register_multi_grad_hook
-from flambeau.core.engine import current_pass
+from flambeau.core.autograd.engine import current_pass
 from flambeau.utils.module_tracker import ModuleTracker, recorded
 
 __all__ = ["ModTracker"]

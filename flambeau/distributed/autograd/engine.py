@@ -11,7 +11,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.graph import output_edges
+from flambeau.core.autograd.graph import output_edges
 from flambeau.core.tensor import gradient_edge, tensor_types
 from flambeau.distributed.autograd.local_pass import LocalPass, running_part
 from flambeau.distributed.autograd.recording import DistAutogradContext, RecvRpcBackward, contexts

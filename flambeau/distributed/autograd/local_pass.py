@@ -15,10 +15,10 @@ from typing import Any
 from flambeau import Tensor
 from flambeau._support.scopes import within
 from flambeau.core import late_bound
-from flambeau.core.engine import Pass, fit
-from flambeau.core.engine import current_pass as current_local_pass
-from flambeau.core.graph import Node, freed
-from flambeau.core.hooks import run_prehooks
+from flambeau.core.autograd.engine import Pass, fit
+from flambeau.core.autograd.engine import current_pass as current_local_pass
+from flambeau.core.autograd.graph import Node, freed
+from flambeau.core.autograd.hooks import run_prehooks
 from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import tensor_types
 from flambeau.distributed.autograd.recording import (

@@ -15,9 +15,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core.autograd.engine import accumulate_into
+from flambeau.core.autograd.graph import Node, next_order, output_edges
 from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.engine import accumulate_into
-from flambeau.core.graph import Node, next_order, output_edges
 from flambeau.core.tensor import gradient_edge
 
 _current = threading.local()

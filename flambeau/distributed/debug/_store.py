@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 
-from flambeau.distributed.stores import PrefixStore, Store, TCPStore
+from flambeau.distributed._c10d.stores import PrefixStore, Store, TCPStore
 
 
 def get_rank() -> int:

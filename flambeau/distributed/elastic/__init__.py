@@ -5,7 +5,7 @@ An agent on each machine (`agent`) meets the others (`rendezvous`), starts the w
 """
 from __future__ import annotations
 
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 
 __getattr__ = lazy_modules("flambeau.distributed.elastic", "agent", "control_plane", "events",
                            "metrics", "multiprocessing", "rendezvous", "timer", "utils")

@@ -110,7 +110,7 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
 
 def _own_part(store: Any) -> Any:
     """The part of the store for this time that RPC is initialized."""
-    from flambeau.distributed.stores import PrefixStore
+    from flambeau.distributed._c10d.stores import PrefixStore
     global _init_counter
     with _init_counter_lock:
         part = PrefixStore(f"rpc_prefix_{_init_counter}", store)
@@ -120,7 +120,7 @@ def _own_part(store: Any) -> Any:
 
 def _validate_rpc_args(backend: Any, store: Any, name: Any, rank: Any, world_size: Any,
                        rpc_backend_options: Any) -> None:
-    from flambeau.distributed.stores import Store
+    from flambeau.distributed._c10d.stores import Store
     for value, kind in ((backend, backend_registry.BackendType), (store, Store), (name, str),
                         (rank, int), (world_size, (int, type(None))),
                         (rpc_backend_options, RpcBackendOptions)):

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from flambeau.distributed._c10d.addresses import interface_of, listen, own_address
+from flambeau.distributed._c10d.stores import PrefixStore, Store
+from flambeau.distributed._c10d.transport.addresses import interface_of, listen, own_address
 from flambeau.distributed.autograd import recording
 from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from flambeau.distributed.rpc.internal import (
@@ -32,7 +33,6 @@ from flambeau.distributed.rpc.internal import (
     serialize,
 )
 from flambeau.distributed.rpc.wire import _Deadlines, _Link, _read, _read_exactly, _write
-from flambeau.distributed.stores import PrefixStore, Store
 from flambeau.futures import Future, collect_all
 
 _TIMEOUT_ERROR = "RPCErr:1:RPC ran for more than set timeout ({} ms) and will now be marked with " \

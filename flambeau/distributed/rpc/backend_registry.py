@@ -74,10 +74,10 @@ def _tensorpipe_construct_rpc_backend_options_handler(
 
 def _tensorpipe_init_backend_handler(store: Any, name: str, rank: int, world_size: int | None,
                                      rpc_backend_options: Any) -> Any:
+    from flambeau.distributed._c10d.stores import Store
     from flambeau.distributed.rpc import api
     from flambeau.distributed.rpc.agent import TensorPipeAgent
     from flambeau.distributed.rpc.options import TensorPipeRpcBackendOptions
-    from flambeau.distributed.stores import Store
     if not isinstance(store, Store):
         raise TypeError(f"`store` must be a c10d::Store. {store}")
     if not isinstance(rpc_backend_options, TensorPipeRpcBackendOptions):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
-from flambeau.distributed._c10d.tcp_messages import as_bytes
+from flambeau.distributed._c10d.transport.messages import as_bytes
 
 _SIZE = struct.Struct("!QI")            # bytes of the head, tensors
 _LENGTH = struct.Struct("!Q")

@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau._ops import aten
-from flambeau.core.graph import current_pass
+from flambeau.core.autograd.graph import current_pass
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.aten.subclass import public_arguments
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta

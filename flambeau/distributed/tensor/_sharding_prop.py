@@ -13,8 +13,8 @@ from typing import Any
 
 import flambeau
 from flambeau._support.scopes import within
+from flambeau._support.symbolic_names import Tag
 from flambeau.core import modes
-from flambeau.core.symbolic_names import Tag
 from flambeau.distributed.tensor._collective_utils import (
     MeshTopoInfo,
     placement_cost,

@@ -11,7 +11,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._support.scopes import Scope
-from flambeau.core.symbolic_names import Tag
+from flambeau._support.symbolic_names import Tag
 from flambeau.fx import Graph, Proxy, Tracer
 from flambeau.fx import traceback as fx_traceback
 from flambeau.fx.experimental._tracked import (

@@ -8,7 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._support.source_locations import memory_of
-from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
+from flambeau._support.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx import Proxy
 
 py_sym_types = (SymInt, SymFloat, SymBool)

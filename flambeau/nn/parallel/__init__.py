@@ -1,6 +1,6 @@
 """Modules on several devices."""
 
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 
 from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
-from flambeau.core import devices, dtypes, fast, late_bound
+from flambeau.core import devices, dtypes, late_bound
+from flambeau.core.calling import fast
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_mode
 from flambeau.core.op import public

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import bump, native
-from flambeau.core import overrides
+from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, add_members, array_strides, plain_types, tensor_types

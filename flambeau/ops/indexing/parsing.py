@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes, overrides
+from flambeau.core import dtypes
+from flambeau.core.calling import overrides
 from flambeau.core.tensor import Tensor, plain_types
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.view.shape import unsqueeze

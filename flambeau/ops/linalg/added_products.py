@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau.core.autograd.formulas import conjugate
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.formulas import conjugate
 from flambeau.core.promotion import c_name, convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor

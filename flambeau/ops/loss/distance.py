@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.graph import next_order
+from flambeau.core.autograd.graph import next_order
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.promotion import join, type_name

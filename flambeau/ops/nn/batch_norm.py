@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau._support.copy_on_write import own
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes
-from flambeau.core.graph import next_order
+from flambeau.core.autograd.graph import next_order
+from flambeau.core.copy_on_write import own
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flambeau
-from flambeau.core.graph import Node, next_order
+from flambeau.core.autograd.graph import Node, next_order
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.dispatch.declaration import op

@@ -10,8 +10,8 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core import late_bound
+from flambeau.core.autograd.formulas import over
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.formulas import over
 from flambeau.core.promotion import (
     c_name,
     convert,

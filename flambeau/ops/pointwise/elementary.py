@@ -6,7 +6,7 @@ from math import log as number_log
 from math import sqrt as number_sqrt
 
 from flambeau import kernels
-from flambeau.core.formulas import conjugate, over
+from flambeau.core.autograd.formulas import conjugate, over
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.pointwise import pointwise

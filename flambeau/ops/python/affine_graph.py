@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import counter_of
-from flambeau.core.graph import Node, Packed, next_order
+from flambeau.core.autograd.graph import Node, Packed, next_order
 from flambeau.core.tensor import alias, tensor_types
 from flambeau.ops.linalg.added_products import addmm
 from flambeau.ops.linalg.matmul import dot, linear, mm, mv

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau.core.autograd.graph import next_order
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name, public
 from flambeau.core.tensor import Tensor

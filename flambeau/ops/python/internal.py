@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import flambeau
-from flambeau._support.backends import could_not_run
+from flambeau._support.devices.backends import could_not_run
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.aten.schemas import recorded
 from flambeau.dispatch.declaration import op

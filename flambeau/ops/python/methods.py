@@ -16,7 +16,8 @@ import numpy as np
 from flambeau._support.c_functions import parsed
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
-from flambeau.core import overrides, type_info
+from flambeau.core import type_info
+from flambeau.core.calling import overrides
 from flambeau.core.tensor import (
     LAZY,
     LEAF,
@@ -221,7 +222,7 @@ class Hooks(Chapter):
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""
-        from flambeau.core.hooks import retain_grad
+        from flambeau.core.autograd.hooks import retain_grad
         retain_grad(self)
 
     @property
@@ -231,24 +232,24 @@ class Hooks(Chapter):
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` when the gradient of this tensor has been computed; what it returns,
         if anything, replaces the gradient. Returns a handle with `remove()`."""
-        from flambeau.core.hooks import register_tensor_hook
+        from flambeau.core.autograd.hooks import register_tensor_hook
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(self)` after a backward pass has added to the `grad` of this leaf."""
-        from flambeau.core.hooks import register_post_accumulate_hook
+        from flambeau.core.autograd.hooks import register_post_accumulate_hook
         return register_post_accumulate_hook(self, hook)
 
     @property
     def _backward_hooks(self) -> Any:
-        from flambeau.core.hooks import tensor_hooks_of
+        from flambeau.core.autograd.hooks import tensor_hooks_of
         return tensor_hooks_of(self)
 
     @_backward_hooks.setter
     def _backward_hooks(self, hooks: Any) -> None:
-        from flambeau.core.hooks import leaf_hooks
+        from flambeau.core.autograd.hooks import leaf_hooks
         leaf_hooks(self).tensor = hooks
 
     @_backward_hooks.deleter
@@ -287,7 +288,7 @@ class Hooks(Chapter):
             raise RuntimeError(f"Cannot set grad_dtype to '{dtype}' because there is already a "
                                f"gradient assigned to the tensor with dtype '{self._grad.dtype}'. "
                                "Please set the gradient to None first.")
-        from flambeau.core.hooks import leaf_hooks
+        from flambeau.core.autograd.hooks import leaf_hooks
         leaf_hooks(self).grad_dtype = "any" if dtype is None else dtype
 
 

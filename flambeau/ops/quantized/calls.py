@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import devices, dtypes, overrides
+from flambeau.core import devices, dtypes
+from flambeau.core.calling import overrides
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.refusals import check_fit, without_kernel

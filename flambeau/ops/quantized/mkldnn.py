@@ -18,7 +18,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import devices, dtypes, overrides, type_info
+from flambeau.core import devices, dtypes, type_info
+from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim

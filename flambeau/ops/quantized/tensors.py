@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flambeau._support.backends import could_not_run
+from flambeau._support.devices.backends import could_not_run
 from flambeau._support.settings import alert_not_deterministic
-from flambeau.core import dtypes, narrow_dtypes, overrides, type_info
+from flambeau.core import dtypes, narrow_dtypes, type_info
+from flambeau.core.calling import overrides
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
 from flambeau.dispatch.members import member

@@ -19,7 +19,8 @@ import numpy as np
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump
-from flambeau.core import devices, dtypes, modes, overrides, type_info, views
+from flambeau.core import devices, dtypes, modes, type_info, views
+from flambeau.core.calling import overrides
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive

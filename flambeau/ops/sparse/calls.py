@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._support.source_locations import bump
-from flambeau.core import devices, overrides
+from flambeau.core import devices
+from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public
 from flambeau.core.promotion import convert

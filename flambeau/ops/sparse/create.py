@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau._support.backends import could_not_run
+from flambeau._support.devices.backends import could_not_run
 from flambeau.core import devices
 from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public

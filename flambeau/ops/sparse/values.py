@@ -10,11 +10,11 @@ import numpy as np
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
 from flambeau.core import devices
-from flambeau.core.formulas import plan_saving
+from flambeau.core.autograd.formulas import plan_saving
+from flambeau.core.autograd.recording import edges_of, record
+from flambeau.core.calling.overrides import intercept_canonical
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import Op
-from flambeau.core.overrides import intercept_canonical
-from flambeau.core.recording import edges_of, record
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.members import member
 from flambeau.ops.pointwise.arithmetic import mul

@@ -13,7 +13,7 @@ import numpy as np
 
 import flambeau
 from flambeau._support.settings import alert_not_deterministic
-from flambeau.core.graph import next_order
+from flambeau.core.autograd.graph import next_order
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import counter_of
-from flambeau.core import dtypes, overrides, type_info
+from flambeau.core import dtypes, type_info
+from flambeau.core.autograd.recording import replay_of
+from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled, levels
-from flambeau.core.recording import replay_of
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, new_tensor, plain_types
 from flambeau.core.views import check_places

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.source_locations import counter_of, native
-from flambeau.core import devices, dtypes, late_bound, overrides, type_info
+from flambeau.core import devices, dtypes, late_bound, type_info
+from flambeau.core.calling import overrides
 from flambeau.core.modes import interceptors, is_inference_mode_enabled, levels
 from flambeau.core.tensor import Tensor, plain_types
 from flambeau.core.tensor import alias as bare

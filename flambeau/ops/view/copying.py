@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau._support import copy_on_write
 from flambeau._support.source_locations import bump
+from flambeau.core import copy_on_write
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.backends import could_not_run
+from flambeau._support.devices.backends import could_not_run
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.core import devices, overrides, type_info
+from flambeau.core import devices, type_info
+from flambeau.core.autograd.graph import next_order
+from flambeau.core.calling import overrides
 from flambeau.core.dtypes import as_numpy_dtype
-from flambeau.core.graph import next_order
 from flambeau.core.modes import inference
 from flambeau.core.op import public
 from flambeau.core.promotion import c_name, type_name

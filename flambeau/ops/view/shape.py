@@ -8,7 +8,8 @@ from math import prod
 from typing import Any
 
 from flambeau._support.settings import warn_once
-from flambeau.core import engine, late_bound
+from flambeau.core import late_bound
+from flambeau.core.autograd import engine
 from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, add_members, plain_types

@@ -10,7 +10,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau._support.scopes import within
 from flambeau.autograd.function import Function
-from flambeau.core import engine
+from flambeau.core.autograd import engine
 from flambeau.core.modes import grad_mode
 from flambeau.utils.checkpoint.recomputation import _PREFIX
 

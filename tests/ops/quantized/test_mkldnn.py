@@ -197,15 +197,15 @@ def test_modules():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(2, 3, 2, bias=False), nn.BatchNorm2d(3), nn.PReLU(), nn.Flatten(),
                         nn.Linear(27, 2)).eval()
-    opaque = mkldnn.to_mkldnn(net)
+    expected = net(IMAGE)
+    opaque = mkldnn.to_mkldnn(net)          # which puts other modules into containers
     assert repr(opaque) == ("Sequential(\n  (0): MkldnnConv2d()\n  (1): MkldnnBatchNorm()\n"
                             "  (2): MkldnnPrelu()\n  (3): Flatten(start_dim=1, end_dim=-1)\n"
                             "  (4): MkldnnLinear()\n)")
-    expected = net(IMAGE)
     assert torch.allclose(opaque(IMAGE), expected, atol=1e-6)
     found = opaque(IMAGE.to_mkldnn())
     assert found.is_mkldnn and torch.allclose(found.to_dense(), expected, atol=1e-6)
-    assert list(opaque[0].state_dict()) == ["bias", "weight"] and type(net[0]) is nn.Conv2d
+    assert list(opaque[0].state_dict()) == ["bias", "weight"] and net[0] is opaque[0]
     with pytest.raises(AssertionError, match="Only support eval mode batchnorm"):
         mkldnn.to_mkldnn(nn.BatchNorm2d(2))
     with pytest.raises(AssertionError, match="MKLDNN only support float"):

@@ -1,5 +1,5 @@
 """Modules that stand for several, which quantisation treats as one."""
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 from flambeau.ao.nn.intrinsic.modules import *
 from flambeau.ao.nn.intrinsic.modules import __all__ as _modules
 from flambeau.ao.nn.intrinsic.modules import _FusedModule as _FusedModule

@@ -13,7 +13,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from flambeau import Tensor, nn
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau._support.own_methods import own_copy
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, empty, nn
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau._support.own_methods import own_copy
 from flambeau._support.signatures import extended, signed
 from flambeau.ao.nn import intrinsic, qat

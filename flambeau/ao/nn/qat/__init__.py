@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, nn
-from flambeau._support.lazy_modules import lazy_modules, parts
+from flambeau._support.lazy.modules import lazy_modules, parts
 from flambeau._support.own_methods import each_its_own
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]

@@ -1,5 +1,5 @@
 """Recurrent networks and attention made of modules that can each be quantised."""
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau.ao.nn.quantizable.attention import MultiheadAttention
 from flambeau.ao.nn.quantizable.rnn import LSTM, LSTMCell
 

@@ -1,5 +1,5 @@
 """Modules that compute on quantised tensors."""
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 from flambeau.ao.nn.quantized.modules import *
 from flambeau.ao.nn.quantized.modules import __all__ as _modules
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau.ao.nn import qat
 from flambeau.ao.nn.quantized.modules import conv as static_conv
 from flambeau.ao.nn.quantized.modules import linear as static_linear

@@ -6,7 +6,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau._support.own_methods import own_copy
 from flambeau._support.signatures import extended, signed
 

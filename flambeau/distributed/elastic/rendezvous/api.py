@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from flambeau.distributed._c10d.stores import Store
 from flambeau.distributed.elastic.utils.distributed import get_free_port
-from flambeau.distributed.stores import Store
 
 __all__ = ["RendezvousClosedError", "RendezvousConnectionError", "RendezvousError",
            "RendezvousGracefulExitError", "RendezvousHandler", "RendezvousHandlerCreator",

@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from datetime import timedelta
 from typing import Any
 
+from flambeau.distributed._c10d.stores import FileStore, Store, TCPStore
 from flambeau.distributed.elastic.events import NodeState, construct_and_record_rdzv_event
 from flambeau.distributed.elastic.rendezvous.api import (
     RendezvousConnectionError,
@@ -20,7 +21,6 @@ from flambeau.distributed.elastic.rendezvous.utils import (
     parse_rendezvous_endpoint,
 )
 from flambeau.distributed.elastic.utils.logging import get_logger
-from flambeau.distributed.stores import FileStore, Store, TCPStore
 
 logger = get_logger(__name__)
 DEFAULT_PORT = 29400

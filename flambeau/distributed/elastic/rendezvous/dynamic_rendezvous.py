@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import Any
 
+from flambeau.distributed._c10d.stores import PrefixStore, Store, TCPStore
 from flambeau.distributed.elastic.events import NodeState, construct_and_record_rdzv_event
 from flambeau.distributed.elastic.rendezvous.api import (
     RendezvousError,
@@ -40,7 +41,6 @@ from flambeau.distributed.elastic.rendezvous.state import (
 )
 from flambeau.distributed.elastic.rendezvous.utils import _delay, _PeriodicTimer
 from flambeau.distributed.elastic.utils.logging import get_logger
-from flambeau.distributed.stores import PrefixStore, Store, TCPStore
 
 __all__ = ["DynamicRendezvousHandler", "RendezvousBackend", "RendezvousSettings",
            "RendezvousTimeout", "create_handler"]

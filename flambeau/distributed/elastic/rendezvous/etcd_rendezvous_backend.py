@@ -5,6 +5,7 @@ import binascii
 from base64 import b64decode, b64encode
 from typing import Any
 
+from flambeau.distributed._c10d.stores import Store
 from flambeau.distributed.elastic.rendezvous.api import (
     RendezvousConnectionError,
     RendezvousParameters,
@@ -13,7 +14,6 @@ from flambeau.distributed.elastic.rendezvous.api import (
 from flambeau.distributed.elastic.rendezvous.dynamic_rendezvous import RendezvousBackend
 from flambeau.distributed.elastic.rendezvous.etcd_store import EtcdStore
 from flambeau.distributed.elastic.rendezvous.utils import parse_rendezvous_endpoint
-from flambeau.distributed.stores import Store
 
 try:
     import etcd

@@ -7,7 +7,7 @@ import time
 from base64 import b64decode, b64encode
 from typing import Any
 
-from flambeau.distributed.stores import Store
+from flambeau.distributed._c10d.stores import Store
 
 try:
     import etcd

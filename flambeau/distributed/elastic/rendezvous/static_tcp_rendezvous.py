@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from flambeau.distributed._c10d.stores import PrefixStore, Store, TCPStore
 from flambeau.distributed.elastic.rendezvous.api import (
     RendezvousHandler,
     RendezvousInfo,
@@ -10,7 +11,6 @@ from flambeau.distributed.elastic.rendezvous.api import (
     RendezvousStoreInfo,
 )
 from flambeau.distributed.elastic.rendezvous.utils import parse_rendezvous_endpoint
-from flambeau.distributed.stores import PrefixStore, Store, TCPStore
 
 __all__ = ["StaticTCPRendezvous", "create_rdzv_handler"]
 

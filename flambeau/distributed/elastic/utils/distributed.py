@@ -4,9 +4,9 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+from flambeau.distributed._c10d.stores import DistNetworkError, DistStoreError, TCPStore
 from flambeau.distributed.elastic.utils.api import get_socket_with_port
 from flambeau.distributed.elastic.utils.logging import get_logger
-from flambeau.distributed.stores import DistNetworkError, DistStoreError, TCPStore
 
 __all__ = ["create_c10d_store", "get_free_port", "get_socket_with_port"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from flambeau.distributed.stores import DistStoreError
+from flambeau.distributed._c10d.stores import DistStoreError
 
 __all__ = ["barrier", "get_all", "store_timeout", "synchronize"]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.autograd.function import Function
-from flambeau.core.engine import current_pass
+from flambeau.core.autograd.engine import current_pass
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.fsdp._fully_shard._fsdp_api import (
     AllGather,

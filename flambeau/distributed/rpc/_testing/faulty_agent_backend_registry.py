@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.distributed._c10d.stores import Store
 from flambeau.distributed.rpc import api, backend_registry
 from flambeau.distributed.rpc._testing.faulty import (
     FaultyTensorPipeAgent,
     FaultyTensorPipeRpcBackendOptions,
 )
-from flambeau.distributed.stores import Store
 
 
 def _faulty_tensorpipe_construct_rpc_backend_options_handler(

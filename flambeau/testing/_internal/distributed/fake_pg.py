@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.distributed._c10d.backends import Backend
-from flambeau.distributed._c10d.fake import FakeProcessGroup
-from flambeau.distributed.stores import HashStore
+from flambeau.distributed._c10d.backends.fake import FakeProcessGroup
+from flambeau.distributed._c10d.backends.registry import Backend
+from flambeau.distributed._c10d.stores import HashStore
 
 
 class FakeStore(HashStore):

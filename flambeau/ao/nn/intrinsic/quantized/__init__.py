@@ -1,5 +1,5 @@
 """Modules in a row as one quantised module."""
-from flambeau._support.lazy_modules import lazy_modules, parts
+from flambeau._support.lazy.modules import lazy_modules, parts
 from flambeau.ao.nn.quantized.modules.batchnorm import BNReLU2d, BNReLU3d
 from flambeau.ao.nn.quantized.modules.conv import (
     ConvAdd2d,

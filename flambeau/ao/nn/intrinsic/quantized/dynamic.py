@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
-from flambeau._support.lazy_modules import parts
+from flambeau._support.lazy.modules import parts
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized import dynamic
 from flambeau.ops.quantized import library as ops

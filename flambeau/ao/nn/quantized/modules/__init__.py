@@ -5,7 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 from flambeau.ao.nn.quantized.modules.activation import (
     ELU,
     Hardswish,

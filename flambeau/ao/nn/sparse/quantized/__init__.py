@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
-from flambeau._support.lazy_modules import lazy_modules
+from flambeau._support.lazy.modules import lazy_modules
 from flambeau.ao.nn.quantized.modules import linear as dense
 
 __all__ = ["Linear"]

@@ -229,7 +229,7 @@ class LocalElasticAgent(SimpleElasticAgent):
             self._health_check_server = None
         if self._pcontext is not None:
             self._pcontext.close(death_sig, timeout)
-            from flambeau.distributed._c10d.mpi.library import remove_memory_of_nobody
+            from flambeau.distributed._c10d.backends.mpi.library import remove_memory_of_nobody
             remove_memory_of_nobody(self._begun)        # workers may have been ended too early
 
     @prof

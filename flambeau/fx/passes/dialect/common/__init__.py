@@ -1,4 +1,4 @@
 """Passes over graphs: dialect common."""
-from flambeau._support.lazy_modules import lazy_package
+from flambeau._support.lazy.modules import lazy_package
 
 __getattr__ = lazy_package(__name__)

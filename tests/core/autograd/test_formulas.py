@@ -1,0 +1,71 @@
+"""What formulas save, and how nodes apply them."""
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.core.autograd import formulas
+from flambeau.core.op import Op, table
+
+
+def planned(rules, **attributes):
+    op = Op("probe", "general", tensors=("self", "other"), params=("dim",), rules=rules,
+            node_name="ProbeBackward0", **attributes)
+    formulas.plan_saving(op)
+    return op
+
+
+def test_parameters_say_what_is_saved():
+    op = planned({"self": lambda grad, other, dim: grad, "other": lambda grad, self_shape, result:
+                  grad})
+    assert op.saved == ("other", "dim", "self_shape", "result")
+    assert op.plan == (("tensor", 1), ("param", 2), ("shape", 0), ("result", 0))
+    assert op.users == ({0}, {0}, {1}, {1})         # kept only for who needs it
+
+
+def test_a_name_that_is_nothing_is_refused():
+    with pytest.raises(TypeError, match="parameter 'others' is none of"):
+        planned({"self": lambda grad, others: grad})
+
+
+def test_derivatives_by_some_tensors():
+    assert formulas.differentiated(planned({"self": lambda grad: grad})) == (0,)
+    assert formulas.differentiated(planned({"self": 1, "other": -1})) is None
+
+
+def test_what_no_formula_names_is_not_kept():
+    assert table["sin"].saved == ("self",) and table["exp"].saved == ("result",)
+    assert table["neg"].saved == () and table["mul"].saved == ("other", "self")
+
+
+@pytest.mark.parametrize("factor, expected", [(1, 2.0), (-1, -2.0), (0, 0.0), (3, 6.0)])
+def test_constants(factor, expected):
+    grad = torch.tensor(2.0)
+    assert formulas.scaled(grad, factor).item() == expected
+    assert (formulas.scaled(grad, factor) is grad) is (factor == 1)
+
+
+def test_derivatives_of_complex_numbers_are_conjugated():
+    assert formulas.conjugate(1 + 2j) == 1 - 2j and formulas.conjugate(3.0) == 3.0
+    assert formulas.conjugate(torch.tensor(1 + 2j)).item() == 1 - 2j
+    x = torch.tensor([1 + 1j], requires_grad=True)
+    (x * x).real.sum().backward()
+    assert x.grad.tolist() == [2 - 2j]
+
+
+def test_divisors_round_once():
+    rule = formulas.over(lambda self: self)
+    assert formulas.chaining(rule) == "div" and formulas.chaining(lambda self: self) == "mul"
+    x = torch.tensor([3.0], requires_grad=True)
+    x.log().backward(torch.tensor([7.0]))
+    assert x.grad.item() == float(np.float32(7) / np.float32(3))
+
+
+def test_signs_are_no_products():
+    assert formulas.is_sign(lambda self: 1, 1) and formulas.is_sign(lambda self: -1, -1)
+    assert not formulas.is_sign(lambda self: 2, 2)
+    assert not formulas.is_sign(formulas.over(lambda self: 1), 1)
+
+
+def test_a_rule_for_what_is_no_tensor_is_refused():
+    with pytest.raises(TypeError, match=r"there are rules for \['othr'\], but its tensors are"):
+        planned({"self": lambda grad: grad, "othr": lambda grad: grad})
