@@ -93,6 +93,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     _names: Any = None
     _retains_grad = False
     _detached = False                     # was its history cut off in place?
+    _own_members = False                  # does `Tensor.item(x)` ask the class of `x`?
     _renewed: Any = None                  # by `set_`: the order before which this was another leaf
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:

@@ -13,6 +13,7 @@ below autograd, which are shown the overload: they are declared `explicit`.
 """
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from flambeau._support.scopes import within
@@ -40,12 +41,27 @@ class MemberFunction(Function):
         return overload.op.body(*overload.canonical(values))
 
 
+def _of_its_class(body: Any, name: str) -> Any:
+    """A body that leaves a slice of `vmap` to the method of its class, which `Tensor.item(x)` goes
+    past."""
+    @wraps(body)
+    def answer(self: Tensor, *values: Any) -> Any:
+        if self._own_members:
+            own = getattr(type(self), name)
+            if own is not getattr(Tensor, name):
+                return own(self, *values)
+        return body(self, *values)
+    return answer
+
+
 def member(*schemas: str, **declared: Any) -> Any:
     """Declare a member by its schemas and its body, which takes the values of their parameters; see
     `Declaration`."""
     if "body" not in declared:
         return lambda body: member(*schemas, **{"doc": body.__doc__ or "", **declared,
                                                 "body": body})
+    if declared.get("method", True):
+        declared["body"] = _of_its_class(declared["body"], schemas[0].partition("(")[0])
     declaration = Declaration(texts=schemas, out=False, **declared)
     declaration.published = publish(declaration, declaration, MemberFunction)
     for text in declaration.aliases:

@@ -9,7 +9,6 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, fx, nn
-from flambeau.export import _printing
 from flambeau.export._trace.sizes import Symbol
 from flambeau.export.dynamic_shapes import int_oo
 from flambeau.export.graph_signature import (
@@ -172,7 +171,7 @@ class ExportedProgram:
                            "`exported_program.module()` instead.")
 
     def __str__(self) -> str:
-        code = _printing.readable(self._graph_module).replace("\n", "\n    ")
+        code = self._graph_module.print_readable(False).replace("\n", "\n    ")
         signature = str(self._graph_signature).replace("\n", "\n    ")
         return (f"ExportedProgram:\n    {code}\nGraph signature: {signature}\n"
                 f"Range constraints: {self._range_constraints}\n")

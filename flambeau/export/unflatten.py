@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from flambeau import fx, nn
-from flambeau.export._printing import readable
 from flambeau.export.graph_signature import InputKind
+from flambeau.fx.graph_module import _print_readable
 from flambeau.fx.node import map_arg
 from flambeau.utils import _pytree
 
@@ -235,10 +235,8 @@ class UnflattenedModule(nn.Module):
     def print_readable(self, print_output: bool = True, include_stride: bool = False,
                        include_device: bool = False, colored: bool = False) -> str:
         """The code as a class; printed, unless told otherwise."""
-        text = readable(fx.GraphModule(self, self.graph), "UnflattenedModule")
-        if print_output:
-            print(text)
-        return text
+        return _print_readable(self, "UnflattenedModule", print_output, include_stride,
+                               include_device, colored)
 
 
 def unflatten(module: Any, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:

@@ -383,7 +383,7 @@ def _print_readable(module: Any, module_name: str, print_output: bool = True,
 
 
 def _indented(text: str) -> str:
-    return "".join("    " + line if line.strip() else line
+    return "".join("    " + line if line.strip() else "\n"
                    for line in text.splitlines(keepends=True))
 
 

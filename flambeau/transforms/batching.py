@@ -47,6 +47,7 @@ from flambeau.transforms.without_memory import WithoutMemory
 class BatchedTensor(WithoutMemory, Tensor):
     """One slice, whatever the slice, of `_value` along `_bdim` (None: the same for all)."""
 
+    _own_members = True
     _value: Tensor
     _bdim: int | None
     _made_from: Any = None              # of a view: what of, and by which op

@@ -21,3 +21,22 @@ def test_what_has_no_memory_says_so():
                        ("Cannot access data pointer", lambda z: z.data_ptr())):
         with pytest.raises((RuntimeError, NotImplementedError), match=said):
             vmap(look)(x)
+
+
+@pytest.mark.parametrize("name, said", [
+    ("item", "calling .item"), ("tolist", "calling .item|Cannot access data pointer"),
+    ("numpy", "Cannot access data pointer"), ("data_ptr", "Cannot access data pointer"),
+])
+def test_methods_of_the_class_say_the_same(name, said):
+    with pytest.raises(RuntimeError, match=said):
+        vmap(lambda z: getattr(torch.Tensor, name)(z))(torch.ones(2))
+
+
+def test_methods_of_the_class_tell_the_form_of_a_slice():
+    seen = []
+
+    def look(z):
+        seen.append((torch.Tensor.stride(z), torch.Tensor.storage_offset(z), torch.Tensor.dim(z)))
+        return z
+    vmap(look)(torch.ones(2, 3, 4).transpose(1, 2))
+    assert seen == [((1, 4), 0, 2)]

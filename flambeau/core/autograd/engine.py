@@ -41,6 +41,7 @@ from flambeau.core.calling.overrides import own_rules, sparse_types
 from flambeau.core.modes import grad_layouts, grad_mode, interceptors, takes_ops
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain_types, tensor_types, wrap
+from flambeau.kernels._quiet import quiet
 
 accumulate_lock = threading.Lock()
 
@@ -444,7 +445,7 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
 
 getrefcount = sys.getrefcount
 STOLEN_REFERENCES = STOLEN_ARRAY = 0
-kernels_add: Any = np.add
+kernels_add: Any = quiet(np.add)       # gradients may be infinite
 
 
 def calibrate() -> None:

@@ -14,7 +14,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from flambeau.export.dynamic_shapes import int_oo
 
@@ -22,6 +22,7 @@ from flambeau.export.dynamic_shapes import int_oo
 @dataclass(frozen=True)
 class Symbol:
     """A dynamic size, and what it is in the example."""
+    is_symbolic: ClassVar[bool] = True
     name: str
     hint: int = field(compare=False)
 
@@ -32,6 +33,7 @@ class Symbol:
 @dataclass(frozen=True)
 class Expression:
     """`factor * product of powers of symbols`, summed up, `// divisor`."""
+    is_symbolic: ClassVar[bool] = True
     terms: tuple[tuple[int, tuple[Symbol, ...]], ...]       # factor, symbols
     divisor: int = 1
 

@@ -126,7 +126,9 @@ class CodeGen:
         comments = _Comments() if verbose else None
         for i, node in enumerate(nodes):
             if comments is not None:
-                writer.body += comments.before(node)
+                comment = comments.before(node)
+                if comment:
+                    writer.body.append(f"\n{writer.colored(comment, 'dim')}\n")
             writer.body.append(f"# COUNTER: {i}\n")
             writer.emit(node, self)
             if node.op == "placeholder":
@@ -137,8 +139,8 @@ class CodeGen:
             dead = list(last.get(node, ()))
             if not node.users:
                 dead.append(node)
-            drop = f";  {' = '.join([*map(repr, dead), 'None'])}" if dead else ""
-            writer.body.append(f"{writer.colored(drop, 'dim') if drop else ''}\n")
+            drop = writer.colored(" = ".join([*map(repr, dead), "None"]), "dim")
+            writer.body.append(f";  {drop}\n" if dead else "\n")
         body = writer.body or ["pass\n"]
         if self._body_transformer is not None:
             body = self._body_transformer(body)
@@ -148,12 +150,15 @@ class CodeGen:
         wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in writer.wrapped)
         prologue = self.gen_fn_def(writer.parameters, writer.returns,
                                    **({"expanded_def": True} if writer.style.expanded_def else {}))
-        lines, counted = [], {}
+        lines: list[str] = []
+        counted: dict[int, int | None] = {}
         node: int | None = None
         for line in "".join(body).split("\n"):
             marker = re.match(r"# COUNTER: (\d+)", line)
             if marker:
                 node = int(marker[1])
+                continue
+            if not line and not lines:          # before the first comment
                 continue
             lines.append("    " + line)
             counted[len(lines) + prologue.count("\n")] = node
@@ -168,18 +173,18 @@ class _Comments:
     def __init__(self) -> None:
         self.before_last = ""
 
-    def before(self, node: Node) -> list[str]:
+    def before(self, node: Node) -> str:
         """The comment in front of a step, if the place has changed."""
         if node.op in ("placeholder", "output"):
-            return []
+            return ""
         summary = "No stacktrace found for following nodes"
         if node.stack_trace:
             parsed = _parse_stack_trace(node.stack_trace)
             summary = parsed.get_summary_str() if parsed else ""
         if summary == self.before_last:
-            return []
+            return ""
         self.before_last = summary
-        return [f"# {summary}\n"] if "No stacktrace" in summary else [f"\n# {summary}\n"]
+        return f"# {summary}"
 
 
 class _BoxedCodeGen(CodeGen):

@@ -60,8 +60,8 @@ class Style:
     additional_meta: list[str] = field(default_factory=list)
 
 
-_COLORS = {"yellow": "33", "cyan": "36", "green": "32", "blue": "34", "red": "31", "dim": "2",
-           "dim_blue": "2;34", "dim_green": "2;32"}
+_COLORS = {"red": "31", "blue": "34", "dim": "2", "dim_blue": "2m\x1b[34",
+           "dim_green": "2m\x1b[32"}
 
 
 class Writer:
@@ -153,26 +153,30 @@ class Writer:
         if node.type is not None:
             return f" : {self.annotation(node.type)}"
         if self.style.verbose:
-            text = self.looks(node.meta.get("val", node.meta.get(
-                "example_value", node.meta.get("tensor_meta"))))
+            value = node.meta.get("val", node.meta.get(
+                "example_value", node.meta.get("tensor_meta")))
+            text = self.looks(value, node.meta.get("sizes", getattr(value, "shape", None)))
             if text:
-                return f': {self.colored(chr(34) + text + chr(34), "blue")}'
+                return f': "{text}"'
         return ""
 
-    def looks(self, value: Any) -> str:
-        """`f32[2, 3]`."""
-        if isinstance(value, (flambeau.SymInt, flambeau.SymFloat, flambeau.SymBool)):
+    def looks(self, value: Any, sizes: Any) -> str:
+        """`f32[2, 3]`, or `Sym(s0)` of a number that a graph leaves open."""
+        if isinstance(value, (flambeau.SymInt, flambeau.SymFloat, flambeau.SymBool)) \
+                or getattr(value, "is_symbolic", False):
             return f"Sym({value})"
         dtype = getattr(value, "dtype", None)
-        if dtype is None or not hasattr(value, "shape"):
+        if dtype is None or sizes is None:
             return ""
-        text = f"{dtype_abbrs.get(dtype, dtype)}{list(value.shape)}"
+        stride = device = ""
         if self.style.include_stride and hasattr(value, "stride"):
-            stride = value.stride() if callable(value.stride) else value.stride
-            text += str(list(stride))
+            stride = str(list(value.stride() if callable(value.stride) else value.stride))
         if self.style.include_device and hasattr(value, "device"):
-            text += str(value.device)
-        return text
+            device = str(value.device)
+        return (self.colored(str(dtype_abbrs.get(dtype, dtype)), "red")
+                + self.colored(str(list(sizes)), "blue")
+                + self.colored(stride, "dim_blue")
+                + self.colored(device, "dim_green"))
 
     # ---- steps ----------------------------------------------------------------------------------
 

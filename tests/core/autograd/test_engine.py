@@ -341,3 +341,11 @@ def test_the_affine_map_shows_the_nodes_of_its_parts():
 
     for one, other in zip(gradients(False), gradients(True)):
         assert_close(one, other)
+
+
+@pytest.mark.filterwarnings("error")
+def test_gradients_that_are_infinite_are_added_without_a_word():
+    x = leaf(0.0, 1.0)
+    for sign in (1, -1):
+        x.backward(flambeau.tensor([sign * float("inf"), 1.0], dtype=flambeau.float64))
+    assert x.grad.isnan().tolist() == [True, False] and x.grad[1] == 2
