@@ -1,17 +1,19 @@
 """Switches of PyTorch's tracer; there is none, so that they have no effect."""
-from __future__ import annotations
-
+import sys
 from typing import Any
 
-from flambeau._support.settings_modules import install
+from flambeau.utils._config_module import Config, install_config_module
 
 log_file_name: Any = None
 verbose = False
 verify_correctness = False
 minimum_call_count = 1
 dead_code_elimination = True
-recompile_limit = cache_size_limit = 8
-accumulated_recompile_limit = accumulated_cache_size_limit = 256
+recompile_limit = 8
+accumulated_recompile_limit = 256
+cache_size_limit: int = Config(alias="flambeau._dynamo.config.recompile_limit")
+accumulated_cache_size_limit: int = Config(
+    alias="flambeau._dynamo.config.accumulated_recompile_limit")
 skip_code_recursive_on_recompile_limit_hit = True
 fail_on_recompile_limit_hit = False
 allow_unspec_int_on_nn_module = False
@@ -82,4 +84,4 @@ wrap_top_frame = False
 error_on_nested_fx_trace = True
 error_on_nested_jit_trace = True
 
-install(__name__)
+install_config_module(sys.modules[__name__])

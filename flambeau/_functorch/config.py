@@ -1,9 +1,8 @@
 """Switches of what makes graphs of forward and backward."""
-from __future__ import annotations
-
+import sys
 from typing import Any
 
-from flambeau._support.settings_modules import install
+from flambeau.utils._config_module import install_config_module
 
 functionalize_rng_ops = False
 fake_tensor_allow_meta = True
@@ -39,4 +38,4 @@ strict_autograd_cache = False
 enable_activation_offloading = False
 activation_offload_separate_stream = False
 
-install(__name__)
+install_config_module(sys.modules[__name__])

@@ -1,9 +1,8 @@
 """Switches of the compiler; it is not there, so that they have no effect."""
-from __future__ import annotations
-
+import sys
 from typing import Any
 
-from flambeau._support.settings_modules import install
+from flambeau.utils._config_module import install_config_module
 
 debug = False
 disable_progress = True
@@ -89,11 +88,7 @@ _raise_error_for_testing = False
 _pre_fusion_custom_pass: Any = None
 
 
-class _Group:
-    """Switches that belong together."""
-
-
-class triton(_Group):
+class triton:
     """Switches of kernels in Triton."""
     cudagraphs = False
     cudagraph_trees = True
@@ -110,7 +105,7 @@ class triton(_Group):
     enable_persistent_tma_matmul = False
 
 
-class cpp(_Group):
+class cpp:
     """Switches of kernels in C++."""
     threads = -1
     no_redundant_loops = True
@@ -124,7 +119,7 @@ class cpp(_Group):
     enable_concat_linear = False
 
 
-class aot_inductor(_Group):
+class aot_inductor:
     """Switches of compiling ahead of time."""
     output_path = ""
     debug_compile = False
@@ -136,7 +131,7 @@ class aot_inductor(_Group):
     force_mmap_weights = False
 
 
-class aten_distributed_optimizations(_Group):
+class aten_distributed_optimizations:
     """Switches of the order of collectives in graphs."""
     enable_overlap_scheduling = False
     collective_bucketing: Any = None
@@ -151,7 +146,7 @@ class aten_distributed_optimizations(_Group):
     bucket_mode: Any = None
 
 
-class cuda(_Group):
+class cuda:
     """Switches of kernels in CUDA."""
     arch: Any = None
     version: Any = None
@@ -159,23 +154,23 @@ class cuda(_Group):
     cutlass_dir = ""
 
 
-class rocm(_Group):
+class rocm:
     """Switches of kernels for ROCm."""
     arch: list[str] = []
     ck_dir: Any = None
 
 
-class trace(_Group):
+class trace:
     """Switches of what the compiler writes down."""
     enabled = False
     debug_dir: Any = None
     graph_diagram = False
 
 
-class halide(_Group):
+class halide:
     """Switches of kernels in Halide."""
     cpu_target = "host"
     gpu_target = "host-cuda"
 
 
-install(__name__)
+install_config_module(sys.modules[__name__])

@@ -1,7 +1,7 @@
 """Switches of compiling. Nothing is compiled, so they are kept and read only."""
-from __future__ import annotations
+import sys
 
-from flambeau._support.settings_modules import install
+from flambeau.utils._config_module import install_config_module
 
 job_id: str | None = None
 pgo_extra_read_key: str | None = None
@@ -11,4 +11,4 @@ force_disable_caches = False
 dynamic_sources = ""
 unbacked_sources = ""
 
-install(__name__)
+install_config_module(sys.modules[__name__])

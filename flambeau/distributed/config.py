@@ -1,7 +1,7 @@
 """Switches of `flambeau.distributed`."""
-from __future__ import annotations
+import sys
 
-from flambeau._support.settings_modules import install
+from flambeau.utils._config_module import install_config_module
 
 __all__ = ["compile_on_one_rank", "use_torchcomms"]
 
@@ -9,4 +9,4 @@ __all__ = ["compile_on_one_rank", "use_torchcomms"]
 compile_on_one_rank: bool = False
 use_torchcomms: bool = False
 
-install(__name__)
+install_config_module(sys.modules[__name__])

@@ -1,7 +1,7 @@
 """Switches of symbolic sizes."""
-from __future__ import annotations
+import sys
 
-from flambeau._support.settings_modules import install
+from flambeau.utils._config_module import install_config_module
 
 use_duck_shape = True                   # equal sizes of examples are one symbol
 translation_validation = False
@@ -22,4 +22,4 @@ aggressive_guard_free_semantics = 0
 no_data_dependent_graph_break = False
 skip_dtype_check_in_meta_registrations = False
 
-install(__name__)
+install_config_module(sys.modules[__name__])
