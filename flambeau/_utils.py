@@ -80,8 +80,7 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
     """Give an object the attributes that `_get_obj_state` has found on another; the object."""
     if isinstance(state, tuple) and len(state) != 2:
         raise RuntimeError(f"Invalid serialized state: {state}")
-    attributes, slots = state if isinstance(state, tuple) else (state, None)
-    for name, value in {**(attributes or {}), **(slots or {})}.items():
+    for name, value in _names.attributes_of(state).items():
         setattr(obj, name, value)
     return obj
 

@@ -129,19 +129,20 @@ def _numbers(dimension: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each dimension: the polynomial, its degree, and the initial numbers (of which there are as
     many as the degree says)."""
     own = _own_numbers()
-    numbers = own if dimension <= len(own[0]) else _all_numbers(len(own[0]))
+    numbers = own if dimension <= len(own[0]) else _all_numbers()
     polynomials, degrees, initial = (x[:dimension] for x in numbers)
     return polynomials, degrees, initial
 
 
 @functools.cache
-def _all_numbers(own: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _all_numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Those of all dimensions, from SciPy's file of the same numbers."""
     found = importlib.util.find_spec("scipy")
     source = Path((found and found.origin) or "").parent / "stats/_sobol_direction_numbers.npz"
     if found is None or not source.exists():
+        most = len(_own_numbers()[0])
         raise NotImplementedError(
-            f"Sobol sequences of more than {own} dimensions take their direction numbers from "
+            f"Sobol sequences of more than {most} dimensions take their direction numbers from "
             "SciPy, which is not installed: pip install 'flambeau[scipy]'")
     with np.load(source) as stored:
         polynomials, initial = stored["poly"].astype(np.int64), stored["vinit"].astype(np.int64)

@@ -146,10 +146,15 @@ def rebuild_from_type(function: Any, cls: type, args: Any, state: Any) -> Tensor
     return set_state(result, state)
 
 
+def attributes_of(state: Any) -> dict[str, Any]:
+    """The attributes that an object was saved with, those in slots included."""
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    return {**(attributes or {}), **(slots or {})}
+
+
 def set_state(tensor: Tensor, state: Any) -> Tensor:
     """Give a tensor the attributes that it was saved with."""
-    attributes, slots = state if isinstance(state, tuple) else (state, None)
-    for name, value in {**(attributes or {}), **(slots or {})}.items():
+    for name, value in attributes_of(state).items():
         if hasattr(Tensor, name):
             raise RuntimeError(f"a saved attribute must not replace Tensor.{name}")
         setattr(tensor, name, value)

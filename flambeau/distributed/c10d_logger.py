@@ -16,9 +16,9 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def _get_or_create_logger(destination: str = _DEFAULT_DESTINATION) -> logging.Logger:
-    handler, name = _get_logging_handler(destination)
-    logger = logging.getLogger(f"c10d-{name}")
+def _make_logger(title: str, handler: logging.Handler, name: str) -> logging.Logger:
+    """The logger of that title whose records go to `handler` alone."""
+    logger = logging.getLogger(f"{title}-{name}")
     logger.setLevel(logging.DEBUG)
     handler.setFormatter(logging.Formatter(
         "%(asctime)s %(filename)s:%(lineno)s %(levelname)s p:%(processName)s t:%(threadName)s: "
@@ -28,10 +28,18 @@ def _get_or_create_logger(destination: str = _DEFAULT_DESTINATION) -> logging.Lo
     return logger
 
 
+def _described_handler(handlers: dict[str, logging.Handler], destination: str
+                       ) -> tuple[logging.Handler, str]:
+    return handlers[destination], f"{type(handlers[destination]).__name__}-{destination}"
+
+
+def _get_or_create_logger(destination: str = _DEFAULT_DESTINATION) -> logging.Logger:
+    return _make_logger("c10d", *_get_logging_handler(destination))
+
+
 def _get_logging_handler(destination: str = _DEFAULT_DESTINATION
                          ) -> tuple[logging.Handler, str]:
-    handler = _log_handlers[destination]
-    return handler, f"{type(handler).__name__}-{destination}"
+    return _described_handler(_log_handlers, destination)
 
 
 _c10d_logger = _get_or_create_logger()

@@ -62,6 +62,15 @@ def init_backend(backend: Any, *args: Any, **kwargs: Any) -> Any:
     return backend.value.init_backend_handler(*args, **kwargs)
 
 
+def _check_types(store: Any, options: Any, wanted: type) -> None:
+    """Refuse what makes no agent: another store, or the options of another transport."""
+    from flambeau.distributed._c10d.stores import Store
+    if not isinstance(store, Store):
+        raise TypeError(f"`store` must be a c10d::Store. {store}")
+    if not isinstance(options, wanted):
+        raise TypeError(f"`rpc_backend_options` must be a `{wanted.__name__}`. {options}")
+
+
 def _tensorpipe_construct_rpc_backend_options_handler(
         rpc_timeout: float, init_method: str,
         num_worker_threads: int = constants.DEFAULT_NUM_WORKER_THREADS,
@@ -74,15 +83,10 @@ def _tensorpipe_construct_rpc_backend_options_handler(
 
 def _tensorpipe_init_backend_handler(store: Any, name: str, rank: int, world_size: int | None,
                                      rpc_backend_options: Any) -> Any:
-    from flambeau.distributed._c10d.stores import Store
     from flambeau.distributed.rpc import api
     from flambeau.distributed.rpc.agent import TensorPipeAgent
     from flambeau.distributed.rpc.options import TensorPipeRpcBackendOptions
-    if not isinstance(store, Store):
-        raise TypeError(f"`store` must be a c10d::Store. {store}")
-    if not isinstance(rpc_backend_options, TensorPipeRpcBackendOptions):
-        raise TypeError("`rpc_backend_options` must be a `TensorPipeRpcBackendOptions`. "
-                        f"{rpc_backend_options}")
+    _check_types(store, rpc_backend_options, TensorPipeRpcBackendOptions)
     agent = TensorPipeAgent(store, name, rank, world_size, rpc_backend_options)
     api._init_rpc_states(agent)
     if agent.is_static_group:

@@ -217,11 +217,14 @@ class Tensor(_Tensor):
         return f"{self._tensor!r}\nwith dims={shown} sizes={tuple(self._tensor.shape)}"
 
 
+def with_levels(tensor: flambeau.Tensor, levels: Sequence[Any]) -> Any:
+    """A tensor whose dimensions are these, None for a position; itself if all are positions."""
+    return tensor if all(level is None for level in levels) else Tensor(tensor, [*levels])
+
+
 def with_dims(tensor: flambeau.Tensor, dims: Sequence[Any]) -> Any:
     """A tensor with its first dimensions bound to these; itself if there are none."""
-    if not dims:
-        return tensor
-    return Tensor(tensor, [*dims, *[None] * (tensor.ndim - len(dims))])
+    return with_levels(tensor, [*dims, *[None] * (tensor.ndim - len(dims))])
 
 
 def _product(sizes: Iterable[int]) -> int:

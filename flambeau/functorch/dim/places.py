@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
-from flambeau.functorch.dim.bound import Tensor, _Tensor, has, leading, run, united, with_dims
+from flambeau.functorch.dim.bound import _Tensor, has, leading, run, united, with_levels
 from flambeau.functorch.dim.dimension import Dim, DimensionBindError, DimList
 
 _ALL = slice(None)
@@ -170,11 +170,6 @@ def _sliced(tensor: flambeau.Tensor, names: list[Any], left: list[Any]) -> Any:
     return with_levels(tensor[tuple(entries)], kept)
 
 
-def with_levels(tensor: flambeau.Tensor, names: list[Any]) -> Any:
-    """A tensor whose dimensions are these; itself if all are positions."""
-    return Tensor(tensor, names) if any(name is not None for name in names) else tensor
-
-
 def write(self: Any, item: Any, value: Any) -> None:
     """`self[item] = value`, where dimensions are among the entries."""
     is_bound = isinstance(self, _Tensor)
@@ -198,11 +193,12 @@ def write(self: Any, item: Any, value: Any) -> None:
     self[places] = _ordered(value, dims, None)
 
 
-def _spread(entry: Any, dims: tuple[Any, ...]) -> flambeau.Tensor:
-    """Indices along `dims`, of size 1 along those that the entry does not have."""
-    own = [d for d in dims if has(entry.dims, d)]
+def _spread(value: Any, dims: tuple[Any, ...]) -> flambeau.Tensor:
+    """A tensor with `dims` in front, of size 1 along those that the value does not have."""
+    own = [d for d in dims if has(value.dims, d)]
+    tensor = leading(value, own)
     shape = [d.size if has(own, d) else 1 for d in dims]
-    return leading(entry, own).reshape(shape)
+    return tensor.reshape(*shape, *tensor.shape[len(own):])
 
 
 def _ordered(value: Any, dims: tuple[Any, ...], like: Any) -> Any:
@@ -213,14 +209,7 @@ def _ordered(value: Any, dims: tuple[Any, ...], like: Any) -> Any:
     for d in value.dims:
         if not has(dims, d):
             raise DimensionBindError(f"the value has dimension {d}, which the place has not")
-    return _spread_values(value, dims)
-
-
-def _spread_values(value: Any, dims: tuple[Any, ...]) -> flambeau.Tensor:
-    own = [d for d in dims if has(value.dims, d)]
-    tensor = leading(value, own)
-    shape = [d.size if has(own, d) else 1 for d in dims]
-    return tensor.reshape(*shape, *tensor.shape[len(own):])
+    return _spread(value, dims)
 
 
 def index(self: Any, positions: Any, dims: Any) -> Any:
@@ -240,4 +229,4 @@ def index(self: Any, positions: Any, dims: Any) -> Any:
     return get(self, tuple(item))
 
 
-__all__ = ["get", "index", "with_dims", "write"]
+__all__ = ["get", "index", "write"]

@@ -45,6 +45,18 @@ def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
     return self.to(flambeau.int32) @ mat2.to(flambeau.int32)
 
 
+def _check_factors(name: str, a: Tensor, b: Tensor, packed: Any) -> None:
+    """Refuse numbers `a` and `packed` weights `b` that the products with packed weights refuse."""
+    if a.dtype not in (flambeau.bfloat16, flambeau.float16, flambeau.float32):
+        raise RuntimeError(f"{name}A to be either 32-bit or 16-bit float tensor.")
+    if not a.is_contiguous() or a.ndim != 2:
+        raise RuntimeError(f"{name}A to be contiguous and 2D tensor.")
+    if b.dtype is not packed:
+        raise RuntimeError(f"{name}B to be {str(packed).removeprefix('torch.')} tensor.")
+    if not b.is_contiguous():
+        raise RuntimeError(f"{name}B to be contiguous.")
+
+
 @op("_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor", method=False,
     out=False, explicit=True)
 def _weight_int8pack_mm(self: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
@@ -52,14 +64,7 @@ def _weight_int8pack_mm(self: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
     a scale for each row."""
     name = "_weight_int8pack_mm_cpu : expect "
     rows = mat2.shape[0]
-    if self.dtype not in (flambeau.bfloat16, flambeau.float16, flambeau.float32):
-        raise RuntimeError(f"{name}A to be either 32-bit or 16-bit float tensor.")
-    if not self.is_contiguous() or self.ndim != 2:
-        raise RuntimeError(f"{name}A to be contiguous and 2D tensor.")
-    if mat2.dtype is not flambeau.int8:
-        raise RuntimeError(f"{name}B to be int8 tensor.")
-    if not mat2.is_contiguous():
-        raise RuntimeError(f"{name}B to be contiguous.")
+    _check_factors(name, self, mat2, flambeau.int8)
     if mat2.shape[1] != self.shape[1]:
         raise RuntimeError(f"{name}B.size(1) == {self.shape[1]}")
     if scales.ndim != 1 or scales.shape[0] != rows:
@@ -121,14 +126,7 @@ def _weight_int4pack_mm_for_cpu(self: Tensor, mat2: Tensor, qGroupSize: int,
     qScaleAndZeros  (k / qGroupSize, m, 2)
     """
     name = "_weight_int4pack_mm_cpu : expect "
-    if self.dtype not in (flambeau.bfloat16, flambeau.float16, flambeau.float32):
-        raise RuntimeError(f"{name}A to be either 32-bit or 16-bit float tensor.")
-    if not self.is_contiguous() or self.ndim != 2:
-        raise RuntimeError(f"{name}A to be contiguous and 2D tensor.")
-    if mat2.dtype is not flambeau.uint8:
-        raise RuntimeError(f"{name}B to be uint8 tensor.")
-    if not mat2.is_contiguous():
-        raise RuntimeError(f"{name}B to be contiguous.")
+    _check_factors(name, self, mat2, flambeau.uint8)
     if qGroupSize not in (32, 64, 128, 256):
         raise RuntimeError(f"{name}qGroupSize to be 32, 64, 128 or 256, got {qGroupSize}")
     if qScaleAndZeros.ndim != 3 or qScaleAndZeros.shape[1] != mat2.shape[0] \

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.distributed._c10d.stores import Store
 from flambeau.distributed.rpc import api, backend_registry
 from flambeau.distributed.rpc._testing.faulty import (
     FaultyTensorPipeAgent,
@@ -23,11 +22,7 @@ def _faulty_tensorpipe_construct_rpc_backend_options_handler(
 def _faulty_tensorpipe_init_backend_handler(store: Any, name: str, rank: int,
                                             world_size: int | None, rpc_backend_options: Any
                                             ) -> FaultyTensorPipeAgent:
-    if not isinstance(store, Store):
-        raise TypeError(f"`store` must be a c10d::Store. {store}")
-    if not isinstance(rpc_backend_options, FaultyTensorPipeRpcBackendOptions):
-        raise TypeError("`rpc_backend_options` must be a `FaultyTensorPipeRpcBackendOptions`. "
-                        f"{rpc_backend_options}")
+    backend_registry._check_types(store, rpc_backend_options, FaultyTensorPipeRpcBackendOptions)
     agent = FaultyTensorPipeAgent(store, name, rank, world_size, rpc_backend_options)
     api._init_rpc_states(agent)
     return agent
