@@ -46,7 +46,7 @@ def _of_its_class(body: Any, name: str) -> Any:
     past."""
     @wraps(body)
     def answer(self: Tensor, *values: Any) -> Any:
-        if self._own_members:
+        if getattr(self, "_own_members", False):        # it may be None
             own = getattr(type(self), name)
             if own is not getattr(Tensor, name):
                 return own(self, *values)
