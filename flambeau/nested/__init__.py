@@ -31,6 +31,8 @@ def _tensors(given: Any, dtype: Any, device: Any) -> list[Tensor]:
                         "nested_tensor")
     if device is not None and flambeau.device(device).type != "cpu":
         raise NotImplementedError(f"nested tensors on device {device}")
+    if any(isinstance(t, NestedTensor) for t in given):
+        raise RuntimeError("We do not accept nested tensors as input to nested tensors")
     parts = [t if isinstance(t, Tensor) else flambeau.tensor(t) for t in given]
     for i, part in enumerate(parts):
         if part.dim() != parts[0].dim():

@@ -9,7 +9,7 @@ from flambeau._ops import OpOverload
 from flambeau.core.op import table
 from flambeau.dispatch.refusals import check_fit, without_kernel
 from flambeau.nested import attention
-from flambeau.nested.tensors import NestedInt, NestedTensor, join
+from flambeau.nested.tensors import NestedInt, NestedTensor, join, make
 
 # Elementwise, but not declared as such; and what makes other elements of the same shape.
 _ELEMENTWISE = frozenset("""to type float double half bfloat16 int long short byte char bool clone
@@ -20,8 +20,9 @@ _ELEMENTWISE = frozenset("""to type float double half bfloat16 int long short by
 # Run part by part, with the dimensions that are named counted without that of the parts.
 _BY_PART = frozenset("""linear layer_norm rms_norm matmul mm bmm softmax log_softmax transpose
     unsqueeze squeeze flatten unflatten chunk split narrow select sum mean amax amin prod any all
-    cumsum cumprod normalize scaled_dot_product_attention""".split())
-_REDUCTIONS = frozenset("sum mean amax amin prod any all max min".split())
+    cumsum cumprod normalize scaled_dot_product_attention embedding""".split())
+_OF_PARAMETERS = frozenset("linear layer_norm rms_norm embedding".split())   # shared by all parts
+_REDUCTIONS = frozenset("sum mean amax amin prod any all max min argmax argmin".split())
 _FACTS = frozenset("""is_floating_point is_complex is_signed element_size get_device
     storage_offset is_inference is_conj is_neg is_distributed""".split())
 
@@ -63,10 +64,12 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if first._ragged is None:
             raise _unsupported(name)
         return func(first._elements, **kwargs)
+    if name in _REDUCTIONS and first._ragged is not None:
+        return _reduced(func, name, first, args, kwargs)
     if name == "is_same_size":
         return _are_same_size(*args)
-    if name == "cat" and not (args[1] if len(args) > 1 else kwargs.get("dim", 0)):
-        return join([p for tensor in args[0] for p in tensor.unbind()], first.layout)
+    if name in ("cat", "stack"):
+        return _cat(func, name, args[0], args[1] if len(args) > 1 else kwargs.get("dim", 0))
     if name == "select" and args[1] in (0, -first.dim()):
         return first.unbind()[args[2]]
     if name in ("reshape", "view"):
@@ -81,11 +84,66 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return _by_part(func, "", first, (first, [d % first.dim() - 1 for d in dims[1:]]), {})
     if name == "bmm":
         func, name = flambeau.matmul, "matmul"
+    if name == "flatten" and first._ragged is not None:
+        start, end = (*args[1:], *(kwargs[k] for k in ("start_dim", "end_dim") if k in kwargs))[:2]
+        if _dimension(start, first.dim()) <= first._ragged <= _dimension(end, first.dim()) \
+                and start != end:
+            raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
     if name in _BY_PART:
         return _by_part(func, name, first, args, kwargs)
     if name in attention.RULES:
         return attention.RULES[name](func, *args, **kwargs)
     raise _unsupported(name)
+
+
+def _cat(func: Any, name: str, tensors: Any, dim: int) -> NestedTensor:
+    """Tensors with the same parts, one beside the other in a dimension that does not vary; those of
+    layout `strided` one after the other."""
+    first = tensors[0]
+    if first._ragged is None and name == "cat" and not dim:
+        return join([p for tensor in tensors for p in tensor.unbind()], first.layout)
+    if not all(isinstance(t, NestedTensor) and t._ragged == first._ragged
+               and t._length == first._length for t in tensors) or first._ragged is None:
+        raise _unsupported(name)
+    dim %= first.dim() + (name == "stack")
+    if not dim:
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
+    if dim == first._ragged:
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
+    values = func([t._elements for t in tensors], dim - 1)
+    shapes = [tuple(func([part.new_empty(part.shape, device="meta") for part in parts],
+                         dim - 1).shape) for parts in zip(*[t.unbind() for t in tensors])]
+    return make(values, shapes, first._ragged, first._starts, first._lengths, first._length)
+
+
+def _reduced(func: Any, name: str, first: NestedTensor, args: Any, kwargs: dict[str, Any]) -> Any:
+    """A reduction over some dimensions, all elements of a part at once or all of all parts."""
+    dim = args[1] if len(args) > 1 else kwargs["dim"]
+    if isinstance(dim, Tensor):                     # of two tensors: `max(x, y)`
+        return _elementwise(func, name, first, args, kwargs)
+    rank = first.dim()
+    given = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
+    dims = {_dimension(d, rank) for d in given}
+    if 0 not in dims:
+        if first._ragged in dims and len(dims) > 1:
+            raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not "
+                               "supported for nested tensors")
+        return _by_part(func, name, first, args, kwargs)
+    if first._ragged not in dims:
+        raise RuntimeError(f"{name}(): reducing along the batch dimension but not the ragged "
+                           "dimension is not supported for nested tensors")
+    if kwargs.get("keepdim"):
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0 with keepdim=True")
+    inner = sorted(d - 1 for d in dims if d)
+    kwargs = {k: v for k, v in kwargs.items() if k not in ("dim", "keepdim")}
+    return func(flambeau.cat(first.unbind(), first._ragged - 1), inner, **kwargs)
+
+
+def _dimension(dim: int, room: int) -> int:
+    if not -room <= dim < room:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
+                         f"{room - 1}], but got {dim})")
+    return dim % room
 
 
 def _are_same_size(self: Any, other: Any) -> bool:
@@ -110,6 +168,11 @@ def _elementwise(func: Any, title: str, first: NestedTensor, args: Any, kwargs: 
     if any(t._shapes != first._shapes for t in others):
         raise RuntimeError("cannot call binary pointwise function " + title.strip("_") + " with "
                            "inputs of different nested sizes")
+    for other in others:
+        if other._length != first._length:
+            raise RuntimeError(f"cannot call binary pointwise function {_overload(func, title)} "
+                               f"with inputs of shapes {tuple(first.shape)} and "
+                               f"{tuple(other.shape)}")
     dense: list[Tensor] = []
     _each((args, kwargs), lambda t: None if isinstance(t, NestedTensor) or not t.ndim
           else dense.append(t))
@@ -122,6 +185,15 @@ def _elementwise(func: Any, title: str, first: NestedTensor, args: Any, kwargs: 
     return first.with_values(values)
 
 
+def _overload(func: Any, title: str) -> str:
+    """The overload of two tensors, as errors name it."""
+    if isinstance(func, OpOverload):
+        return func.__name__
+    packet = getattr(flambeau.ops.aten, title, None)
+    known = packet.overloads() if packet is not None else ()
+    return f"{title}.{'Tensor' if 'Tensor' in known else 'default'}"
+
+
 def _by_part(func: Any, name: str, first: NestedTensor, args: Any, kwargs: Any) -> Any:
     ndim = first.dim()
     if name:
@@ -131,7 +203,7 @@ def _by_part(func: Any, name: str, first: NestedTensor, args: Any, kwargs: Any) 
         def part(tensor: Tensor, i: int = i) -> Tensor:
             if isinstance(tensor, NestedTensor):
                 return tensor.unbind()[i]
-            shared = name not in ("linear", "layer_norm", "rms_norm") and tensor.ndim == ndim
+            shared = name not in _OF_PARAMETERS and tensor.ndim == ndim
             return tensor[i if tensor.shape[0] > 1 else 0] if shared else tensor
         results.append(func(*_each(args, part), **_each(kwargs, part)))
     return _joined(results, first)
@@ -155,7 +227,8 @@ def _joined(results: list[Any], first: NestedTensor) -> Any:
 _DIM_AT: dict[str, Any] = {
     "softmax": 1, "log_softmax": 1, "transpose": (1, 2), "unsqueeze": 1, "squeeze": 1,
     "flatten": (1, 2), "unflatten": 1, "chunk": 2, "split": 2, "narrow": 1, "select": 1, "sum": 1,
-    "mean": 1, "amax": 1, "amin": 1, "prod": 1, "any": 1, "all": 1, "cumsum": 1, "cumprod": 1,
+    "mean": 1, "amax": 1, "amin": 1, "prod": 1, "any": 1, "all": 1, "max": 1, "min": 1,
+    "argmax": 1, "argmin": 1, "cumsum": 1, "cumprod": 1,
     "normalize": 2}
 
 
@@ -167,12 +240,10 @@ def _inner_dims(name: str, ndim: int, args: Any, kwargs: Any) -> Any:
         if not isinstance(dim, int):
             return dim
         room = ndim + (name == "unsqueeze")
-        if not -room <= dim < room:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
-                             f"{room - 1}], but got {dim})")
-        if dim % room == 0:
+        dim = _dimension(dim, room)
+        if not dim:
             raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
-        return dim % room - 1
+        return dim - 1
 
     places: Any = _DIM_AT.get(name, ())
     places = (places,) if isinstance(places, int) else places

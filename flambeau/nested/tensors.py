@@ -129,7 +129,15 @@ class NestedTensor(Tensor):
         return len(self._shapes)
 
     def stride(self, dim: int | None = None) -> Any:
-        raise RuntimeError("nested tensors don't have strides")
+        """The steps in the elements, for layout `jagged`: those between parts vary."""
+        if self._ragged is None:
+            raise RuntimeError("Internal error: NestedTensorImpl doesn't support strides. "
+                               "Please file an issue.")
+        inner = self._elements.stride()
+        step = copy.copy(self._length)
+        step._coeff *= inner[self._ragged - 1]
+        strides = (step, *inner)
+        return strides if dim is None else strides[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         return self._lengths is None and self._ragged in (None, 1)
@@ -202,7 +210,24 @@ class NestedTensor(Tensor):
             return self.unbind()[index]
         if isinstance(index, tuple) and index and isinstance(index[0], int):
             return self.unbind()[index[0]][index[1:]]
+        index = index if isinstance(index, tuple) else (index,)
+        if Ellipsis in index:
+            place = index.index(Ellipsis)
+            named = sum(i is not None for i in index) - 1
+            index = (*index[:place], *[slice(None)] * (self.dim() - named), *index[place + 1:])
+        whole, inner = index[:self._ragged_end()], index[self._ragged_end():]
+        if all(i == slice(None) for i in whole) and self._ragged is not None:
+            places = (slice(None),) * (len(whole) - 1)
+            return self._with_parts([part[(*places, *inner)] for part in self.unbind()])
         raise NotImplementedError("index of a nested tensor that is no int")
+
+    def _ragged_end(self) -> int:
+        """How many dimensions there are up to the one that varies."""
+        return 1 if self._ragged is None else self._ragged + 1
+
+    def _with_parts(self, parts: list[Tensor]) -> NestedTensor:
+        """Parts that have the varying dimension of this tensor."""
+        return join(parts, self.layout, self._length)
 
     # ---- autograd -------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ def test_calls_that_name_dimensions(layout):
     same(x.permute(0, 2, 1), [A.t(), B.t()])
     if layout is torch.strided:
         same(x.bmm(x.transpose(1, 2)), [A @ A.t(), B @ B.t()])
-    same(torch.cat([x, x]), [A, B, A, B])
+        same(torch.cat([x, x]), [A, B, A, B])
     same(torch.zeros_like(x), [A * 0, B * 0])
     assert x.cos_() is x
     same(x, [A.cos(), B.cos()])
@@ -90,6 +90,50 @@ def test_reductions_of_what_varies():
     x = make(torch.jagged)
     assert torch.equal(x.sum(1), torch.stack([A.sum(0), B.sum(0)]))
     assert x.sum() == A.sum() + B.sum() and x.max() == B.max()
+    torch.testing.assert_close(x.sum((0, 1)), A.sum(0) + B.sum(0))
+    torch.testing.assert_close(x.mean((0, 1, 2)), torch.cat([A, B]).mean())
+    with pytest.raises(RuntimeError, match="along a ragged and non-batch dimension is not"):
+        x.sum((1, 2))
+    with pytest.raises(RuntimeError, match="along the batch dimension but not the ragged"):
+        x.mean(0)
+
+
+def test_largest_elements_and_where_they_are():
+    values, indices = make(torch.jagged).max(-1)
+    same(values, [A.max(-1)[0], B.max(-1)[0]])
+    same(indices, [A.max(-1)[1], B.max(-1)[1]])
+
+
+def test_tensors_of_one_length_stand_side_by_side():
+    x = make(torch.jagged)
+    same(torch.cat([x, x * 2], -1), [torch.cat([A, A * 2], 1), torch.cat([B, B * 2], 1)])
+    same(torch.stack([x, x * 2], 2), [torch.stack([A, A * 2], 1), torch.stack([B, B * 2], 1)])
+    for dim, place in ((0, "dim=0"), (1, "ragged dim")):
+        with pytest.raises(RuntimeError, match=rf"cat.*not supported .* on {place}"):
+            torch.cat([x, x], dim)
+    with pytest.raises(RuntimeError, match=r"add\.Tensor with inputs of shapes \(2, j\d+, 3"):
+        x + make(torch.jagged)
+    with pytest.raises(RuntimeError, match=r"flatten.*ragged dim"):
+        x.flatten(1, 2)
+    with pytest.raises(RuntimeError, match="do not accept nested tensors"):
+        nested.nested_tensor([x, x])
+
+
+def test_places_behind_what_varies():
+    x = make(torch.jagged)
+    same(x[..., :2], [A[:, :2], B[:, :2]])
+    same(x[:, :, 1:], [A[:, 1:], B[:, 1:]])
+    assert x.stride()[1:] == (3, 1) and x.stride(-1) == 1
+
+
+def test_embeddings_of_each_part():
+    weight = torch.arange(10.0).view(5, 2).requires_grad_()
+    parts = [torch.tensor([1, 4]), torch.tensor([0])]
+    x = nested.nested_tensor(parts, layout=torch.jagged)
+    found = torch.nn.functional.embedding(x, weight)
+    same(found, [weight[part] for part in parts])
+    found.sum().backward()
+    assert weight.grad.tolist() == [[1, 1], [1, 1], [0, 0], [0, 0], [1, 1]]
 
 
 @LAYOUTS
