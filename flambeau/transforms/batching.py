@@ -305,6 +305,8 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         answer = op.batch_rule(size, dims, *op.with_inputs(canonical, values))
         if answer is not NotImplemented or op.parts is not None:
             return answer
+    if op.kind != "pointwise" and any(type(v) in overrides.sparse_types for v in values):
+        return _batch_sparse(op, size, canonical, inputs, values, dims)
     if op.kind == "pointwise" or op.core:
         found = _broadcast(op, canonical, inputs, values, dims)
         return found, _zeros(op, found)
@@ -316,6 +318,17 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
     if op.dims and not op.shapes and size and not op.variadic:
         return _raised(op, size, canonical, inputs, values, dims)
     return _loop(op, size, canonical, values, dims)
+
+
+def _batch_sparse(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
+                  dims: list[int | None]) -> tuple[Any, Any]:
+    """Run an op along dimensions on whole sparse tensors, by the public function: no kernel may see
+    them."""
+    if not op.dims or op.namespace is None or any(d for d in dims):
+        raise RuntimeError(f"vmap: {op.name} of sparse tensors cannot be batched")
+    shifted = _shift(op, size, canonical, inputs)[len(inputs):]
+    found = op.function(*values, **dict(zip(op.params, shifted)))
+    return found, _zeros(op, found)
 
 
 def _raised(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],

@@ -160,3 +160,21 @@ def test_wrappers_meet_slices_of_plain_tensors():
     first, = torch.autograd.grad((held ** 3).sum(), held, create_graph=True)
     rows = vmap(lambda v: torch.autograd.grad(first, held, v, retain_graph=True)[0])(torch.eye(3))
     assert torch.allclose(rows.elem, torch.diag(6 * x))
+
+
+def test_slices_of_sparse_tensors():
+    dense = torch.tensor([[[1.0, 0, 2], [0, 3, 0]], [[0, 4, 0], [5, 0, 0]]])
+    x = dense.to_sparse()
+    for call in (lambda t: t.sum(), lambda t: t.sum(0), lambda t: t * 2, torch.sin,
+                 lambda t: t.transpose(0, 1)):
+        found = vmap(call)(x)
+        assert found.is_sparse and torch.equal(found.to_dense(), vmap(call)(dense))
+    with pytest.raises((NotImplementedError, RuntimeError)):
+        vmap(lambda t: t.softmax(0))(x)                 # no kernel may look at what is not there
+
+
+def test_windows_of_numbers_under_batched_gradients():
+    x = torch.tensor(2.0, requires_grad=True)
+    rows = torch.tensor([[1.0], [3.0]])
+    found, = torch.autograd.grad(x.unfold(0, 1, 1), x, rows, is_grads_batched=True)
+    assert found.tolist() == [1, 3]

@@ -20,7 +20,7 @@ from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select
 from flambeau.ops.pointwise.conditional import where
-from flambeau.ops.view.shape import movedim
+from flambeau.ops.view.shape import movedim, reshape
 
 NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions")
 
@@ -294,10 +294,19 @@ def _of_windows(grad: Tensor, shape: Any, dim: int, size: int, step: int) -> tup
 unfold_backward = op(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
     kernel=summed_windows, kind="linear", canonical=_of_windows, method=False, out=False,
-    batch=lambda count, dims, grad, shape, dim, size, step: (unfold_backward(
-        movedim(grad, dims[0], 0), (count, *shape), dim + 1, size, step), 0),
+    batch=lambda count, dims, grad, shape, dim, size, step: (_batched_windows(
+        movedim(grad, dims[0], 0), size_of((shape,)), dim, size, step), 0),
     d_grad_in=lambda grad, dim, size, step: unfold(grad, dim, size, step),
     doc="The sum of windows, each where it was taken.")
+
+
+def _batched_windows(grad: Tensor, shape: Any, dim: int, size: int, step: int) -> Tensor:
+    if shape:
+        return unfold_backward(grad, (grad.shape[0], *shape), wrap_dim(dim, len(shape)) + 1, size,
+                               step)
+    count = grad.shape[0]               # of a number there is one window, which has no dimension
+    return reshape(unfold_backward(reshape(grad, (count, 1, -1)), (count, 1), 1, size, step),
+                   (count,))
 
 
 def _unfolded(input: Tensor, dimension: int, size: int, step: int) -> tuple[Any, ...]:
