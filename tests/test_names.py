@@ -121,3 +121,11 @@ def test_classes_and_functions_say_where_they_are(name):
 
 def test_datasets_of_streams_are_iterables():
     assert collections.abc.Iterable in torch.utils.data.IterableDataset.__mro__
+
+
+def test_devices_and_actions_have_their_numbers():
+    kinds = torch.autograd.DeviceType
+    assert (kinds.CPU.value, kinds.Meta.value, kinds.MTIA.value, kinds.PrivateUse1.value) == (
+        0, 14, 19, 20)
+    assert len(kinds.__members__) == 21 and str(kinds.XPU) == "DeviceType.XPU"
+    assert torch.profiler.ProfilerAction.DEVICE_STOPPED.value == 4

@@ -24,8 +24,8 @@ MEMORY_EVENT_NAME = "[memory]"
 class DeviceType(enum.Enum):
     """Where something ran."""
 
-    CPU = 0
-    CUDA = 1
+    (CPU, CUDA, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA, Vulkan, Metal, XPU, MPS, Meta,
+     HPU, VE, Lazy, IPU, MTIA, PrivateUse1) = range(21)
 
     def __str__(self) -> str:
         return f"DeviceType.{self.name}"
