@@ -99,14 +99,6 @@ def test_offsets(mesh):
         (2, 0), (2, 2), (1, 4)]
 
 
-def test_placements():
-    assert Shard(1).is_shard(1) and not Shard(1).is_shard(0) and str(Shard(1)) == "S(1)"
-    assert P.is_partial() and repr(Partial("avg")) == "Partial(avg)" and str(P) == "P(sum)"
-    assert R == Replicate() != Shard(0) and str(R) == "R" and Partial("max") != P
-    assert repr(_StridedShard(0, split_factor=2)) == "_StridedShard(dim=0, sf=2)"
-    assert not _StridedShard(0, split_factor=2).is_shard()
-
-
 GIVEN = {"S0": Shard(0), "S1": Shard(1), "R": R, "P": P}
 
 
@@ -171,8 +163,6 @@ def test_refusals(mesh, call, error, text):
     with pytest.raises(error, match=text):
         call(put(torch.ones(8, 2), mesh, Shard(0)), mesh)
 
-
-# ---- several processes --------------------------------------------------------------------------
 
 def every_way(rank):
     """From each placement to each other, with gradients, on a line and on a grid; uneven too."""

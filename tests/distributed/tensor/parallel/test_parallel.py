@@ -188,8 +188,6 @@ def test_several_processes(processes, work, size):
     processes(work, size=size)
 
 
-# ---- without communication ----------------------------------------------------------------------
-
 @pytest.fixture
 def mesh():
     """Process 1 of 2, the other imagined."""
@@ -249,16 +247,6 @@ def test_inputs_and_outputs_are_placed(mesh):
     assert x.shape == (2,)
     normed = parallelize_module(nn.LayerNorm(4), mesh, SequenceParallel())(torch.ones(2, 3, 4))
     assert normed.shape == (2, 6, 4) and normed.placements == (Shard(1),)
-
-
-def test_how_styles_look():
-    assert repr(ColwiseParallel()) == (
-        "ColwiseParallel(input_layouts=(Replicate(),), output_layouts=(Shard(dim=-1),), "
-        "use_local_output=True)")
-    assert repr(SequenceParallel()) == "SequenceParallel(sequence_dim=1, use_local_output=False)"
-    assert repr(PrepareModuleOutput(output_layouts=R, desired_output_layouts=Shard(0))) == (
-        "PrepareModuleOutput(output_layouts=(Replicate(),), desired_output_layouts="
-        "(Shard(dim=0),), use_local_output=True)")
 
 
 @pytest.mark.parametrize("call, error, text", [

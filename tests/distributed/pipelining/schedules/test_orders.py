@@ -1,10 +1,10 @@
-"""The orders of schedules, against what PyTorch gives."""
+"""Orders of the usual schedules, and what is wrong with others."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
+from order_cases import DATA, parse, written
 
 from flambeau.distributed.pipelining import schedules
 from flambeau.distributed.pipelining._schedule_visualizer import (
@@ -12,25 +12,12 @@ from flambeau.distributed.pipelining._schedule_visualizer import (
     get_schedule_ops,
 )
 from flambeau.distributed.pipelining.schedules import (
-    _Action,
     _add_send_recv,
-    _ComputationType,
-    _format_pipeline_order,
     _get_1f1b_rank_ops,
     _simulate_comms_compute,
     _validate_schedule,
     get_schedule_class,
 )
-
-DATA = json.loads((Path(__file__).parents[2] / "data" / "pipeline_orders.json").read_text())
-
-
-def written(actions):
-    return " ".join("_" if action is None else str(action) for action in actions)
-
-
-def parse(text):
-    return [None if cell == "_" else _Action.from_str(cell) for cell in text.split()]
 
 
 @pytest.mark.parametrize("key", DATA["orders"])
@@ -40,62 +27,12 @@ def test_orders(key):
     assert [written(actions) for actions in found] == DATA["orders"][key]
 
 
-@pytest.mark.parametrize("name", DATA["spaced"])
-def test_orders_with_spaces(name):
-    found = get_schedule_ops(name, 2, 4, add_spacing=True)
-    assert [written(actions) for actions in found] == DATA["spaced"][name]
-
-
-def test_orders_of_one_stage_a_rank_with_spaces():
-    found = get_schedule_ops("GPipe", 2, 2, add_spacing=True)
-    assert [written(actions) for actions in found] == [
-        "0F0 0F1 _ _ _ 0B0 0B1", "_ 1F0 1F1 1B0 1B1 _"]
-
-
 def test_1f1b_rank_ops():
     found = [written(_get_1f1b_rank_ops(
         2, 4, 5, 6, 5, rank, lambda step, rank=rank: step // 4 % 2 * 4 + rank,
         lambda step, rank=rank: (1 - (step - 5) // 4 % 2) * 4 + rank, waiting, bool(zero)))
         for rank in range(4) for waiting in (0, 2) for zero in (0, 1)]
     assert found == DATA["_get_1f1b_rank_ops"]
-
-
-@pytest.mark.parametrize("name", DATA["actions"])
-def test_lowering(name):
-    options = () if name == "_merge_bw" else (2,)
-    found = [written(getattr(schedules, name)(parse(text), *options))
-             for text in DATA["actions"][name]]
-    assert found == DATA["lowered"][name]
-
-
-@pytest.mark.parametrize("key", [key for key in DATA["orders"] if "with_comms" in key])
-def test_a_lowered_order_does_not_wait_for_ever(key):
-    name, ranks, _, stages, _ = json.loads(key)
-    count = ranks * stages
-    rank_of = ((lambda stage: min(stage, count - 1 - stage)) if "V" in name
-               else (lambda stage: stage % ranks))
-    orders = {}
-    for rank, text in enumerate(DATA["orders"][key]):
-        orders[rank] = []
-        for action in parse(text):
-            parts = action.sub_actions or (action,)
-            orders[rank] += [part for part in parts if part.computation_type.name not in (
-                "UNSHARD", "RESHARD", "REDUCE_GRAD")]
-    steps = _simulate_comms_compute(orders, rank_of, count)
-    for rank, actions in orders.items():
-        assert [action for action in steps[rank] if action is not None] == actions
-
-
-def test_actions_are_read_as_they_are_written():
-    for text in ("0F0", "12RECV_B3", "2UNSHARD", "1REDUCE_GRAD", "(0F1;3B0)OVERLAP_F_B"):
-        assert str(_Action.from_str(text)) == text
-    assert _Action.from_str("  ") is None
-    assert _Action.from_str("3W2") == (3, _ComputationType.BACKWARD_WEIGHT, 2, None)
-    for text in ("F1", "0X1", "0F1 0F2", "(x)OVERLAP_F_B"):
-        with pytest.raises(RuntimeError, match="Invalid action string"):
-            _Action.from_str(text)
-    with pytest.raises(RuntimeError, match="Invalid computation type X"):
-        _ComputationType.from_str("X")
 
 
 def test_names_of_schedules():
@@ -138,14 +75,3 @@ def test_validation(orders, ranks, stages, count, message):
 def test_validation_finds_the_ranks():
     orders = {0: parse("0F0 2F0 2B0 0B0"), 1: parse("1F0 3F0 3I0 3W0 1B0")}
     assert _validate_schedule(orders, 2, 4, 1) == {0: 0, 1: 1, 2: 0, 3: 1}
-
-
-def test_table():
-    orders = {0: parse("0F0 0F1 0B0 0B1"), 1: parse("_ 1F0 1B1 1F1 1B0")}
-    assert _format_pipeline_order(orders, 2) == (
-        "        Rank 0 Rank 1\n"
-        "Step 0: 0F0          \n"
-        "Step 1: 0F1    1F0   \n"
-        "Step 2: 0B0    1B1    <-- ERROR HERE\n"
-        "Step 3: 0B1    1F1   \n"
-        "Step 4:        1B0   \n")
