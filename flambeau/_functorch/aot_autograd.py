@@ -22,6 +22,14 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._functorch._aot_autograd.descriptors import (
+    BufferAOTInput,
+    GradAOTOutput,
+    ParamAOTInput,
+    PlainAOTInput,
+    PlainAOTOutput,
+    TangentAOTInput,
+)
 from flambeau._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 from flambeau.fx import GraphModule
 from flambeau.fx.experimental.proxy_tensor import make_fx
@@ -222,7 +230,23 @@ def aot_export_joint_with_descriptors(stack: Any, mod: nn.Module, args: Any, kwa
         "fw_compiler": lambda gm, _: make_boxed_func(gm.forward),
         "bw_compiler": lambda gm, _: make_boxed_func(gm.forward),
         "partition_fn": default_partition, "decompositions": decompositions})
+    _describe(traced, names, buffers)
     return JointWithDescriptors(traced.joint, names, buffers, spec, traced.out_spec, traced)
+
+
+def _describe(traced: _Traced, names: list[str], buffers: list[str]) -> None:
+    """Note on the nodes of the joint graph what they are."""
+    graph = traced.joint.graph
+    results = [PlainAOTOutput(i) for i in range(len(traced.outputs))]
+    held: list[Any] = [*map(ParamAOTInput, names), *map(BufferAOTInput, buffers)]
+    placeholders = graph.find_nodes(op="placeholder")
+    tangents = [TangentAOTInput(results[i]) for i in traced.differentiable]
+    arguments = len(placeholders) - len(held) - len(tangents)
+    inputs = [*held, *map(PlainAOTInput, range(arguments)), *tangents]
+    for node, what in zip(placeholders, inputs):
+        node.meta["desc"] = what
+    gradients = [GradAOTOutput(inputs[i]) for i in traced.wanted] if tangents else []
+    graph.output_node().meta["desc"] = [*results, *gradients]
 
 
 def aot_compile_joint_with_descriptors(jd: JointWithDescriptors, *, partition_fn: Any = None,

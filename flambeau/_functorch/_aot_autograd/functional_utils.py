@@ -41,9 +41,10 @@ def has_data_mutation(t: Any) -> bool:
 
 
 def has_same_metadata(t1: Tensor, t2: Tensor) -> bool:
-    """Do two tensors look alike?"""
+    """Do two tensors look at memory in the same way?"""
     return (t1.shape == t2.shape and t1.stride() == t2.stride()
-            and t1.storage_offset() == t2.storage_offset() and t1.dtype is t2.dtype)
+            and t1.storage_offset() == t2.storage_offset()
+            and t1.is_conj() == t2.is_conj() and t1.is_neg() == t2.is_neg())
 
 
 def was_tensor_updated(arg: Tensor, new_arg: Tensor) -> bool:

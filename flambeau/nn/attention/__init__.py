@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
@@ -82,11 +83,12 @@ def sdpa_kernel(backends, set_priority: bool = False):
 # ---- implementations of flash attention that others bring ----------------------------------------
 
 _FLASH_ATTENTION_IMPLS: dict[str, Callable[..., Any]] = {}
-_FLASH_ATTENTION_ACTIVE: str | None = None
+_active: list[tuple[str, Any]] = []         # the name and the handle of the one that is installed
 
 
 def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
-    """Keep a function that installs an implementation when it is activated."""
+    """Keep a function that installs an implementation when it is activated, and gives a handle
+    whose `remove` takes it away again."""
     _FLASH_ATTENTION_IMPLS[impl] = register_fn
 
 
@@ -98,22 +100,25 @@ def list_flash_attention_impls() -> list[str]:
 def activate_flash_attention_impl(impl: str) -> None:
     """Install an implementation: one that was registered, or those of the package `flash_attn`,
     which need a GPU and are not there."""
-    global _FLASH_ATTENTION_ACTIVE
     if impl not in list_flash_attention_impls():
         raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: "
                          f"{list_flash_attention_impls()}")
     if impl not in _FLASH_ATTENTION_IMPLS:
         raise ModuleNotFoundError("No module named 'flash_attn'", name="flash_attn")
-    _FLASH_ATTENTION_IMPLS[impl]()
-    _FLASH_ATTENTION_ACTIVE = impl
+    handle = _FLASH_ATTENTION_IMPLS[impl]()
+    if handle is not None:
+        _active[:] = [(impl, handle)]
 
 
 def current_flash_attention_impl() -> str | None:
     """The implementation that was activated."""
-    return _FLASH_ATTENTION_ACTIVE
+    return _active[0][0] if _active else None
 
 
 def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
     """Go back to the implementation that was there at first."""
-    global _FLASH_ATTENTION_ACTIVE
-    _FLASH_ATTENTION_ACTIVE = None
+    if _active:
+        _active.pop()[1].remove()
+    elif _raise_warn:
+        logging.getLogger(__name__).warning(
+            "Trying to restore default FA2 impl when no custom impl was activated")
