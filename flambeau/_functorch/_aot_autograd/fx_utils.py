@@ -13,8 +13,9 @@ from flambeau.fx import Graph, Node
 
 def _inputs_and_grads(graph: Graph, kind: type) -> dict[Any, tuple[Node, Node | None]]:
     output = graph.output_node()
-    grads = {what.grad_of: node for what, node in zip(output.meta.get("desc", ()), output.args[0])
-             if isinstance(what, GradAOTOutput) and isinstance(node, Node)}
+    grads: dict[Any, Node] = {
+        what.grad_of: node for what, node in zip(output.meta.get("desc", ()), output.args[0])
+        if isinstance(what, GradAOTOutput) and isinstance(node, Node)}
     described = ((node.meta.get("desc"), node) for node in graph.find_nodes(op="placeholder"))
     return {what: (node, grads.get(what)) for what, node in described if isinstance(what, kind)}
 
