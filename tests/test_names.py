@@ -15,24 +15,6 @@ def test_every_name_is_there(name):
     assert name in dir(torch)
 
 
-def test_legacy_types_of_sparse_tensors():
-    kinds = torch.sparse
-    x = torch.eye(2).to_sparse()
-    assert x.type() == "torch.sparse.FloatTensor"
-    assert isinstance(x, kinds.FloatTensor) and not isinstance(x, kinds.DoubleTensor)
-    assert not isinstance(torch.eye(2), kinds.FloatTensor)
-    assert x.type(kinds.DoubleTensor).dtype is torch.float64
-    assert x.type("torch.sparse.HalfTensor").dtype is torch.float16
-    with pytest.warns(UserWarning, match=r"SparseTensor\(indices, values, shape, .* deprecated"):
-        made = kinds.FloatTensor(torch.tensor([[0, 1], [0, 1]]), torch.tensor([1.0, 2.0]),
-                                 torch.Size([2, 2]))
-    assert made.to_dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
-    with pytest.warns(UserWarning, match="is deprecated"):
-        assert kinds.LongTensor(2, 3).shape == (2, 3) and kinds.IntTensor().dtype is torch.int32
-    with pytest.raises(TypeError, match="only accepts sizes"):
-        kinds.FloatTensor([1.0, 2.0])
-
-
 def test_storages():
     with pytest.raises(RuntimeError, match="Cannot directly construct StorageBase"):
         torch.StorageBase()

@@ -6,6 +6,32 @@ import flambeau as torch
 PLACES = torch.tensor([[0, 2]])
 
 
+@pytest.fixture
+def always_warning():
+    """What is said once in a process is said again."""
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)
+
+
+def test_former_types(always_warning):
+    kinds = torch.sparse
+    x = torch.eye(2).to_sparse()
+    assert x.type() == "torch.sparse.FloatTensor"
+    assert isinstance(x, kinds.FloatTensor) and not isinstance(x, kinds.DoubleTensor)
+    assert not isinstance(torch.eye(2), kinds.FloatTensor)
+    assert x.type(kinds.DoubleTensor).dtype is torch.float64
+    assert x.type("torch.sparse.HalfTensor").dtype is torch.float16
+    with pytest.warns(UserWarning, match=r"SparseTensor\(indices, values, shape, .* deprecated"):
+        made = kinds.FloatTensor(torch.tensor([[0, 1], [0, 1]]), torch.tensor([1.0, 2.0]),
+                                 torch.Size([2, 2]))
+    assert made.to_dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
+    with pytest.warns(UserWarning, match="is deprecated"):
+        assert kinds.LongTensor(2, 3).shape == (2, 3) and kinds.IntTensor().dtype is torch.int32
+    with pytest.raises(TypeError, match="only accepts sizes"):
+        kinds.FloatTensor([1.0, 2.0])
+
+
 @pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor")
 @pytest.mark.parametrize("name, dtype", [
     ("Float", torch.float32), ("Double", torch.float64), ("Long", torch.int64),

@@ -12,7 +12,7 @@ from flambeau.__future__ import (
     get_swap_module_params_on_conversion,
 )
 from flambeau._support.own_methods import adopt, of_class, shown_as
-from flambeau.nn.parameter import Parameter
+from flambeau.nn.parameter import Parameter, is_lazy
 from flambeau.ops.python.list_updates import clear_grads
 
 from . import _hooks
@@ -189,7 +189,8 @@ class Module(Registry, StateMixin, HookMixin):
                 self._parameters[name] = self._apply_to_parameter(fn, param)
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)
+                new = fn(buffer)
+                self._buffers[name] = new.as_subclass(type(buffer)) if is_lazy(buffer) else new
         return self
 
     @staticmethod

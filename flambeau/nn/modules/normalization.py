@@ -61,6 +61,7 @@ class CrossMapLRN2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        input = input.contiguous()
         reach = (self.size + 1) // 2
         channels = flambeau.arange(input.size(1), device=input.device)
         neighbours = (channels - channels.unsqueeze(1)).abs() < reach

@@ -10,6 +10,8 @@ from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
 
+from .activation.rectifiers import ReLU
+from .activation.smooth import GELU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -119,6 +121,9 @@ class TransformerEncoderLayer(_Layer):
                                             batch_first=batch_first, **factory)
         self._add_blocks(d_model, dim_feedforward, dropout, activation, layer_norm_eps,
                          norm_first, bias, factory)
+        self.activation_relu_or_gelu = 1 if self.activation is F.relu or isinstance(
+            self.activation, ReLU) else 2 if self.activation is F.gelu or isinstance(
+            self.activation, GELU) else 0
 
     def _skips_padding(self, src, src_mask):
         """In evaluation without gradients, positions that are padding are not computed."""

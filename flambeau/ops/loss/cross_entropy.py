@@ -222,14 +222,14 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: i
     """The loss for targets that are distributions over the classes (dimension 1)."""
     shape = input._array.shape
     axis = 0 if len(shape) == 1 else 1
-    classes = shape[axis]
+    classes = input.size(axis)
     if weight is not None and weight._array.size != classes:
         raise RuntimeError("cross_entropy: weight tensor should be defined either for all "
                            f"{classes} "
                            "classes or no classes but got weight tensor of shape: "
                            f"{list(weight._array.shape)}")
     if smoothing:
-        target = plus(times(target, 1 - smoothing), smoothing / classes)
+        target = plus(times(target, 1 - smoothing), smoothing / max(classes, 1))
     product = log_softmax(input, axis) * target
     if weight is not None:
         product = product * weight.view((-1, *(1,) * (len(shape) - axis - 1)))
@@ -238,7 +238,7 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: i
     total = -product.sum()
     if reduction == SUM:
         return total
-    return over(total, input._array.size / classes or float("nan"))
+    return over(total, input._array.size / max(classes, 1) or float("nan"))
 
 
 @op("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "

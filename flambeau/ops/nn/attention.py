@@ -451,11 +451,12 @@ def multi_head_attention_forward(
         weights = None
         if attn_mask is not None:
             attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(
-                batch, num_heads, -1, source)
-        q, k, v = [x.view(batch, num_heads, -1, head) for x in (q, k, v)]
+                batch, num_heads, attn_mask.shape[1], source)
+        q, k, v = [x.view(batch, num_heads, x.shape[1], head) for x in (q, k, v)]
         attended = scaled_dot_product_attention(q, k, v, attn_mask, dropout, is_causal)
         joined = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
-    result = linear(joined, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    result = linear(joined, out_proj_weight, out_proj_bias)
+    result = result.view(length, batch, result.shape[1])
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
     if not batched:

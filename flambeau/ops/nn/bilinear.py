@@ -34,7 +34,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got "
                                f"{m} "
                                f"and {n}")
-    for name, size, expected in (("input1", a[-1], w[1]), ("input2", b[-1], w[2])):
+    for name, size, dim in (("input1", input1.size(-1), 1), ("input2", input2.size(-1), 2)):
+        expected = weight.size(dim)
         if size != expected:
             raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size} "
                                "but "

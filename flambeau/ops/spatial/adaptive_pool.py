@@ -126,6 +126,12 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> Any:
     where it is."""
     check_one_dimensional(self, "adaptive_max_pool1d")
     size = single(output_size, "adaptive_max_pool1d", "output_size")
+    shape = self._array.shape
+    for dim in range(len(shape) - 2, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError("adaptive_max_pool1d(): Expected input to have non-zero size for "
+                               f"non-batch dimensions, but input has sizes {list(shape)} with "
+                               f"dimension {dim} being empty")
     values, indices = _ADAPTIVE_MAX[2](self.unsqueeze(-2), (1, size))
     return values.squeeze(-2), indices.squeeze(-2)
 

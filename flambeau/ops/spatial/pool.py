@@ -158,7 +158,7 @@ def _declare_max_pools() -> None:
     def checked_line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                      ceil_mode: bool) -> tuple[Any, ...]:
         kernel, stride, padding, dilation = line_of(kernel_size, stride, padding, dilation)
-        refuse(input._array, "bBilUW8", "max_pool1d_impl")
+        refuse(input._array, "bBilUcW8", "max_pool1d_impl")
         check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
         return input, kernel, stride, padding, dilation, ceil_mode
 

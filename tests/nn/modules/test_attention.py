@@ -129,3 +129,15 @@ def test_padding_and_nesting_are_the_same(lengths, heads, need_weights):
         torch.testing.assert_close(part, expected[i, :n])
         if need_weights:
             torch.testing.assert_close(weights[i, :n], all_weights[i, :n])
+
+
+@pytest.mark.parametrize("options", [{}, {"need_weights": False}, {"average_attn_weights": False}])
+@pytest.mark.parametrize("length, batch", [(0, 2), (3, 0), (0, 0)])
+def test_no_queries_and_no_batch(length, batch, options):
+    attention = nn.MultiheadAttention(4, 2)
+    query, key = torch.rand(length, batch, 4), torch.rand(5, batch, 4)
+    result, weights = attention(query, key, key, **options)
+    assert result.shape == (length, batch, 4)
+    if "need_weights" not in options:
+        heads = (2,) * ("average_attn_weights" in options)
+        assert weights.shape == (batch, *heads, length, 5)

@@ -2,9 +2,13 @@
 import math
 
 import numpy as np
+import pytest
 from module_tests import ModuleTests
 from nn_cases import Cases, as_module, floats, ints
 from script_tests import ScriptTests
+
+import flambeau as torch
+from flambeau import nn
 
 cases = Cases()
 TWO = ((3, 4), floats(-1, 1, (3, 4)))
@@ -69,3 +73,29 @@ class TestLayers(ModuleTests):
 
 class TestScripts(ScriptTests):
     topics = ("modules/loss",)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_of_no_classes(smoothing):
+    none = torch.rand(2, 0)
+    losses = {reduction: nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(
+        none, none) for reduction in ("none", "sum", "mean")}
+    assert losses["none"].tolist() == [0, 0] and losses["sum"].item() == 0
+    assert losses["mean"].isnan()
+    with pytest.raises(IndexError, match="Dimension specified as 1 but tensor has no dimensions"):
+        nn.CrossEntropyLoss()(torch.tensor(1.0), torch.tensor(1.0))
+
+
+def test_cross_entropy_is_the_log_of_softmax():
+    x, t = torch.rand(4, 3), torch.tensor([0, 2, 1, 1])
+    wanted = -x.softmax(1).log()[torch.arange(4), t]
+    torch.testing.assert_close(nn.CrossEntropyLoss(reduction="none")(x, t), wanted)
+    one_hot = nn.functional.one_hot(t, 3).float()
+    torch.testing.assert_close(nn.CrossEntropyLoss()(x, one_hot), wanted.mean())
+    torch.testing.assert_close(nn.NLLLoss()(x.log_softmax(1), t), wanted.mean())
+
+
+def test_weights_go_with_the_module():
+    loss = nn.BCEWithLogitsLoss(weight=torch.ones(2), pos_weight=torch.ones(2)).double()
+    assert loss.weight.dtype is loss.pos_weight.dtype is torch.float64
+    assert list(loss.state_dict()) == ["weight", "pos_weight"]

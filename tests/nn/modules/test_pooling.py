@@ -1,7 +1,11 @@
 """Pooling, adaptive and fractional pooling, and unpooling."""
+import pytest
 from module_tests import ModuleTests
 from nn_cases import Cases
 from script_tests import ScriptTests
+
+import flambeau as torch
+from flambeau import nn
 
 cases = Cases()
 IMAGES = {1: (2, 3, 8), 2: (2, 3, 6, 7), 3: (1, 2, 5, 4, 6)}
@@ -48,3 +52,30 @@ class TestLayers(ModuleTests):
 
 class TestScripts(ScriptTests):
     topics = ("modules/pooling",)
+
+
+def test_types_and_sizes_that_are_refused():
+    with pytest.raises(NotImplementedError, match=r'"max_pool1d_impl" not implemented for'):
+        nn.MaxPool1d(2)(torch.rand(2, 3, 4) * 1j)
+    with pytest.raises(RuntimeError, match=r"adaptive_max_pool1d\(\): Expected input to have non"):
+        nn.AdaptiveMaxPool1d(2)(torch.rand(2, 4, 0))
+
+
+@pytest.mark.parametrize("size, kernel, stride, padding", [
+    (7, 3, 2, 1), (8, 2, 2, 0), (5, 3, 1, 1)])
+def test_windows(size, kernel, stride, padding):
+    x = torch.arange(float(size)).roll(2)
+    padded = nn.functional.pad(x, (padding, padding), value=-9.0)
+    windows = padded.unfold(0, kernel, stride)
+    found = nn.MaxPool1d(kernel, stride, padding)(x[None, None])[0, 0]
+    assert torch.equal(found, windows.amax(1))
+    zeros = nn.functional.pad(x, (padding, padding)).unfold(0, kernel, stride)
+    torch.testing.assert_close(nn.AvgPool1d(kernel, stride, padding)(x[None, None])[0, 0],
+                               zeros.mean(1))
+
+
+def test_unpooling_puts_maxima_back():
+    x = torch.rand(1, 2, 6)
+    values, places = nn.MaxPool1d(2, return_indices=True)(x)
+    found = nn.MaxUnpool1d(2)(values, places)
+    assert torch.equal(found, torch.where(found != 0, x, 0)) and (found != 0).sum() == 6

@@ -1,7 +1,11 @@
 """Encoders and decoders."""
+import pytest
 from module_tests import ModuleTests
 from nn_cases import Cases
 from script_tests import ScriptTests
+
+import flambeau as torch
+from flambeau import nn
 
 cases = Cases()
 
@@ -27,3 +31,33 @@ class TestLayers(ModuleTests):
 
 class TestScripts(ScriptTests):
     topics = ("modules/transformer",)
+
+
+@pytest.mark.parametrize("activation, number", [
+    ("relu", 1), ("gelu", 2), (nn.functional.relu, 1), (nn.GELU(), 2), (torch.tanh, 0),
+    (nn.Tanh(), 0)])
+def test_layers_say_which_activation_they_have(activation, number):
+    layer = nn.TransformerEncoderLayer(4, 2, 8, activation=activation)
+    assert layer.activation_relu_or_gelu == number
+
+
+def test_an_empty_sequence():
+    layer = nn.TransformerEncoderLayer(4, 2, 8)
+    assert layer(torch.rand(0, 3, 4)).shape == (0, 3, 4)
+
+
+def test_masks_of_what_comes_later():
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    assert torch.equal(mask == 0, torch.ones(3, 3).tril().bool())
+    torch.manual_seed(0)
+    layer, x = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), torch.rand(3, 1, 4)
+    whole = layer(x, mask, is_causal=True)
+    torch.testing.assert_close(whole[:2], layer(x[:2], mask[:2, :2]))
+
+
+def test_layers_are_copies_with_weights_of_their_own():
+    layer = nn.TransformerEncoderLayer(4, 2, 8)
+    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    first, second = encoder.layers
+    assert torch.equal(first.linear1.weight, second.linear1.weight)
+    assert first.linear1.weight is not second.linear1.weight is not layer.linear1.weight
