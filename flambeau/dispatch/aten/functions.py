@@ -295,8 +295,10 @@ def _padded(sequences: Any, batch_first: bool = False, padding_value: float = 0.
         raise RuntimeError("Expected padding_side to be one of left or right, but got "
                            f"{padding_side}.")
     length = max(sequence.size(0) for sequence in sequences)
-    padded = []
+    first, padded = sequences[0], []
     for sequence in sequences:
+        if sequence.dtype is not first.dtype or sequence.shape[1:] != first.shape[1:]:
+            sequence = first.new_empty((sequence.size(0), *first.shape[1:])).copy_(sequence)
         missing = length - sequence.size(0)
         border = (missing, 0) if padding_side == "left" else (0, missing)
         padded.append(flambeau.nn.functional.pad(sequence, (0, 0) * (sequence.dim() - 1) + border,

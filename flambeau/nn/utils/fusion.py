@@ -32,7 +32,7 @@ def _fuse_eval(layer, bn, fuse_weights, **options):
         raise AssertionError("Fusion only for eval!")
     fused = copy.deepcopy(layer)
     if bn.running_mean is None or bn.running_var is None:
-        raise AssertionError("Expected bn.running_mean and bn.running_var to not be None")
+        raise AssertionError("bn.running_mean and bn.running_var must not be None")
     fused.weight, fused.bias = fuse_weights(fused.weight, fused.bias, bn.running_mean,
                                             bn.running_var, bn.eps, bn.weight, bn.bias, **options)
     return fused
