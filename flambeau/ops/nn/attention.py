@@ -408,10 +408,7 @@ def multi_head_attention_forward(
     q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, separate)
     attn_mask = _mask_of_heads(attn_mask, batch, num_heads, length, source)
     head, rows = width // num_heads, batch * num_heads
-
-    def split(x: Tensor) -> Tensor:
-        return x.view(x.shape[0], rows, head).transpose(0, 1)
-
+    split = lambda x: x.view(x.shape[0], rows, head).transpose(0, 1)
     if bias_k is not None and bias_v is not None:
         for name, static in (("key", static_k), ("value", static_v)):
             if static is not None:
