@@ -29,7 +29,7 @@ def test_same_memory_and_values(found, expected):
 
 def test_parts():
     assert [p.shape[2] for p in views.split(X, 3, 2)] == [3, 1]
-    assert [p.shape[1] for p in views.split_with_sizes(X, [2, 1], 1)] == [2, 1]
+    assert [p.shape[1] for p in views.split_with_sizes(X, (0, 2, 1), 1)] == [0, 2, 1]
     assert len(views.unbind(X, 1)) == 3
 
 
