@@ -129,11 +129,11 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "float": is_float,
     "Scalar": lambda value: isinstance(value, complex) or is_float(value),
     "bool": lambda value: isinstance(value, (bool, np.bool_)) or hasattr(value, "__sym_not__"),
-    "str": lambda value: isinstance(value, str),
+    "str": lambda value: isinstance(value, (str, bytes)),
     "Dimname": lambda value: isinstance(value, str) or value is None,
     "ScalarType": lambda value: isinstance(value, dtypes.dtype) or any(
         value is kind for kind in (int, float, bool, complex)),
-    "Device": lambda value: isinstance(value, (devices.device, str)) or (
+    "Device": lambda value: isinstance(value, (devices.device, str, bytes)) or (
         is_int(value) and not isinstance(value, Tensor)),
     "Layout": lambda value: isinstance(value, type_info.layout),
     "MemoryFormat": lambda value: isinstance(value, type_info.memory_format),
@@ -180,7 +180,7 @@ def as_declared(parameter: Parameter, value: Any) -> Any:
     if kind not in ("int", "float", "Scalar", "bool"):
         if type(value) is int and kind == "Tensor":             # a number for it
             _check_range(value)
-        return value
+        return value.decode() if type(value) is bytes and kind in ("str", "Device") else value
     if not parameter.is_list:
         return _plain(value, kind)
     if not isinstance(value, (tuple, list)):

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau.core.tensor import Tensor
+from flambeau.schema.hash_order import in_hash_order
 from flambeau.schema.parser import Parameter
 from flambeau.schema.signature import NUMPY_NAMES, Signature, title
 
@@ -124,7 +125,7 @@ def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],
 def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """What was given, and what would have been right. PyTorch reads its own text for it: to that
     the star is an argument as any, and one with a default is called as that and never fits."""
-    named = [f"{key}={type_name(value)}" for key, value in reversed(kwargs.items())]
+    named = [f"{key}={type_name(kwargs[key])}" for key in in_hash_order(kwargs)]
     got = f"({', '.join([*map(type_name, args), *named, *(() if args or not named else ('',))])})"
     if len(shown) == 1:
         unknown = _unknown_names(shown[0], kwargs)
@@ -159,7 +160,7 @@ def _has_as_many(signature: Signature, args: Sequence[Any], kwargs: dict[str, An
 
 def _unknown_names(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
     known = {name for name, _ in _entries(signature)[-len(kwargs):]}
-    return [key for key in reversed(kwargs) if key not in known]
+    return [key for key in in_hash_order(kwargs) if key not in known]
 
 
 def _described(value: Any) -> str:

@@ -41,7 +41,7 @@ def test_what_does_not_fit(args, kwargs, said):
     ("int[] n", [[1, 2], (), (torch.tensor(1),)], [1, (1.5,), "ab"]),
     ("int[2] n", [1, (1, 2)], [1.5, "a"]),
     ("float[] n", [[1, 1.5]], [1.5, [torch.tensor(1.0)], ["a"]]),
-    ("str n", ["a"], [1, b"a"]),
+    ("str n", ["a", b"a"], [1, ["a"]]),
     ("ScalarType n", [torch.int8, float], ["float32", np.float32]),
     ("Device n", ["cpu", torch.device("cpu"), 0], [1.5]),
     ("Tensor[] n", [[x, x], ()], [x, 1])])

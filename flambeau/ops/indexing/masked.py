@@ -119,9 +119,6 @@ put = op(
 
 
 def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
-    if indices._array.dtype != np.int64:
-        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
-                           f"{type_name(indices.dtype)}")
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     a, b = [*input._array.shape], [*indices._array.shape]
@@ -129,6 +126,9 @@ def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same "
                            f"number of dimensions, but got {len(a)} dimensions for input, "
                            f"and {len(b)} dimensions for indices")
+    if indices._array.dtype != np.int64:
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
+                           f"{type_name(indices.dtype)}")
     if a:
         dim = wrap_dim(dim, len(a))
         n, k = a[dim], b[dim]

@@ -48,6 +48,9 @@ def _einsum(*args: Any) -> Tensor:
     if len(args) < 2:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or "
                          "at least one operand and its subscripts list")
+    if not isinstance(args[0], (Tensor, str, bytes)):
+        raise TypeError("einsum(): argument 'equation' (position 1) must be str, not "
+                        f"{type_name(args[0])}")
     inputs, output, operands = _from_lists(args) if isinstance(args[0], Tensor) \
         else (None, None, list(args[1:]))
     for i, operand in enumerate(operands):

@@ -9,11 +9,11 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
-from flambeau.core.tensor import Tensor, add_members
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OF_ROWS, OF_VECTORS, OUT_TYPE
-from flambeau.ops.pointwise.arithmetic import add, mul
+from flambeau.ops.pointwise.arithmetic import add, mul, reversed_operator
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.reshaping import reshape, unsafe_view
 from flambeau.ops.view.shape import expand, movedim, t, transpose, unsqueeze
@@ -347,11 +347,7 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
     return result.squeeze(drop) if drop else result
 
 
-def __rmatmul__(self: Tensor, other: Any) -> Any:
-    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
-
-
-add_members(__rmatmul__=__rmatmul__)
+reversed_operator("__rmatmul__", matmul)
 
 
 # ---- the affine map ------------------------------------------------------------------------------

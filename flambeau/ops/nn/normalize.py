@@ -302,6 +302,33 @@ def _group_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, N: int, C
                                       [*wanted_gradients(needs, input, weight), needs[2]])
 
 
+def _check_groups(input: Tensor, weight: Tensor | None, bias: Tensor | None, channels: int,
+                  groups: int) -> None:
+    shape = list(input._array.shape)
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    if channels % groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, "
+                           f"but got input of shape {shape} and num_groups={groups}")
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and p._array.shape != (channels,):
+            shown = p if weight is None else weight             # as PyTorch has it
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
+                               f"channels in input, but got {name} of shape "
+                               f"{list(shown._array.shape)} and input of shape {shape}")
+
+
+def _given_groups(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int,
+                  HxW: int, group: int, eps: float) -> tuple[Any, ...]:
+    same_types(input, weight, bias)
+    _check_groups(input, weight, bias, C, group)
+    if input._array.size != N * C * HxW:
+        raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.  (Could "
+                           "this error message be improved?  If so, please report an enhancement "
+                           "request to PyTorch.)")
+    return input, weight, bias, N, C, HxW, group, eps
+
+
 native_group_norm = op(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
     f"int group, float eps) {THREE}",
@@ -309,8 +336,7 @@ native_group_norm = op(
         input, group, weight, bias, eps)),
     checked_kernel=checked("group_norm"), refuses=("GroupNormKernelImpl", "bBilUcW8"), out=False,
     parts=_group_norm_parts, vjp=_group_norm_vjp, method=False,
-    canonical=lambda input, weight, bias, *rest: (same_types(input, weight, bias), (
-        input, weight, bias, *rest))[1],
+    canonical=_given_groups,
     doc="`group_norm` with the mean and 1 / sqrt(variance + eps) that it used, (n, groups) each.")
 
 
@@ -324,16 +350,7 @@ def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None, bias: T
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received "
                            f"{len(shape)}")
     n, c, *size = shape
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if c % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, "
-                           f"but got input of shape {list(shape)} and num_groups={num_groups}")
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and p._array.shape != (c,):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
-                               f"channels in input, but got {name} of shape "
-                               f"{list(p._array.shape)} and input of shape {list(shape)}")
+    _check_groups(input, weight, bias, c, num_groups)
     return native_group_norm(input, weight, bias, n, c, prod(size), num_groups, eps)[0]
 
 

@@ -23,7 +23,7 @@ from flambeau.core.promotion import (
     type_name,
 )
 from flambeau.core.shapes import broadcast_error
-from flambeau.core.tensor import Tensor, add_members, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
@@ -160,24 +160,20 @@ reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", kernel=kernels.recip
 
 def reversed_operator(name: str, function: Any) -> None:
     """Let Tensor have the method `name`, which calls `function(other, self)`: it says
-    NotImplemented to operands that it does not know."""
-    def method(self: Tensor, other: Any) -> Any:
+    NotImplemented to operands that it does not know, and to anything but one operand."""
+    def method(self: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return NotImplemented
         try:
-            return function(other, self)
+            return function(args[0], self)
         except TypeError:
-            if isinstance(other, (Tensor, int, float, complex, np.generic)):
-                raise
             return NotImplemented
     method.__name__ = name
     setattr(Tensor, name, method)
 
 
-def _rdiv(self: Tensor, other: Any) -> Tensor:
-    return reciprocal(self) * other
-
-
-_rdiv.__name__ = "__rdiv__"
-add_members(__rdiv__=_rdiv, __rtruediv__=_rdiv)
+for _name in ("__rdiv__", "__rtruediv__"):
+    reversed_operator(_name, lambda other, self: reciprocal(self) * other)
 
 
 @op("positive(Tensor(a) self) -> Tensor(a)", operators="__pos__")

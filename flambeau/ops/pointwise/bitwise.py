@@ -21,7 +21,9 @@ def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scala
                          kernel=kernel, operators=f"__{symbol}__ __i{symbol}__",
                          out=f"Tensor {number}", refuses=(said or f"{name}_cpu", kinds), doc=doc,
                          out_reported_as=f"aten::{name}")
-    reversed_operator(f"__r{symbol}__", function)
+    commutes = "shift" not in name
+    reversed_operator(f"__r{symbol}__", (lambda other, self: function(self, other)) if commutes
+                      else function)
     return function
 
 

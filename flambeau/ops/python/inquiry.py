@@ -9,7 +9,6 @@ from flambeau.core import promotion
 from flambeau.core.dtypes import dtype
 from flambeau.core.op import module_of, public
 from flambeau.core.shapes import Size
-from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
@@ -84,20 +83,21 @@ def broadcast_shapes(*shapes: Any) -> Size:
         if not isinstance(shape, (int, list, tuple)):
             raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of "
                                f"ints, got {shape}")
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    common: tuple[int, ...] = ()
-    if any(n < 0 for shape in given for n in shape):
-        raise ValueError("Attempting to broadcast a dimension with negative length!")
+    given = [(s,) if isinstance(s, int) else s for s in shapes]
+    common = [1] * max([len(shape) for shape in given], default=0)
     for i, shape in enumerate(given):
-        try:
-            common = common_shape(common, shape)
-        except RuntimeError as error:
-            place = next(p for p in range(-1, -len(shape) - 1, -1)
-                         if 1 not in (shape[p], common[p]) and shape[p] != common[p])
-            raise RuntimeError(
-                f"Attempting to broadcast a dimension of length {shape[place]} at {place}! "
-                f"Mismatching argument at index {i} had {shapes[i]}; but expected shape should be "
-                f"broadcastable to {list(common)}") from error
+        for place in range(-1, -len(shape) - 1, -1):
+            extent = shape[place]
+            if extent in (1, common[place]):
+                continue
+            if common[place] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {extent} at {place}! "
+                    f"Mismatching argument at index {i} had {shape}; but expected shape should be "
+                    f"broadcastable to {common}")
+            if extent < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            common[place] = extent
     return Size(common)
 
 

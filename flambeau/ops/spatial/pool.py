@@ -258,8 +258,11 @@ def _declare_avg_pool(n: int) -> Any:
             input.size(-3)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
+        if n == 2 and x.ndim > 4:
+            raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch "
+                               f"size for input, but got:{list(x.shape)}")
         check_rank(x, n)
-        refuse(x, "bcW8", name)
+        refuse(x, "bcW8", "avg_pool3d_out_frame" if n == 3 else name)
         check_windows(x, *windows, (1,) * n, ceil_mode, name)
         return input, *windows, ceil_mode, count_include_pad, divisor_override
 

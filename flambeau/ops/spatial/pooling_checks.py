@@ -43,13 +43,18 @@ def strides(stride: Any, kernel: tuple[int, ...], op: str) -> tuple[int, ...]:
 def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilation: Any,
                    ceil_mode: bool, name: str) -> None:
     n = len(kernel)
-    if min(kernel) <= 0 or min(stride) <= 0:
-        raise RuntimeError("stride should not be zero" if 0 in (*stride, *kernel) else
-                           f"kernel size and stride should be greater than zero, but got kernel "
-                           f"size {list(kernel)} and stride {list(stride)}")
+    if 0 in stride:
+        raise RuntimeError("stride should not be zero")
+    for what, letter, sizes in (("kernel size", "k", kernel), ("stride", "d", stride)):
+        if min(sizes) <= 0:
+            named = " ".join(f"{letter}{a}: {s}" for a, s in zip("THW"[-n:], sizes))
+            raise RuntimeError(f"{what} should be greater than zero, but got {named}")
     if min(dilation) <= 0:
         named = " ".join(f"dilation{a}: {d}" for a, d in zip("THW"[-n:], dilation))
         raise RuntimeError(f"dilation should be greater than zero, but got {named}")
+    if name == "avg_pool3d" and any(s < k for s, k in zip(x.shape[-3:], kernel)):
+        raise RuntimeError("input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {}"
+                           " kW: {})".format(*x.shape[-3:], *kernel))
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -69,7 +74,7 @@ def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilatio
     if min(out) < 1:
         channels = x.shape[-n - 1]
         raise RuntimeError(f"Given input size: ({_by(channels, size)}). Calculated output size: "
-                           f"({_by(channels, [max(o, 0) for o in out])}). Output size is too small")
+                           f"({_by(channels, out)}). Output size is too small")
 
 
 def _by(channels: int, size: Any) -> str:
