@@ -157,7 +157,10 @@ class _MeshLayout(Sequence):
                            ) -> _MeshLayout:
         """Dimensions of these sizes, contiguous unless strides are given."""
         steps = _contiguous(sizes) if strides is None else strides
-        return cls([_FlatLayout(size, stride) for size, stride in zip(sizes, steps, strict=True)])
+        if len(steps) != len(sizes):
+            raise ValueError("sizes and strides must have the same length, got "
+                             f"{len(sizes)} and {len(steps)}")
+        return cls([_FlatLayout(size, stride) for size, stride in zip(sizes, steps)])
 
     def __len__(self) -> int:
         return len(self.axes)

@@ -301,13 +301,12 @@ def _distribute_state_dict(full_state_dict: dict[str, Any], local_state_dict: di
 
 def _traverse_state_dict(state_dict: dict[str, Any],
                          visitor: Callable[[OBJ_PATH, Any], None]) -> None:
-    """Call `visitor(path, value)` for each value in nested dicts, lists and tuples; empty ones are
-    values."""
+    """Call `visitor(path, value)` for each value in nested dicts, lists and tuples."""
     def walk(path: OBJ_PATH, value: Any) -> None:
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping):
             for key, entry in value.items():
                 walk((*path, str(key)), entry)
-        elif isinstance(value, (list, tuple)) and value:
+        elif isinstance(value, (list, tuple)):
             for i, entry in enumerate(value):
                 walk((*path, i), entry)
         else:

@@ -229,6 +229,7 @@ def interface(obj: Any) -> Any:
     """Marks a class as a type of modules."""
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
+    obj.__torch_script_interface__ = f"__torch__.{obj.__module__}.{obj.__qualname__}"  # type: ignore
     return obj
 
 

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from flambeau.distributed._slurm import first_node, variables
 from flambeau.distributed.elastic.utils.distributed import get_free_port
 
 PROGRAM = """
@@ -86,19 +85,3 @@ def test_ways_to_start(how, tmp_path):
     assert all(job.returncode == 0 for job in jobs), found
     said = sorted(line for out, _ in found for line in out.splitlines() if "SAID" in line)
     assert said == ["SAID 0 of 2: 3.0", "SAID 1 of 2: 3.0"], found
-
-
-def test_variables_of_slurm():
-    task = {**SLURM, "SLURM_PROCID": "1", "SLURM_STEP_ID": "2", "SLURM_STEP_NUM_TASKS": "1"}
-    assert variables(task) == {"RANK": "1", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost",
-                               "MASTER_PORT": "15003"}
-    assert variables(SLURM) == {}           # a shell of the job, which is not one of its tasks
-    ports = {variables({**task, "SLURM_JOB_ID": str(n)})["MASTER_PORT"] for n in range(20000)}
-    assert len(ports) == 20000
-
-
-@pytest.mark.parametrize(("nodes", "first"), [
-    ("a", "a"), ("a,b", "a"), ("gpu[07-09,12],login", "gpu07"), ("n[3,5]", "n3"),
-    ("rack[1-2]-gpu[10-19]-ib,x", "rack1-gpu10-ib"), ("10.0.0.[1-4]", "10.0.0.1")])
-def test_first_of_slurms_nodes(nodes, first):
-    assert first_node(nodes) == first

@@ -8,7 +8,7 @@ from flambeau.distributed.device_mesh import DeviceMesh
 def _get_submesh_impl(mesh: DeviceMesh, mesh_dims: list[int]) -> DeviceMesh:
     """The part of a mesh along these dimensions."""
     if mesh.mesh_dim_names is None:
-        raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
+        raise ValueError(f"Cannot slice mesh without dim names: {mesh}")
     return mesh[tuple([mesh.mesh_dim_names[dim] for dim in mesh_dims])]
 
 

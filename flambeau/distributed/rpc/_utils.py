@@ -20,7 +20,7 @@ def _group_membership_management(store: Any, name: str, is_join: bool) -> Iterat
         yield
     finally:
         store.set(token, "")
-        store.set(me, "Token finished")
+        store.set(me, "Done")
 
 
 def _update_group_membership(worker_info: Any, my_devices: Any, reverse_device_map: Any,

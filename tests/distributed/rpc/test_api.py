@@ -326,27 +326,6 @@ def test_the_default_timeout(alone):
                                            RuntimeError)
 
 
-def test_options():
-    options = rpc.TensorPipeRpcBackendOptions()
-    assert (options.rpc_timeout, options.init_method, options.num_worker_threads) == (
-        60, "env://", 16)
-    for arguments, kind, words in (
-            ({"num_worker_threads": 0}, RuntimeError, "num_worker_threads must be positive"),
-            ({"rpc_timeout": -1}, RuntimeError, "RPC Timeout must be non-negative"),
-            ({"devices": ["cpu"]}, ValueError, "`set_devices` expect a list of CUDA devices"),
-            ({"device_maps": {"w1": {0: 1}}}, RuntimeError, "Cannot access accelerator device")):
-        assert words in raised(lambda: rpc.TensorPipeRpcBackendOptions(**arguments), kind)  # noqa: B023
-
-
-def test_backends():
-    from flambeau.distributed.rpc import backend_registry as registry
-    assert repr(rpc.BackendType.TENSORPIPE) == "BackendType.TENSORPIPE"
-    made = registry.construct_rpc_backend_options(rpc.BackendType.TENSORPIPE, rpc_timeout=3)
-    assert made.rpc_timeout == 3
-    with pytest.raises(RuntimeError, match="already registered"):
-        registry.register_backend("TENSORPIPE", None, None)
-
-
 @pytest.mark.parametrize("name", ["", "a b", "x" * 128, "é?"])
 def test_names_of_workers(name, port):
     options = rpc.TensorPipeRpcBackendOptions(init_method=f"tcp://localhost:{port}")

@@ -19,9 +19,9 @@ def instantiate_non_scriptable_remote_module_template() -> ModuleType:
 def instantiate_scriptable_remote_module_template(
         module_interface_cls: Any, enable_moving_cpu_tensors_to_cuda: bool = True) -> ModuleType:
     """The same for an interface, whose `forward` says what the two take."""
-    if not hasattr(module_interface_cls, "forward"):
-        raise AssertionError("Expect a TorchScript class interface decorated by "
-                             "@torch.jit.interface.")
+    if not getattr(module_interface_cls, "__torch_script_interface__", False):
+        raise ValueError(f"module_interface_cls {module_interface_cls} must be a type object "
+                         "decorated by @torch.jit.interface")
     declared = inspect.signature(module_interface_cls.forward)
     plain = instantiate_non_scriptable_remote_module_template()
     found = ModuleType(f"{_FILE_PREFIX}{module_interface_cls.__name__}")
