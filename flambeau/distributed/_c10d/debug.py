@@ -33,7 +33,7 @@ def set_debug_level_from_env() -> None:
     """Set it to what `TORCH_DISTRIBUTED_DEBUG` says."""
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
-        raise RuntimeError("The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.")
+        raise ValueError("The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.")
     set_debug_level(DebugLevel[name])
 
 

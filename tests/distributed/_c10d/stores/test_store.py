@@ -69,34 +69,6 @@ def test_counters_from_many_threads(store):
     assert store.get("n") == b"40"
 
 
-def test_messages():
-    store = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(milliseconds=10))
-    with pytest.raises(dist.DistStoreError, match="wait timeout after 10ms, keys: /none"):
-        store.get("none")
-    with pytest.raises(dist.DistNetworkError, match="timed out after 10ms while trying to connect"):
-        dist.TCPStore("127.0.0.1", 1, 1, False, timedelta(milliseconds=10))
-
-
-def test_clients_meet_at_the_server():
-    server = dist.TCPStore("127.0.0.1", 0, 2, True, wait_for_workers=False)
-    client = dist.TCPStore("127.0.0.1", server.port, 2, False, wait_for_workers=False)
-    client.set("key", "value")
-    assert server.get("key") == b"value"
-    found = []
-    thread = threading.Thread(target=lambda: found.append(
-        dist.TCPStore("127.0.0.1", server.port, 2, False)))
-    thread.start()
-    dist.TCPStore("127.0.0.1", server.port, 2, False)       # both wait for each other
-    thread.join()
-    assert len(found) == 1
-
-
-def test_a_file_is_shared(tmp_path):
-    first, second = (dist.FileStore(str(tmp_path / "store"), 2) for _ in range(2))
-    first.set("key", "value")
-    assert second.get("key") == b"value"
-
-
 def test_queues_barriers_and_stores_of_users():
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     for store in (dist.HashStore(), server, dist.PrefixStore("p", dist.HashStore())):
