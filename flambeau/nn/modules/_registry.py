@@ -61,7 +61,7 @@ class Registry:
                 self._check_initialized("_parameters", "parameters")
                 self._forget(name, keep="_parameters")
                 return self.register_parameter(name, value)
-        elif isinstance(value, Registry):
+        elif isinstance(value, Registry) and name not in state.get("_parameters", ()):
             self._check_initialized("_modules", "module")
             self._forget(name, keep="_modules")
             self._modules[name] = passed_through_hooks(_hooks._global_module_registration_hooks,

@@ -43,3 +43,21 @@ def test_a_property_that_has_a_value_reserves_its_name():
 def test_a_method_reserves_its_name(register):
     with pytest.raises(KeyError, match="attribute 'forward' already exists"):
         getattr(nn.Linear(1, 1), register)("forward", None)
+
+
+def test_a_parameter_gives_way_to_none_alone():
+    layer = nn.Linear(2, 1)
+    for value in (nn.ReLU(), flambeau.ones(1), 3):
+        with pytest.raises(TypeError, match="as parameter 'weight'"):
+            layer.weight = value
+    layer.bias = None
+    assert list(layer.state_dict()) == ["weight"] and layer(flambeau.ones(1, 2)).shape == (1, 1)
+
+
+def test_a_parameter_takes_the_place_of_a_module_and_of_a_buffer():
+    layer = nn.BatchNorm1d(2)
+    layer.running_mean = nn.Parameter(flambeau.ones(2))
+    assert "running_mean" not in layer._buffers and "running_mean" in layer._parameters
+    net = nn.Sequential(nn.ReLU())
+    setattr(net, "0", nn.Parameter(flambeau.ones(1)))
+    assert len(net) == 0 and list(net._parameters) == ["0"]
