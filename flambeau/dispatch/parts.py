@@ -55,8 +55,7 @@ class ThroughParts:
 
     def run(self, given: tuple[Any, ...], wanted: list[int]) -> tuple[list[Any], Any]:
         """The arguments, with a history that begins at those that are wanted, and the results."""
-        inputs = [late_bound.graph_alias(value) if i in wanted else value
-                  for i, value in enumerate(given)]
+        inputs = [_beginning(value) if i in wanted else value for i, value in enumerate(given)]
         return inputs, self.parts(*inputs)
 
     def by_kernel(self, grads: list[Any], needs: list[bool], given: tuple[Any, ...]) -> list[Any]:
@@ -67,6 +66,12 @@ class ThroughParts:
         found = self.backward(*[values[i] for i in self.order])
         return [None if g is None else wrap(g)
                 for g in (found if type(found) is tuple else (found,))]
+
+
+def _beginning(value: Any) -> Any:
+    """The tensor, as one that has a gradient."""
+    alias = late_bound.graph_alias(value)
+    return alias if alias.requires_grad else alias.requires_grad_()
 
 
 def _unseen(values: tuple[Any, ...]) -> bool:

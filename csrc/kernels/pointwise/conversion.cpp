@@ -10,6 +10,7 @@
 
 PyArrayObject *cast_array(PyArrayObject *x, DType to);
 PyArrayObject *row_major(PyArrayObject *x);
+void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order);
 
 namespace {
 
@@ -195,11 +196,38 @@ static PyArrayObject *convert_into(PyArrayObject *r, PyArrayObject *x, DType fro
 
 Loop cast_loop(DType from, DType to) { return casts[from][to]; }
 
+// Do its elements fill their memory without overlap or gaps, in this order of dimensions?
+static bool fills(PyArrayObject *x, const int *order) {
+    npy_intp expected = PyArray_ITEMSIZE(x);
+    for (int i = PyArray_NDIM(x) - 1; i >= 0; i--) {
+        npy_intp length = PyArray_DIM(x, order[i]);
+        if (length == 1) continue;
+        if (PyArray_STRIDE(x, order[i]) != expected) return false;
+        expected *= length;
+    }
+    return true;
+}
+
 PyArrayObject *cast_array(PyArrayObject *x, DType to) {
     PyArray_Descr *descr = descr_of(to);
     if (!descr) return nullptr;
-    // the memory order of x, without its gaps
-    PyArrayObject *r = (PyArrayObject *)PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    int ndim = PyArray_NDIM(x), order[NPY_MAXDIMS];
+    npy_intp strides[NPY_MAXDIMS], *layout = nullptr;
+    if (!PyArray_IS_C_CONTIGUOUS(x) && PyArray_SIZE(x)) {
+        Operand own{PyArray_BYTES(x), {}, PyArray_ITEMSIZE(x)};
+        for (int d = 0; d < ndim; d++) own.strides[d] = PyArray_STRIDE(x, d);
+        order_dimensions(ndim, PyArray_DIMS(x), 1, &own, order);
+        bool same = fills(x, order);        // then the strides are those of x, else without gaps
+        npy_intp step = descr->elsize;
+        for (int i = ndim - 1; i >= 0; i--) {
+            int d = order[i];
+            strides[d] = same ? PyArray_STRIDE(x, d) / PyArray_ITEMSIZE(x) * descr->elsize : step;
+            step *= PyArray_DIM(x, d);
+        }
+        layout = strides;
+    }
+    PyArrayObject *r = (PyArrayObject *)PyArray_NewFromDescr(
+        &PyArray_Type, descr, ndim, PyArray_DIMS(x), layout, nullptr, 0, nullptr);
     return convert_into(r, x, dtype_of(PyArray_TYPE(x)), to);
 }
 

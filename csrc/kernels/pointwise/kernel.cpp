@@ -625,6 +625,8 @@ bool store_number(PyObject *x, DType dtype, char *to) {
     return true;
 }
 
+}  // namespace
+
 // The order of dimensions, outermost first, in which the operands lie in memory: the first operand
 // decides, the next ones where it repeats itself.
 void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order) {
@@ -652,6 +654,8 @@ void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand 
         }
     }
 }
+
+namespace {
 
 struct Extent {
     char *low, *high;

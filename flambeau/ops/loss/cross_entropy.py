@@ -22,6 +22,7 @@ from flambeau.ops.coercion import values_below
 from flambeau.ops.loss.reduction import MEAN, NONE, SUM, refuse_gradient
 from flambeau.ops.nn.softmax import log_softmax
 from flambeau.ops.node_names import over, plus, times
+from flambeau.ops.spatial.pool import of_input
 
 _INT64 = np.dtype(np.int64)
 _FEW = 2048                 # scores: of more, one kernel does without the logarithms of all
@@ -91,9 +92,10 @@ def _declare_nll_loss(name: str, node: str) -> Any:
         kernel=losses.nll_loss_forward, checked_kernel=declining(losses.nll_loss_forward),
         parts=_picked, canonical=canonical, returns=tuple, differentiable=(True, False), node=node,
         autocast="full", **inside,
-        d_self=lambda grad, self, target, weight, reduction, ignore_index, total_weight: backward(
-            grad, self, target, weight, reduction, ignore_index,
-            total_weight.detach() if grad_enabled() else total_weight))
+        d_self=lambda grad, self, target, weight, reduction, ignore_index, total_weight: of_input(
+            backward(grad, self, target, weight, reduction, ignore_index,
+                     total_weight.detach() if grad_enabled() else total_weight),
+            self, node.replace("Backward0", "BackwardBackward0")))
 
 
 nll_loss_forward = _declare_nll_loss("nll_loss", "NllLossBackward0")

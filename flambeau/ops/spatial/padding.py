@@ -190,10 +190,11 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
     refused: Any = (title, "bUW8") if mode != "circular" else ()
     backward = op(
         f"{title}_backward(Tensor grad_output, Tensor self, SymInt[{2 * n}] padding) -> Tensor",
-        kernel=lambda grad, self, pad: _scattered(grad, self.shape, pad, mode), nondiff="self",
+        kernel=lambda grad, self, pad: _scattered(grad, self.shape, pad, mode),
         d_grad_output=lambda grad, padding: forward(grad, padding), batch=fronted,
         jvp=lambda grad_output_t, self, padding: backward(grad_output_t, self, padding),
-        node=f"{node}Backward0", **{**inner, "out": False})
+        node=f"{node}Backward0", **{**inner, "out": False},
+        **({"nondiff": "self"} if mode == "circular" else {"d_self": 0}))
     forward = op(
         f"{title}(Tensor self, SymInt[{2 * n}] padding) -> Tensor", kernel=kernel, kind="linear",
         canonical=canonical, checked_kernel=checked(f"{name}_pad"), refuses=refused,

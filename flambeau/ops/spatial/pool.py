@@ -72,8 +72,8 @@ _tied = op(
 
 def of_input(gradient: Tensor, input: Tensor, name: str) -> Tensor:
     """The gradient by an input on which it does not depend; a node of that name nevertheless lets
-    it be differentiated, with zeros as in PyTorch."""
-    if not grad_enabled() or gradient.requires_grad or not input.requires_grad:
+    it be differentiated by it, with zeros as in PyTorch."""
+    if not grad_enabled() or not input.requires_grad:
         return gradient
     since = next_order()
     gradient = _tied(gradient, input)
