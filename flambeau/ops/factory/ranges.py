@@ -136,10 +136,13 @@ logspace = factory(
 def _slices_spaced(start: Any, end: Any, steps: int, base: float | None, dtype: Any) -> Tensor:
     """The same for each slice of a batch: start + k · (end - start) / (steps - 1)."""
     target = default_float() if dtype is None else as_numpy_dtype(dtype)
-    start, end = (cast(t, target) if isinstance(t, Tensor) else t for t in (start, end))
-    part = wrap(evenly_spaced(0.0, 1.0, steps, target))
-    result = start + (end - start) * part
-    return result if base is None else pow(float(base), result)
+    work = target
+    if base is not None or target.kind in "bui":
+        work = np.dtype(np.complex128 if target.kind in "cW" else np.float64)
+    first, last = [cast(cast(t, target) if base is None else t, work)
+                   if isinstance(t, Tensor) else t for t in (start, end)]
+    result = first + (last - first) * wrap(evenly_spaced(0.0, 1.0, steps, work))
+    return cast(result if base is None else pow(float(base), result), target)
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.autograd.formulas import conjugate
-from flambeau.core.dtypes import FLOATING
+from flambeau.core.dtypes import FLOATING, bool_
 from flambeau.core.promotion import c_name, convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor
@@ -143,6 +143,8 @@ def _added(name: str, kernel: Any, multiply: Any, factors: str, **declared: Any)
                 alpha: Any) -> Any:
         self, a, b = (x if d is None else movedim(x, d, 0) for x, d in zip((self, a, b), dims))
         found = multiply(a, b)
+        if found.dtype is bool_:            # "and" and "or", to which numbers are true or false
+            alpha, beta = bool(alpha), bool(beta)
         if alpha != 1:
             found = mul(found, alpha)
         if beta == 0:

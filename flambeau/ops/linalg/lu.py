@@ -277,8 +277,9 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
               "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
               "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced "
               "with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)")
-    LU, pivots, info = _lu_with_info(A, pivot=pivot, check_errors=not get_infos)
-    found = (LU, pivots, info) if get_infos else (LU, pivots)
+    found = _lu_with_info(A, pivot=pivot, check_errors=not get_infos)
+    if not get_infos:
+        found = found[:2]
     if out is None:
         return found
     for to, value in zip(out, found):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,9 @@ def _rolled(input: Tensor, shifts: Any, dims: Any) -> tuple[Tensor, Any, Any]:
     if len(dims) != len(shifts) and (dims or len(shifts) != 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"
                            f"{len(dims)}")
-    if not input._array.size or not dims:
+    if not input._array.size:
+        return input, (0,), ()
+    if not dims:
         return input, shifts, ()
     if not input.ndim:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
@@ -201,7 +204,8 @@ def _roll_batched(size: int, dims: Any, self: Tensor, shifts: Any, places: Any) 
     self = movedim(self, dims[0], 0)
     if places:
         return roll(self, shifts, tuple([d + 1 if d >= 0 else d for d in places])), 0
-    return reshape(roll(reshape(self, (size, -1)), shifts, (1,)), self._array.shape), 0
+    shape = self._array.shape
+    return reshape(roll(reshape(self, (size, prod(shape[1:]))), shifts, (1,)), shape), 0
 
 
 roll = op(
