@@ -44,6 +44,12 @@ def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: i
     warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 
+def warn_of_lost_parts(array: Any, dtype: Any) -> None:
+    """Say once that complex numbers become real ones, if they do."""
+    if array.dtype.kind in "cW" and dtype.kind not in "cWb":
+        warn_once("Casting complex values to real discards the imaginary part", stacklevel=3)
+
+
 def warn_of_complex_half() -> None:
     """Say once that few ops have kernels for complex32, as where memory for it is taken."""
     warn_once("ComplexHalf support is experimental and many operators don't support it yet.",

@@ -61,8 +61,7 @@ class Declaration(Record):
     explicit    is that one op below autograd?
     aten        what modes that look below autograd see, where that is not the schema: each a
                 `AtenForm`, of which the first that fits is taken
-    aten_calls  what makes the calls that they see instead, from the same arguments; it gives
-                NotImplemented where they see the op
+    aten_calls  makes the calls that they see instead; NotImplemented where they see the op
     overload_of a function that these are further overloads of, with a kernel or body of their own
     same_as     schemas of further ways to call the first op
     parameter_names     what these call its parameters: "unbiased=correction"
@@ -111,6 +110,7 @@ class Declaration(Record):
                 the sentence); None: none; False: it does not ask whether anything requires grad
     out_rows    is an `out` that is resized laid out row by row, and not as the result is?
                 "occupied": only one that had elements; a function of the arguments says so
+    out_resized is it warned of, if it had elements? A function of both shapes says another thing
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to; "fill": what is read
                 may be one element of it. Several words may be said
@@ -119,8 +119,7 @@ class Declaration(Record):
     out_any     may `out` have any type?
     typed_by_out    does the type of `out` stand for a `dtype` that is not given? "floating": of
                 floating input only a floating one
-    inplace     is there a form that writes to the first tensor? If that is a method, as a function
-                too?
+    inplace     is there a form that writes to the first tensor? If a method, as a function too?
     returns     the class of several results, where the schema does not say it
     deprecated  schemas that PyTorch warns of
     numbers     do numbers stand for tensors?
@@ -181,6 +180,7 @@ class Declaration(Record):
     out_device: str = ""
     out_reported_as: Any = ""
     out_rows: Any = False
+    out_resized: Any = True
     overlap: str = ""
     autocast: str = ""
     out_any: bool = False

@@ -84,6 +84,7 @@ class Factory(Record):
     out_reported_as: Any = ""
     overlap: str = ""
     out_rows = False
+    out_resized: Any = False
     out_type = out_cast = autocast = ""                         # nothing is said of these
     explicit = True                     # modes that look below autograd see the call
     aten: tuple[Any, ...] = ()         # … as it is

@@ -121,7 +121,10 @@ def cast(x, dtype, out=None):
     dtype = np.dtype(dtype)
     result = np.asarray(_cast(np.asarray(x), dtype))
     if out is None:
-        return result
+        if result.ndim < 2 or x.flags.c_contiguous:
+            return result
+        from flambeau.kernels.moving.views import in_order_of
+        return in_order_of(x, result)
     np.copyto(out, result, "unsafe")
     return out
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_of_lost_parts
 from flambeau._support.source_locations import bump
 from flambeau.core import dtypes
 from flambeau.core.calling import overrides
@@ -240,7 +241,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
         in_rows = _in_rows(op, out, read)
-        resize_output(out, result._array.shape)
+        resize_output(out, result._array.shape,
+                      op.declaration is None or op.declaration.out_resized)
         if out._device is meta:
             out._array = result.to(out.dtype)._array
         elif not in_rows and views.is_dense(result._array) and result._array.size:
@@ -252,6 +254,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if out._device is not meta:
         if not out._array.flags.writeable:
             own(out._array)
+        warn_of_lost_parts(result._array, out._array.dtype)
         out._array[...] = convert(result._array, out._array.dtype)
     bump(out)
     return out
@@ -266,9 +269,13 @@ def _in_rows(op: Any, out: Tensor, read: Any) -> bool:
     return said(*read) if callable(said) else bool(said)
 
 
-def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
-    """Give `out` another shape; a warning if it had elements, as torch gives one."""
-    if out._array.size:
+def resize_output(out: Tensor, shape: tuple[int, ...], said: Any = True) -> None:
+    """Give `out` another shape; a warning if it had elements, as torch gives one, unless the op
+    says something else or nothing."""
+    if out._array.size and said is not True:
+        if said:
+            warnings.warn(said(out._array.shape, shape), UserWarning, stacklevel=5)
+    elif out._array.size:
         warnings.warn(
             f"An output with one or more elements was resized since it had shape "
             f"{list(out._array.shape)}, which does not match the required output shape "

@@ -66,7 +66,8 @@ template <bool back>
 static PyObject *shuffled(PyObject *const *args) {
     PyArrayObject *x = elements(args[0]);
     npy_intp r, shape[NPY_MAXDIMS];
-    if (!x || PyArray_NDIM(x) < 3 || !take_int(args[1], r) || r < 1 || r > 1 << 15)
+    if (!x || PyArray_NDIM(x) < 3 || has_channels_last(x) || !take_int(args[1], r) || r < 1 ||
+        r > 1 << 15)
         return moving::misfit();
     int rank = PyArray_NDIM(x);
     std::copy(PyArray_DIMS(x), PyArray_DIMS(x) + rank, shape);
@@ -93,8 +94,8 @@ static PyObject *shuffled(PyObject *const *args) {
 static PyObject *exchanged(PyObject *const *args) {
     PyArrayObject *x = elements(args[0]);
     npy_intp groups;
-    if (!x || PyArray_NDIM(x) < 3 || !take_int(args[1], groups) || groups < 1 ||
-        PyArray_DIM(x, 1) % groups)
+    if (!x || PyArray_NDIM(x) < 3 || has_channels_last(x) || !take_int(args[1], groups) ||
+        groups < 1 || PyArray_DIM(x, 1) % groups)
         return moving::misfit();
     npy_intp n = PyArray_DIM(x, 0), c = PyArray_DIM(x, 1), each = c / groups,
              area = network::product(PyArray_DIMS(x) + 2, PyArray_DIMS(x) + PyArray_NDIM(x));

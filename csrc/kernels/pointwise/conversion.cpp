@@ -11,6 +11,7 @@
 PyArrayObject *cast_array(PyArrayObject *x, DType to);
 PyArrayObject *row_major(PyArrayObject *x);
 void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order);
+bool fills(PyArrayObject *x, const int *order);
 
 namespace {
 
@@ -196,18 +197,6 @@ static PyArrayObject *convert_into(PyArrayObject *r, PyArrayObject *x, DType fro
 
 Loop cast_loop(DType from, DType to) { return casts[from][to]; }
 
-// Do its elements fill their memory without overlap or gaps, in this order of dimensions?
-static bool fills(PyArrayObject *x, const int *order) {
-    npy_intp expected = PyArray_ITEMSIZE(x);
-    for (int i = PyArray_NDIM(x) - 1; i >= 0; i--) {
-        npy_intp length = PyArray_DIM(x, order[i]);
-        if (length == 1) continue;
-        if (PyArray_STRIDE(x, order[i]) != expected) return false;
-        expected *= length;
-    }
-    return true;
-}
-
 PyArrayObject *cast_array(PyArrayObject *x, DType to) {
     PyArray_Descr *descr = descr_of(to);
     if (!descr) return nullptr;
@@ -277,7 +266,7 @@ PyObject *to_copy(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     bool row = PyArray_IS_C_CONTIGUOUS(x), keeps = format == Py_None || format == known.preserve;
     if (from != NONE && to == NONE && row && (keeps || format == known.contiguous))
         return to_half_complex(x, from, (PyArray_Descr *)args[1]);
-    if (from == NONE || to == NONE) return not_here();
+    if (from == NONE || to == NONE || (from >= C8 && to < C8 && to != B1)) return not_here();
     int rank = format == known.channels_last ? 4 : format == known.channels_last_3d ? 5 : 0;
     if (rank ? PyArray_NDIM(x) != rank : !keeps && format != known.contiguous) return not_here();
     if (keeps && row && !is_row_major(x)) return not_here();

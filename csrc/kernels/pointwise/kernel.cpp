@@ -655,7 +655,34 @@ void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand 
     }
 }
 
+// Do its elements fill their memory without overlap or gaps, in this order of dimensions?
+bool fills(PyArrayObject *x, const int *order) {
+    npy_intp expected = PyArray_ITEMSIZE(x);
+    for (int i = PyArray_NDIM(x) - 1; i >= 0; i--) {
+        npy_intp length = PyArray_DIM(x, order[i]);
+        if (length == 1) continue;
+        if (PyArray_STRIDE(x, order[i]) != expected) return false;
+        expected *= length;
+    }
+    return true;
+}
+
 namespace {
+
+// The first array, if all have its shape and strides.
+PyArrayObject *alike(int count, PyArrayObject **x) {
+    PyArrayObject *first = nullptr;
+    for (int i = 0; i < count; i++) {
+        if (!x[i]) continue;
+        if (!first) first = x[i];
+        int ndim = PyArray_NDIM(first);
+        if (PyArray_NDIM(x[i]) != ndim || PyArray_ITEMSIZE(x[i]) != PyArray_ITEMSIZE(first) ||
+            !PyArray_CompareLists(PyArray_DIMS(x[i]), PyArray_DIMS(first), ndim) ||
+            !PyArray_CompareLists(PyArray_STRIDES(x[i]), PyArray_STRIDES(first), ndim))
+            return nullptr;
+    }
+    return first;
+}
 
 struct Extent {
     char *low, *high;
@@ -752,9 +779,12 @@ PyArrayObject *run_strided(const Entry &e, int nin, PyArrayObject **x, char (*nu
     } else {
         order_dimensions(ndim, shape, nin, o, order);
         npy_intp step = o[nin].size, *strides = o[nin].strides;
+        PyArrayObject *like = alike(nin, x);
+        bool same = like && fills(like, order);     // then the strides are theirs
         for (int d = ndim - 1; d >= 0; d--) {
-            strides[order[d]] = step;
-            step *= std::max<npy_intp>(shape[order[d]], 1);
+            int k = order[d];
+            strides[k] = same ? PyArray_STRIDE(like, k) / PyArray_ITEMSIZE(like) * o[nin].size : step;
+            step *= std::max<npy_intp>(shape[k], 1);
         }
         PyArray_Descr *descr = descr_of(e.out);
         if (!descr) return nullptr;

@@ -4,6 +4,7 @@ from functools import wraps
 
 import numpy as np
 
+from flambeau._support.settings import warn_of_lost_parts
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.dtypes import cast
 from flambeau.kernels.moving import views as kernels
@@ -59,6 +60,7 @@ def to_copy(x, dtype, memory_format):
     """Another array with the values of x, of type `dtype` if one is given, laid out as a memory
     format says, or with strides (a tuple, in elements); None: as x is."""
     if dtype is not None and dtype != x.dtype:
+        warn_of_lost_parts(x, dtype)
         values = np.asarray(cast(x, dtype))
         if memory_format is not None and memory_format.name != "preserve_format":
             return clone(values, memory_format)
@@ -87,12 +89,13 @@ def clone(x, memory_format):
     return channels_last(x)
 
 
-def keeping_layout(kernel):
-    """The kernel, which gives images with the channels last if the first argument is one."""
+def keeping_layout(kernel, of=0):
+    """The kernel, which gives images with the channels last if its first argument, or number `of`,
+    is one."""
     @wraps(kernel)
-    def run(x, *rest):
-        result = kernel(x, *rest)
-        if not has_channels_last(x):
+    def run(*args):
+        result = kernel(*args)
+        if not has_channels_last(args[of]):
             return result
         if type(result) is tuple:
             return tuple([channels_last(r) for r in result])

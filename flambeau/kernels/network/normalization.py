@@ -119,7 +119,7 @@ def batch_norm_eval_backward(g, x, mean, var, weight, eps):
     rstd = (1 / np.sqrt(var + var.dtype.type(eps))).reshape(column)
     z = (x - mean.reshape(column)) * rstd
     gx = g * rstd if weight is None else g * (rstd * weight.reshape(column))
-    return gx, (g * z).sum(axis=axes), g.sum(axis=axes)
+    return np.ascontiguousarray(gx), (g * z).sum(axis=axes), g.sum(axis=axes)
 
 
 @kernel_keeping(1, 2)

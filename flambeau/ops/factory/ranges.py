@@ -17,12 +17,21 @@ from flambeau.ops.coercion import as_element, too_large
 from flambeau.ops.pointwise.arithmetic import pow
 from flambeau.ops.view.conversion import cast
 
+
+def _other_count(before: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    return (f"The number of elements in the out tensor of shape {list(before)} is "
+            f"{math.prod(before)} which does not match the computed number of elements "
+            f"{shape[0]}. Note that this may occur as a result of rounding error. The out tensor "
+            f"will be resized to a tensor of shape ({shape[0]},).")
+
+
 arange = factory(
     f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
     f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     kernel=lambda start, end, step, target: _range(start, end, step, target), native="arange",
     type="whole", missing={"start": 0, "step": 1}, out=("", "start_step"), counted=True,
+    out_resized=_other_count,
     doc="""The numbers start, start + step, … below `end`.
 
     int64 if all three are integers, else the default floating type.

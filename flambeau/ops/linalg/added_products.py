@@ -330,7 +330,7 @@ def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha
 
 
 addbmm = _added("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
-                canonical=_check_addbmm, inplace_resizes=True,
+                canonical=_check_addbmm, inplace_resizes=True, out_resized=False,
                 refuses=("addmm_impl_cpu_", "bUW"), autocast="lower",
                 out_type="self and mat2 must have the same dtype, but got {out} and {found}",
                 d_batch1=lambda grad, batch2, alpha: bmm(

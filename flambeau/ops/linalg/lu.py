@@ -252,6 +252,10 @@ linalg_lu_solve = op(
     out_reported_as="linalg_lu_solve")
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve`, by its older name."""
+    warn_once("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed "
+              "in a future PyTorch release.\nNote that torch.linalg.lu_solve has its arguments "
+              "reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\n"
+              "X = torch.linalg.lu_solve(LU, pivots, B)")
     return linalg_lu_solve(LU_data, LU_pivots, self)
 
 

@@ -329,7 +329,7 @@ log_sigmoid_forward = op(
 
 
 @op("log_sigmoid(Tensor self) -> Tensor", **_INNER,
-    out_type=SCALAR_TYPE, out_reported_as="log_sigmoid_forward")
+    out_type=SCALAR_TYPE, out_reported_as="log_sigmoid_forward", out_resized=False)
 def log_sigmoid(self: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
     return log_sigmoid_forward(self)[0]

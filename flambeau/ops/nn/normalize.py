@@ -278,8 +278,8 @@ def _group_norm_gradients_parts(grad: Tensor, input: Tensor, mean: Tensor, rstd:
 _group_norm_gradients = op(
     "_group_norm_gradients(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
     "Tensor? weight, int group) -> (Tensor, Tensor, Tensor)",
-    kernel=lambda grad, input, mean, rstd, weight, group: kernels.group_norm_backward(
-        grad, input, group, mean, rstd, weight),
+    kernel=keeping_layout(lambda grad, input, mean, rstd, weight, group: (
+        kernels.group_norm_backward(grad, input, group, mean, rstd, weight)), 1),
     parts=_group_norm_gradients_parts, nondiff="mean rstd", **INNER,
     node="NativeGroupNormBackwardBackward0")
 

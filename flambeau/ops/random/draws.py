@@ -172,7 +172,7 @@ def fill_out(name: str, out: Tensor, shape: tuple[int, ...], fill: Fill) -> Tens
                            f"aten::{name}(): functions with out=... arguments don't support "
                            "automatic differentiation, but one of the arguments requires grad.")
     if out._array.shape != shape:
-        resize_output(out, shape)
+        resize_output(out, shape, False)
     return overwrite(out, fill)
 
 

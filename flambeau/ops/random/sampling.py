@@ -207,7 +207,8 @@ def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @op(f"multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, {_GENERATOR}) -> "
-    "Tensor", out_type="multinomial expects Long tensor out, got: {out}", out_reported_as=False)
+    "Tensor", out_type="multinomial expects Long tensor out, got: {out}", out_reported_as=False,
+    out_resized=False)
 def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     """Indices of `num_samples` draws from each row of weights (which need not sum to 1).
 

@@ -45,7 +45,7 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
     def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
         check_not_empty(grad_output, f"{name}_backward")
         found = transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
-        return of_input(found, self, f"AdaptiveAvgPool{n}DBackwardBackward0")
+        return of_input(found, self, f"AdaptiveAvgPool{n}DBackwardBackward0", n == 2)
 
     transposed = op(
         f"__{name}_backward(Tensor self, int[] shape, int[] output_size) -> Tensor",
@@ -93,7 +93,7 @@ def _declare_adaptive_max_pool(n: int) -> Any:
     def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
         check_not_empty(grad_output, f"{name}_backward")
         return of_input(add_at(grad_output, indices, self._array.shape, n), self,
-                        f"AdaptiveMaxPool{n}DBackwardBackward0")
+                        f"AdaptiveMaxPool{n}DBackwardBackward0", n == 2)
 
     backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
                   body=gradient, explicit=True, out=False, **INNER)

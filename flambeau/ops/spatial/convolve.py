@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core.op import public
 from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.tensor import Tensor
@@ -23,6 +24,7 @@ from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node
+from flambeau.ops.view.copying import in_layout_of
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim
 
@@ -138,10 +140,10 @@ def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bia
                 numbers(output_padding, n, "output_padding"), groups)
     by_input, by_weight, by_bias = output_mask
     return (
-        convolution_input_grad(grad_output, conj(weight), input._array.shape, *geometry)
-        if by_input else None,
-        convolution_weight_grad(grad_output, conj(input), weight._array.shape, *geometry)
-        if by_weight else None,
+        in_layout_of(convolution_input_grad(grad_output, conj(weight), input._array.shape,
+                                            *geometry), input, weight) if by_input else None,
+        in_layout_of(convolution_weight_grad(grad_output, conj(input), weight._array.shape,
+                                             *geometry), input, weight) if by_weight else None,
         grad_output.sum((0, *range(2, grad_output._array.ndim))) if by_bias else None)
 
 
@@ -379,9 +381,9 @@ def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if any(t % 2 for t in total):
-        extra = []
-        for t in reversed(total):
-            extra += [0, t % 2]
+        warn_once("Using padding='same' with even kernel lengths and odd dilation may require a "
+                  "zero-padded copy of the input be created")
+        extra = [each for t in reversed(total) for each in (0, t % 2)]
         from flambeau.ops.spatial.padding import constant_pad_nd
         input = constant_pad_nd(input, extra)
     return input, tuple([t // 2 for t in total])

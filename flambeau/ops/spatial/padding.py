@@ -188,9 +188,12 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
         return (forward if len(moved) == 1 else backward).op.call(*moved, pad), 0
 
     refused: Any = (title, "bUW8") if mode != "circular" else ()
+    def transposed(grad: np.ndarray, self: np.ndarray, pad: tuple[int, ...]) -> np.ndarray:
+        return _scattered(grad, self.shape, pad, mode)
+
     backward = op(
         f"{title}_backward(Tensor grad_output, Tensor self, SymInt[{2 * n}] padding) -> Tensor",
-        kernel=lambda grad, self, pad: _scattered(grad, self.shape, pad, mode),
+        kernel=transposed if mode == "circular" else keeping_layout(transposed, 1),
         d_grad_output=lambda grad, padding: forward(grad, padding), batch=fronted,
         jvp=lambda grad_output_t, self, padding: backward(grad_output_t, self, padding),
         node=f"{node}Backward0", **{**inner, "out": False},

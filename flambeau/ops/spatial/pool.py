@@ -37,6 +37,7 @@ from flambeau.ops.spatial.pooling_checks import (
     strides,
     unpooled_size,
 )
+from flambeau.ops.view.copying import in_layout_of
 from flambeau.ops.view.shape import batch_leading
 
 NETWORK = "nn.functional"
@@ -70,12 +71,15 @@ _tied = op(
     doc="The first tensor, in whose history the second has a part, too.")
 
 
-def of_input(gradient: Tensor, input: Tensor, name: str) -> Tensor:
+def of_input(gradient: Tensor, input: Tensor, name: str, laid_out: bool = False) -> Tensor:
     """The gradient by an input on which it does not depend; a node of that name nevertheless lets
-    it be differentiated by it, with zeros as in PyTorch."""
+    it be differentiated by it, with zeros as in PyTorch. Does it lie in memory as the input does?
+    """
+    since = next_order()
+    if laid_out:
+        gradient = in_layout_of(gradient, input)
     if not grad_enabled() or not input.requires_grad:
         return gradient
-    since = next_order()
     gradient = _tied(gradient, input)
     rename(gradient, name, since)
     return gradient
@@ -121,7 +125,7 @@ def _declare_max_pool(n: int) -> Any:
     def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
                  dilation: Any, ceil_mode: bool, indices: Tensor) -> Tensor:
         return of_input(add_at(grad_output, indices, self._array.shape, n), self,
-                        f"MaxPool{n}DWithIndicesBackwardBackward0")
+                        f"MaxPool{n}DWithIndicesBackwardBackward0", True)
 
     backward = op(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
@@ -271,7 +275,7 @@ def _declare_avg_pool(n: int) -> Any:
         kernel = per_axis(kernel_size, n, name, "kernel_size")
         found = transposed(grad_output, self._array.shape, kernel, strides(stride, kernel, name),
                            per_axis(padding, n, name, "padding"), *rest)
-        return of_input(found, self, f"AvgPool{n}DBackwardBackward0")
+        return of_input(found, self, f"AvgPool{n}DBackwardBackward0", n == 2)
 
     transposed = op(
         f"_{name}_backward(Tensor self, int[] shape, {given.format(*[''] * 5)}) -> Tensor",

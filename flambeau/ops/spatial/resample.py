@@ -91,9 +91,11 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         return folded(lambda: backward.op.call)(
             size, dims, grad, out, (size * shape[0], *shape[1:]), *rest)
 
+    keeps = mode == "trilinear" or (n == 2 and mode != "bicubic")
     backward = op(
         f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size, "
-        f"{given}) -> Tensor", kernel=transposed, kind="linear", out=False, **inner, batch=unfolded,
+        f"{given}) -> Tensor", kind="linear", out=False, **inner, batch=unfolded,
+        kernel=keeping_layout(transposed) if keeps else transposed,
         shape=lambda grad, size, shape, *rest: tuple(shape),
         node=f"{node}BackwardBackward0", d_grad_output=_named(
             lambda grad, size, *rest: forward(grad, size, *rest), "grad", "output_size", *saved))

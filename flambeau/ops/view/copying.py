@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.settings import warn_of_lost_parts
 from flambeau._support.source_locations import bump
 from flambeau.core import copy_on_write
 from flambeau.core.devices import cpu
@@ -13,11 +14,12 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import broadcast_shapes, contiguous_strides, is_expandable_to
 from flambeau.core.tensor import Tensor, plain_types, wrap
-from flambeau.core.type_info import contiguous_format
+from flambeau.core.type_info import channels_last, channels_last_3d, contiguous_format
 from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.kernels.moving import views as kernels
+from flambeau.kernels.moving.layouts import has_channels_last
 from flambeau.ops.inplace import make_inplace
 from flambeau.ops.overlap import share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in, detach
@@ -45,6 +47,7 @@ graph_alias = op(
 
 def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
     result = np.empty_like(self)
+    warn_of_lost_parts(src, self.dtype)
     kernels.copy_into(result, convert(src, self.dtype))
     return result
 
@@ -101,8 +104,10 @@ def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
     if not target.flags.writeable or source.ndim > target.ndim or share_memory(target, source):
         return _write(*_expandable(self, src))
     try:
-        kernels.copy_into(target, source if source.dtype is target.dtype
-                          else convert(source, target.dtype))
+        if source.dtype is not target.dtype:
+            warn_of_lost_parts(source, target.dtype)
+            source = convert(source, target.dtype)
+        kernels.copy_into(target, source)
     except ValueError:
         raise _misshapen(target.shape, source.shape) from None
     bump(self)
@@ -133,6 +138,15 @@ def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 
 # ---- layouts -------------------------------------------------------------------------------------
+
+
+def in_layout_of(gradient: Tensor, *inputs: Tensor) -> Tensor:
+    """The gradient, with its channels last in memory if those of an input are."""
+    if type(gradient) in plain_types and any(
+            type(x) in plain_types and has_channels_last(x._array) for x in inputs
+    ) and not has_channels_last(gradient._array):
+        return copy_in(gradient, (channels_last, channels_last_3d)[gradient._array.ndim - 4])
+    return gradient
 
 
 def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
