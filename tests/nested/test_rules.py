@@ -48,13 +48,14 @@ def test_what_varied_and_is_summed_is_a_dimension_like_others(jagged):
     torch.testing.assert_close(jagged.sum(), A.sum() + B.sum())
 
 
-def test_parts_are_joined(jagged):
-    found = torch.cat([jagged, jagged])
-    assert len(found) == 4 and torch.equal(found.unbind()[3], B)
+def test_parts_stand_side_by_side(jagged):
+    parts(torch.cat([jagged, jagged], -1), lambda x: torch.cat([x, x], -1))
     assert torch.equal(jagged.select(0, 1), B)
 
 
 @pytest.mark.parametrize("call, error, message", [
+    (lambda x: torch.cat([x, x]), RuntimeError, r"cat\(\): not supported .* on dim=0"),
+    (lambda x: torch.cat([x, x], 1), RuntimeError, r"cat\(\): not supported .* on ragged dim"),
     (lambda x: x.permute(1, 0, 2), ValueError, "Permute is not supported on the batch dimension"),
     (lambda x: x.sort(), NotImplementedError, "aten::sort"),
     (lambda x: torch.linalg.det(x), NotImplementedError, "linalg_det|aten::det|aten::_linalg_det"),
