@@ -29,4 +29,6 @@ _SPARSE = {"d": "(torch.rand(500, 500) < 0.02) * torch.randn(500, 500)",
            "x": "torch.randn(500, 64)"}
 for _code in ("s @ s", "torch.sparse.mm(s, x, 'amax')", "torch.sparse.mm(s, x, 'sum')"):
     expression("kernels", _code, **_SPARSE, s="d.to_sparse_csr()")
+expression("overhead", "torch.sparse.mm(s, x, 'sum')", x="torch.randn(5, 5)",
+           s="((torch.rand(5, 5) < 0.5) * torch.randn(5, 5)).to_sparse_csr()")  # fmt: skip
 expression("kernels", "c.to_sparse_csr()", **_SPARSE, c="d.to_sparse().coalesce()")

@@ -30,14 +30,8 @@ from flambeau.core.op import Op, class_name, module_of, public, table
 from flambeau.core.tensor import Tensor, plain_types
 from flambeau.dispatch.canonical import role_of
 from flambeau.dispatch.facts import AtenForm, Record, check_words
-from flambeau.dispatch.function import (
-    Argument,
-    Function,
-    InplaceFunction,
-    Overload,
-    in_front,
-    operator,
-)
+from flambeau.dispatch.function import Function, InplaceFunction, in_front, operator
+from flambeau.dispatch.overload import Argument, Overload
 from flambeau.dispatch.parts import ThroughParts, show_parts
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import OPTIONS, function_signature, in_order, method_signature

@@ -28,7 +28,8 @@ from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import namespace_of, publish, with_out
 from flambeau.dispatch.facts import Record, check_words
-from flambeau.dispatch.function import Argument, Function, Overload, describe
+from flambeau.dispatch.function import Function, describe
+from flambeau.dispatch.overload import Argument, Overload
 from flambeau.kernels.moving import views
 from flambeau.schema.parser import Schema, parse
 from flambeau.schema.signature import function_signature, in_order, method_signature

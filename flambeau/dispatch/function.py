@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from inspect import Signature as InspectSignature
-from keyword import iskeyword
 from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import interceptors
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import Tensor, tensor_types, wrap
+from flambeau.core.tensor import Tensor, wrap
 from flambeau.core.type_info import (
     channels_last,
     channels_last_3d,
@@ -37,7 +37,8 @@ from flambeau.core.type_info import (
     strided,
 )
 from flambeau.core.views import check_inplace
-from flambeau.dispatch.canonical import AS_IS, FLOAT, canonical_value, typed_by
+from flambeau.dispatch.canonical import typed_by
+from flambeau.dispatch.overload import Overload, may_be_number, quick_binder
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
@@ -47,108 +48,6 @@ from flambeau.schema.signature import NUMPY_NAMES, Signature, python_signature
 
 if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Alias, Declaration
-
-
-# ---- overloads -----------------------------------------------------------------------------------
-
-class Argument(NamedTuple):
-    """One canonical argument: the parameter whose value it is (-1: a constant), and its role."""
-    parameter: int
-    role: int
-    constant: Any = None
-
-
-class Overload(NamedTuple):
-    """One signature, the op that it leads to, and what that op's canonical arguments are; of a
-    method, `parameters` has the tensor before the dot too."""
-    signature: Signature
-    parameters: tuple[Parameter, ...]
-    arguments: tuple[Argument, ...]
-    op: Op
-    out: int                    # the parameter `out`; -1: it has none
-
-    def canonical(self, values: list[Any]) -> tuple[Any, ...]:
-        own = (self.op.functional or self.op).declaration.canonical
-        if own is not None:
-            return own(*[a.constant if a.parameter < 0 else
-                         canonical_value(FLOAT, values[a.parameter], 0) if a.role == FLOAT else
-                         values[a.parameter] for a in self.arguments])
-        first = values[self.arguments[0].parameter] if self.arguments else None
-        if isinstance(first, (list, tuple)):
-            first = first[0] if first else None
-        ndim = first._array.ndim if isinstance(first, Tensor) else 0
-        return tuple([
-            a.constant if a.parameter < 0 else values[a.parameter] if a.role == AS_IS else
-            canonical_value(a.role, values[a.parameter], ndim,
-                            self.parameters[a.parameter].size)
-            for a in self.arguments])
-
-
-# The types of values that surely fit, and need no look; of lists it is their elements that matter.
-# Subclasses of Tensor, which may still be defined, fit as it does.
-_SURE: dict[str, set[type] | frozenset[type]] = {
-    "Tensor": tensor_types, "Scalar": frozenset({int, float, bool, complex}),
-    "int": frozenset({int}), "float": frozenset({int, float}), "bool": frozenset({bool}),
-    "ScalarType": frozenset({dtypes.dtype}), "Device": frozenset({devices.device}),
-    "Layout": frozenset({layout}), "MemoryFormat": frozenset({memory_format}),
-    "str": frozenset({str}), "Generator": frozenset({Generator})}
-
-
-_LARGEST = 2 ** 63 - 1
-
-
-def _may_be_number(p: Parameter) -> bool:
-    """May a number stand for this tensor? What is before the dot is a tensor."""
-    return p.kind == "Tensor" and p.name not in ("out", "self")
-
-
-def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] | None]:
-    """Binds what surely fits, by Python's own rules of calls; None for all that `bind` is to
-    look at. Do `numbers` fit where tensors are wanted?"""
-    parameters, defaults = overload.parameters, {}
-    heads, starred = [], False
-    for i, p in enumerate(parameters):
-        if p.by_name and not starred:
-            heads.append("*")
-            starred = True
-        name = f"{p.name}_" * iskeyword(p.name) or p.name
-        if p.default is not None:
-            defaults[f"_{i}"] = p.value
-        heads.append(name if p.default is None else f"{name}=_{i}")
-    names = ", ".join([head.partition("=")[0] for head in heads if head != "*"])
-    made: dict[str, Any] = {}
-    exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
-    arrange = made["arrange"]
-    checks = [(i, p.is_list, p.nullable,
-               None if p.kind in ("object", "PyObject") else _SURE.get(p.kind, frozenset()),
-               _SURE["Scalar"] if numbers and _may_be_number(p) else frozenset(), p.value)
-              for i, p in enumerate(parameters)]
-    integers = [(i, p.is_list) for i, p in enumerate(parameters) if p.kind == "int"]
-    scalars = [i for i, p in enumerate(parameters) if not p.is_list and (
-        p.kind == "Scalar" or (numbers and _may_be_number(p)))]
-
-    def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        try:
-            values = arrange(*args, **kwargs)
-        except TypeError:
-            return None
-        for i, is_list, nullable, sure, also, default in checks:
-            value = values[i]
-            if value is default or (value is None and nullable) or (
-                    not is_list and (sure is None or type(value) in sure or type(value) in also)):
-                continue
-            if not is_list or type(value) not in (tuple, list, Size) or not sure.issuperset(
-                    map(type, value)):
-                return None
-        for i, is_list in integers:
-            value = values[i]
-            if value is not None and (max(value, default=0) if is_list else value) > _LARGEST:
-                return None
-        for i in scalars:
-            if type(values[i]) is int and not -_LARGEST <= values[i] <= _LARGEST:
-                return None
-        return values
-    return quick
 
 
 # ---- calls ---------------------------------------------------------------------------------------
@@ -203,7 +102,7 @@ class Function:
     @cached_property
     def quick(self) -> Any:
         """What binds the calls that surely fit, for each overload."""
-        return [(quick_binder(o, self.numbers), o) for o in self.overloads
+        return [(quick_binder(o, self.numbers), o.takes, o) for o in self.overloads
                 if not o.signature.is_deprecated]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -281,10 +180,12 @@ class Function:
 
         TypeError, in PyTorch's words, if the call fits no signature.
         """
-        for quick, overload in self.quick:              # the deprecated ones are not among them
-            values = quick(args, kwargs)
-            if values is not None:
-                return overload, values
+        given = len(args) + len(kwargs)
+        for quick, takes, overload in self.quick:       # the deprecated ones are not among them
+            if given in takes:
+                values = quick(args, kwargs)
+                if values is not None:
+                    return overload, values
         said = []
         before, args = (args[:1], args[1:]) if self.bound else ((), args)
         if self.bound and not (before and isinstance(before[0], Tensor)):
@@ -361,7 +262,7 @@ class InplaceFunction(Function):
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
         inplace = {op.functional: op for op in self.declaration.inplace_ops}
-        return tuple([o._replace(op=inplace[o.op])
+        return tuple([replace(o, op=inplace[o.op])
                       for o in self.declaration.overloads(self.bound, writes=True)
                       if o.op in inplace])
 
@@ -446,7 +347,7 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
 
 def _described(p: Parameter, numbers: bool) -> Any:
     kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER)
-    if numbers and kind == 0 and _may_be_number(p):
+    if numbers and kind == 0 and may_be_number(p):
         kind = _TENSOR_OR_NUMBER
     value = p.value
     return (kind, p.size, p.nullable, p.by_name, p.name, NUMPY_NAMES.get(p.name),

@@ -29,6 +29,7 @@ class PythonFunction:
     def __init__(self, body: Callable[..., Any], op: Op):
         self.body, self.op = body, op
         update_wrapper(self, body)
+        self.twin = self
         code: Any = body.__code__
         self.takes_rest = bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
         names, count = code.co_varnames, code.co_argcount

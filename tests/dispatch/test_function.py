@@ -66,17 +66,3 @@ def test_operators_leave_what_they_do_not_know_to_others():
         def __radd__(self, left):
             return "mine"
     assert x + Other() == "mine"
-
-
-def test_instances_of_subclasses_are_bound_at_once():
-    """Also of those that are defined after the function was first called."""
-    twin = torch.add.twin
-    quick, _ = twin.quick[0]
-    one = torch.ones(2)
-    assert quick((one, one), {}) is not None
-
-    class Own(torch.Tensor):
-        pass
-    own = one.as_subclass(Own)
-    assert quick((own, 2.0), {})[:2] == [own, 2.0] and quick((own, own), {})[1] is own
-    assert quick((own, "2"), {}) is None

@@ -195,14 +195,17 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     return _masked_mm[node](mat1, mat2)
 
 
-def _plain(sparse: SparseTensor, *dense: Tensor) -> bool:
-    """Are these a csr matrix and dense ones of its type, float32 or float64, which nobody
-    differentiates by?"""
-    d = sparse._data.dtype
-    return not interceptors and not is_recorded(sparse, *dense) and sparse._array.ndim == 2 \
-        and d.char in "fd" and all(type(t) is Tensor and t._array.ndim == 2
-                                   and t._array.dtype == d for t in dense) \
-        and sparse._array.shape[1] == dense[-1]._array.shape[len(dense) - 1]
+def _fits_kernel(sparse: SparseTensor, *dense: Tensor) -> bool:
+    """Are these a compressed matrix and dense ones of its type, float32 or float64, which nobody
+    watches or differentiates by?"""
+    kind = sparse._data.dtype
+    if interceptors or kind.char not in "fd" or sparse._array.ndim != 2:
+        return False
+    for t in dense:
+        if type(t) is not Tensor or t._array.ndim != 2 or t._array.dtype != kind:
+            return False
+    return sparse._array.shape[1] == dense[-1]._array.shape[len(dense) - 1] \
+        and not is_recorded(sparse, *dense)
 
 
 def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
@@ -215,7 +218,7 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
-    if _plain(mat1, mat2):
+    if _fits_kernel(mat1, mat2):
         outer, inner = mat1._where
         return wrap(kernels.reduced(outer, inner, mat1._data, mat2._array, reduce))
     (row, col), _ = coordinates(mat1)
@@ -278,7 +281,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
     if not is_sparse(input) or input._layout is not forms.CSR:
         raise RuntimeError("Expected input to have sparse csr layout, but got "
                            f"{forms.TITLES[input.layout]}")
-    if _plain(input, mat1, mat2) and mat1._array.shape == (
+    if _fits_kernel(input, mat1, mat2) and mat1._array.shape == (
             input._array.shape[0], mat2._array.shape[0]):
         outer, inner = input._where
         found = alpha * kernels.sampled(outer, inner, mat1._array, mat2._array)

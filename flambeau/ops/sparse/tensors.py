@@ -302,7 +302,11 @@ class Invariants:
 
 def is_recorded(*tensors: Any) -> bool:
     """Will an op on these be recorded?"""
-    return grad_enabled() and any(type(t) in tensor_types and t.requires_grad for t in tensors)
+    if grad_enabled():
+        for t in tensors:
+            if type(t) in tensor_types and t.requires_grad:
+                return True
+    return False
 
 
 def is_number(value: Any) -> bool:
