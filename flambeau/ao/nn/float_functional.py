@@ -16,6 +16,8 @@ _WITH_NUMBER: dict[str, Any] = {"add_scalar": flambeau.add, "mul_scalar": flambe
 class _Operations(nn.Module):
     """Each operation is a method; `_watched` sees its result."""
 
+    _SHORT_NAME = "FloatFunctional"
+
     def _call(self, name: str, *args: Any) -> Tensor:
         return _FLOAT[name](*args)
 
@@ -26,8 +28,8 @@ class _Operations(nn.Module):
         return result
 
     def forward(self, x: Tensor) -> Tensor:
-        raise RuntimeError(f"{type(self).__name__} is not intended to use the 'forward'. Please "
-                           "use the underlying operation")
+        raise RuntimeError(f"{self._SHORT_NAME} is not intended to use the 'forward'. Please use "
+                           "the underlying operation")
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """x + y."""

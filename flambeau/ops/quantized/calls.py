@@ -3,6 +3,7 @@ stand for, or not at all."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,20 +22,23 @@ from flambeau.ops.quantized.tensors import (
     expect_float,
     limits,
     make_quantized,
+    quantize_per_tensor,
     scheme_of,
 )
 
-# The result has the input's elements, at other places; several inputs must agree in scheme.
+# The result has the input's elements, at other places; several take the scheme of the first.
 MOVE = frozenset("""alias as_strided broadcast_to chunk clone contiguous cpu detach detach_
     diagonal expand expand_as flatten flip getitem index index_select movedim
     moveaxis narrow permute ravel repeat reshape reshape_as roll rot90 select
     slice split split_with_sizes squeeze squeeze_ swapaxes swapdims t take
     tensor_split tile transpose unbind unflatten unfold unsqueeze view view_as cat
-    concat concatenate stack max min amax amin sort topk msort kthvalue median
+    concat concatenate stack hstack vstack dstack row_stack column_stack max min amax amin sort
+    topk msort kthvalue median
     max_pool2d max_pool3d adaptive_max_pool2d channel_shuffle
     pixel_shuffle T mT H mH""".split())
 _ORDERED = frozenset("""as_strided max min amax amin sort topk msort kthvalue median
-    max_pool2d max_pool3d adaptive_max_pool2d cat concat concatenate stack""".split())
+    max_pool2d max_pool3d adaptive_max_pool2d cat concat concatenate stack
+    hstack vstack dstack row_stack column_stack""".split())
 # Computed with the numbers, then quantised as the input is.
 AGAIN = frozenset("""relu relu6 hardtanh clamp clip mean std threshold leaky_relu elu celu prelu
     avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
@@ -103,12 +107,25 @@ def _moved_scheme(scheme: Scheme, channels: np.ndarray) -> Scheme:
     raise RuntimeError("the result would have several scales along one dimension")
 
 
+def _integers_on(scheme: Scheme, tensor: QuantizedTensor) -> Tensor:
+    """Those that stand for the tensor's numbers with the scale of the first of several."""
+    if tensor._scheme.same(scheme):
+        return _integers(tensor)
+    return _integers(quantize_per_tensor(dequantize(tensor), scheme.scale, scheme.zero_point,
+                                         tensor.dtype))
+
+
 def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     sources = _quantized_in((args, kwargs))
     scheme = sources[0]._scheme
+    integers = _integers
     if any(not s._scheme.same(scheme) for s in sources):
-        raise NotImplementedError(f"{name} of tensors that were quantised in different ways")
-    moved = function(*_plainly(args, _integers), **_plainly(kwargs, _integers))
+        if any(s.dtype is not sources[0].dtype for s in sources):
+            raise RuntimeError("All dtypes must be the same.")
+        if any(s._scheme.axis is not None for s in sources):
+            raise NotImplementedError(f"{name} of tensors that were quantised in different ways")
+        integers = partial(_integers_on, scheme)
+    moved = function(*_plainly(args, integers), **_plainly(kwargs, integers))
     held = sources[0]._array.dtype
     if scheme.axis is None:
         return each_result(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)

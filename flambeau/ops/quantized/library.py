@@ -350,10 +350,22 @@ _again("elu", lambda x, alpha=1.0, scale=1.0, input_scale=1.0: scale * F.elu(
 _again("celu", lambda x, alpha=1.0: F.celu(x, alpha), "`celu` of a quantised tensor.", at=0)
 _again("dropout", lambda x, p=0.5, training=False: F.dropout(x, p, training),
        "`dropout` of a quantised tensor.", at=0)
-for _rank in ("", "1d", "2d", "3d"):
-    _again(f"batch_norm{_rank}", _batch_norm, "(x - mean) / √(var + eps) · weight + bias.")
-    _again(f"batch_norm{_rank}_relu", lambda *args: _batch_norm(*args).relu(),
+
+
+def _batch_norm_of(kind: str, ranks: tuple[int, ...], message: str) -> None:
+    def checked(x: Tensor, *args: Any) -> Tensor:
+        if x._array.ndim not in ranks:
+            raise RuntimeError(message)
+        return _batch_norm(x, *args)
+    _again(f"batch_norm{kind}", checked, "(x - mean) / √(var + eps) · weight + bias.")
+    _again(f"batch_norm{kind}_relu", lambda *args: checked(*args).relu(),
            "The positive part of `batch_norm`.")
+
+
+_batch_norm_of("", (2, 3, 4, 5), "quantized::batch_norm only support 2d, 3d, 4d or 5d inputs.")
+for _kind, _ranks in (("1d", (2, 3)), ("2d", (4,)), ("3d", (5,))):
+    _batch_norm_of(_kind, _ranks, "Expecting the input tensor of rank "
+                                  f"{' or '.join(map(str, _ranks))}.")
 
 
 def _alike(name: str, function: Callable[..., Tensor]) -> Any:
@@ -363,7 +375,7 @@ def _alike(name: str, function: Callable[..., Tensor]) -> Any:
     return _named(call, name, f"`{name}` of a quantised tensor, quantised as that is.")
 
 
-_alike("relu6", lambda x, inplace=False: F.relu6(x, inplace))
+_alike("relu6", lambda x, inplace=False: x.copy_(F.relu6(x)) if inplace else F.relu6(x))
 _alike("clamp", lambda x, min=None, max=None: flambeau.clamp(x, min, max))
 _alike("threshold", lambda x, threshold, value: _requantized(
     F.threshold(_numbers(x), threshold, value), x, *x._scheme[1:3]))

@@ -42,3 +42,14 @@ def test_batch_norm():
         torch.quantized_batch_norm(q, None, None, mean, var, 1e-5, 0.1, 20)
     with pytest.raises(RuntimeError, match="Expect weight size to match C"):
         torch.quantized_batch_norm(q[0], one, zero, mean, var, 1e-5, 0.1, 20)
+
+
+@pytest.mark.parametrize("join", [torch.cat, torch.stack, torch.hstack])
+def test_joined_tensors_take_the_scale_of_the_first(join):
+    x = torch.tensor([1.0, 2.0])
+    a, b = (torch.quantize_per_tensor(x, s, z, torch.quint8) for s, z in ((0.1, 3), (0.3, 5)))
+    found = join([a, b])
+    assert (found.q_scale(), found.q_zero_point()) == (0.1, 3)
+    assert found.flatten().int_repr().tolist() == [13, 23, 12, 24]
+    with pytest.raises(RuntimeError, match="All dtypes must be the same"):
+        torch.cat([a, torch.quantize_per_tensor(x, 0.1, 3, torch.qint8)])

@@ -41,8 +41,10 @@ class _FakeQuantizedWeight(nn.Module):
         kinds = cls._FLOAT_MODULE if isinstance(cls._FLOAT_MODULE, tuple) else (cls._FLOAT_MODULE,)
         if type(mod) not in kinds:
             raise AssertionError(f"qat.{cls.__name__}.from_float only works for "
-                                 f"{kinds[0].__name__}, got {type(mod)}")
-        qconfig = getattr(mod, "qconfig", None)
+                                 f"{kinds[0].__name__}, got {type(mod).__name__}")
+        if not hasattr(mod, "qconfig"):
+            raise AssertionError("Input float module must have qconfig defined")
+        qconfig = mod.qconfig
         if not qconfig:
             raise AssertionError("Input float module must have a valid qconfig")
         row = mod

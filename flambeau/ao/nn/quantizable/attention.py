@@ -82,9 +82,9 @@ class MultiheadAttention(nn.MultiheadAttention):
                  for name in ("linear_Q", "linear_K", "linear_V", "out_proj")}
         own: Any = self
         bias = parts["linear_Q"][1] is not None
-        result = self._FLOAT_MODULE(self.embed_dim, self.num_heads, self.dropout, bias,
-                                    own.bias_k is not None, self.add_zero_attn, self.kdim,
-                                    self.vdim, self.batch_first)
+        result = nn.MultiheadAttention(self.embed_dim, self.num_heads, self.dropout, bias,
+                                       own.bias_k is not None, self.add_zero_attn, self.kdim,
+                                       self.vdim, self.batch_first)
         weights = [w.dequantize() for w, _ in list(parts.values())[:3]]
         with flambeau.no_grad():
             if result._qkv_same_embed_dim:

@@ -85,7 +85,9 @@ qscheme=torch.per_tensor_affine)
         kinds = cls._FLOAT_MODULE if isinstance(cls._FLOAT_MODULE, tuple) else (cls._FLOAT_MODULE,)
         if type(mod) not in (*kinds, qat.dynamic.Linear):
             raise AssertionError("nn.quantized.dynamic.Linear.from_float only works for one of "
-                                 f"{[kind.__name__ for kind in kinds]}")
+                                 f"{[kind.__name__ for kind in kinds]}, got {type(mod)}")
+        if not hasattr(mod, "qconfig"):
+            raise AssertionError("Input float module must have qconfig defined")
         qconfig_of = mod
         if isinstance(mod, nn.Sequential):
             mod = mod[0]

@@ -21,7 +21,7 @@ def _expect_quantized(input: Tensor, name: str) -> None:
         raise ValueError(f"Input to 'quantized.{name}' must be quantized!")
 
 
-def _alike(name: str, without: tuple[str, ...] = (), **defaults: Any) -> Any:
+def _alike(name: str, without: tuple[str, ...] = (), prefix: str = "", **defaults: Any) -> Any:
     """The float function of that name, less the parameters `without`, with these defaults."""
     float_function = getattr(_F, name)
 
@@ -31,7 +31,7 @@ def _alike(name: str, without: tuple[str, ...] = (), **defaults: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Tensor:
         given = shown.bind(*args, **kwargs)
         given.apply_defaults()
-        _expect_quantized(given.arguments["input"], name)
+        _expect_quantized(given.arguments["input"], prefix + name)
         return float_function(*given.args)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"`{name}` of a quantised tensor; the result is quantised as that is."
@@ -40,7 +40,8 @@ def _alike(name: str, without: tuple[str, ...] = (), **defaults: Any) -> Any:
 
 avg_pool2d, avg_pool3d = (
     _alike(f"avg_pool{n}d", ("out",), stride=None, padding=0) for n in (2, 3))
-adaptive_avg_pool2d, adaptive_avg_pool3d = (_alike(f"adaptive_avg_pool{n}d") for n in (2, 3))
+adaptive_avg_pool2d, adaptive_avg_pool3d = (
+    _alike(f"adaptive_avg_pool{n}d", prefix="functional.") for n in (2, 3))
 interpolate = _alike("interpolate", ("recompute_scale_factor", "antialias"))
 hardtanh, hardsigmoid = _alike("hardtanh"), _alike("hardsigmoid")
 upsample, upsample_bilinear = _alike("upsample"), _alike("upsample_bilinear")
@@ -75,6 +76,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, scale: flo
                       input.q_zero_point() if zero_point is None else zero_point)
 
 
+_SHAPES = {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
+
+
 def _conv(n: int) -> Any:
     def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any = 1, padding: Any = 0,
              dilation: Any = 1, groups: int = 1, padding_mode: str = "zeros", scale: float = 1.0,
@@ -86,7 +90,7 @@ def _conv(n: int) -> Any:
         if weight.dtype is not flambeau.qint8:
             raise NotImplementedError("Only torch.qint8 is supported for weight tensor!")
         if input.dim() != n + 2:
-            raise ValueError(f"Input shape must be {n + 2} dimensional for conv{n}d")
+            raise ValueError(f"Input shape must be `{_SHAPES[n]}`!")
         sizes = [_ntuple(n)(v) for v in (stride, padding, dilation)]
         packed = getattr(ops, f"conv{n}d_prepack")(weight, bias, *sizes, groups)
         return getattr(ops, f"conv{n}d")(input, packed, scale, zero_point)
@@ -109,8 +113,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """x, or `value` where x is not above `threshold`."""
     _expect_quantized(input, "threshold")
-    if threshold is None or value is None:
-        raise ValueError("Inputs to 'threshold' must not be None!")
+    for given, name in ((threshold, "threshold"), (value, "value")):
+        if given is None:
+            raise ValueError(f"Input to '{name}' must be specified!")
     return ops.threshold(input, threshold, value)
 
 

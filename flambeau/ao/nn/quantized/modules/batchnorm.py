@@ -12,7 +12,6 @@ from flambeau.ops.quantized import library as ops
 
 class _BatchNorm(_Buffered, nn.modules.batchnorm._BatchNorm):
     _op: str
-    _n_dims: int
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
                  device: Any = None, dtype: Any = None):
@@ -20,9 +19,6 @@ class _BatchNorm(_Buffered, nn.modules.batchnorm._BatchNorm):
         self._keep(1.0, 0)
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.dim() != self._n_dims:
-            shape = {4: "(N, C, H, W)", 5: "(N, C, H, W, D)"}[self._n_dims]
-            raise ValueError(f"Input shape must be `{shape}`!")
         return getattr(ops, self._op)(input, self.weight, self.bias, self.running_mean,
                                       self.running_var, self.eps, self.scale, self.zero_point)
 
@@ -53,14 +49,14 @@ class BatchNorm2d(_BatchNorm):
     """`BatchNorm2d` of a quantised tensor."""
 
     _FLOAT_MODULE: Any = nn.BatchNorm2d
-    _op, _n_dims = "batch_norm2d", 4
+    _op = "batch_norm2d"
 
 
 class BatchNorm3d(_BatchNorm):
     """`BatchNorm3d` of a quantised tensor."""
 
     _FLOAT_MODULE: Any = nn.BatchNorm3d
-    _op, _n_dims = "batch_norm3d", 5
+    _op = "batch_norm3d"
 
 
 class _WithReLU:

@@ -6,12 +6,11 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.ao.nn import intrinsic
+from flambeau.ao.nn.quantized.functional import _SHAPES
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
 from flambeau.nn.modules import conv as float_conv
 from flambeau.nn.modules.utils import _ntuple
 from flambeau.ops.quantized import library as ops
-
-_SHAPES = {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
 
 
 class _ConvNd(WeightedQuantizedModule):

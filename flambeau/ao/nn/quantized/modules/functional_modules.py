@@ -14,6 +14,8 @@ __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 class QFunctional(_WithScale, _Operations):
     """Operations on quantised tensors; results have `scale` and `zero_point`."""
 
+    _SHORT_NAME = "Functional"
+
     def __init__(self) -> None:
         super().__init__()
         self.scale, self.zero_point = 1.0, 0

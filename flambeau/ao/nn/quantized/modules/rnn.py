@@ -10,12 +10,15 @@ from flambeau.ao.nn import quantizable
 class _FromObserved:
     """Made by converting each part of the module of `quantizable` that was observed."""
 
+    _SHORT_NAME = "LSTM"
+
     @classmethod
     def from_float(cls, *args: Any, **kwargs: Any) -> Any:
         """Not offered: there has to be an observed module between."""
+        short = cls._SHORT_NAME
         raise NotImplementedError(
-            "It looks like you are trying to convert a non-observed module. Please, see the "
-            "examples on quantizable modules.")
+            f"It looks like you are trying to convert a non-observed {short} module. Please, see "
+            f"the examples on quantizable {short}s.")
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:
@@ -26,8 +29,6 @@ class _FromObserved:
         result = convert(other, inplace=False, remove_qconfig=True)
         result.__class__ = cls
         return result
-
-
 
 
 class LSTM(_FromObserved, quantizable.LSTM):
@@ -43,6 +44,7 @@ class MultiheadAttention(_FromObserved, quantizable.MultiheadAttention):
     """Attention with quantised projections; the products between are those of floats."""
 
     _FLOAT_MODULE = quantizable.MultiheadAttention
+    _SHORT_NAME = "MHA"
 
     def _get_name(self) -> str:
         return "QuantizedMultiheadAttention"
@@ -58,8 +60,9 @@ class MultiheadAttention(_FromObserved, quantizable.MultiheadAttention):
         result = super().from_observed(other)
         for name in ("bias_k", "bias_v"):
             if (value := getattr(result, name)) is not None:
-                linear = getattr(result, f"linear_{name[-1].upper()}")
+                value = value.detach()
+                scale, zero = flambeau._choose_qparams_per_tensor(value, reduce_range=False)
                 delattr(result, name)
                 setattr(result, name, flambeau.quantize_per_tensor(
-                    value.detach(), linear.scale, linear.zero_point, flambeau.quint8))
+                    value, scale, zero, flambeau.quint8))
         return result

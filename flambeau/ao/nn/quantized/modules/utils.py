@@ -32,7 +32,7 @@ def _empty_weight(*sizes: int) -> Tensor:
 
 
 class _Described(nn.Module):
-    """AtenForm as `Quantized<class>`, without its submodules."""
+    """Printed as `Quantized<class>`, without its submodules."""
 
     _kind = "Quantized"
 
@@ -116,7 +116,8 @@ class WeightedQuantizedModule(_WithScale):
     @classmethod
     def _from_observed(cls, mod: Any, activation: Any, watch: Any) -> Any:
         if watch.dtype is not flambeau.qint8:
-            raise AssertionError("Weight observer must have a dtype of qint8")
+            raise AssertionError("Weight observer must have dtype torch.qint8, got "
+                                 f"{watch.dtype}")
         result = cls._like(mod)
         result._take(_quantize_weight(mod.weight.detach().float(), watch), mod.bias)
         if activation is None or activation.dtype is flambeau.float:
