@@ -76,8 +76,8 @@ def test_what_convolutions_refuse():
 
 @pytest.mark.parametrize("name, arguments", [
     ("avg_pool2d", (2,)), ("functional.adaptive_avg_pool3d", (2,)), ("interpolate", (4,)),
-    ("hardtanh", ()), ("hardsigmoid", ()), ("elu", (1.0, 0)), ("celu", (1.0, 0)), ("hardswish", (1.0, 0)),
-    ("clamp", (0.0, 1.0)), ("threshold", (0.0, 1.0))])
+    ("hardtanh", ()), ("hardsigmoid", ()), ("elu", (1.0, 0)), ("celu", (1.0, 0)),
+    ("hardswish", (1.0, 0)), ("clamp", (0.0, 1.0)), ("threshold", (0.0, 1.0))])
 def test_floats_are_refused(name, arguments):
     with pytest.raises(ValueError, match=f"Input to 'quantized.{name}' must be quantized!"):
         getattr(qF, name.rpartition(".")[2])(torch.zeros(1, 1, 2, 2), *arguments)
