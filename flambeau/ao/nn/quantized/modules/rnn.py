@@ -61,7 +61,7 @@ class MultiheadAttention(_FromObserved, quantizable.MultiheadAttention):
         for name in ("bias_k", "bias_v"):
             if (value := getattr(result, name)) is not None:
                 value = value.detach()
-                scale, zero = flambeau._choose_qparams_per_tensor(value, reduce_range=False)
+                scale, zero = flambeau.ops.aten._choose_qparams_per_tensor(value)
                 delattr(result, name)
                 setattr(result, name, flambeau.quantize_per_tensor(
                     value, scale, zero, flambeau.quint8))
