@@ -9,7 +9,7 @@ from typing import Any
 
 import flambeau
 from flambeau._support.own_methods import adopt
-from flambeau.distributed._c10d import checks, groups, world
+from flambeau.distributed._c10d import checks, groups, tags, world
 from flambeau.distributed._c10d.backends.gloo import ProcessGroupGloo
 from flambeau.distributed._c10d.backends.registry import (
     Backend,
@@ -88,7 +88,6 @@ from flambeau.distributed._c10d.groups import (
 )
 from flambeau.distributed._c10d.groups import new_group_with_tag as _new_group_with_tag
 from flambeau.distributed._c10d.groups import new_process_group_helper as _new_process_group_helper
-from flambeau.distributed._c10d.groups import tag_of as _get_group_tag
 from flambeau.distributed._c10d.messages import (
     P2POp,
     all_gather_object,
@@ -126,6 +125,7 @@ from flambeau.distributed._c10d.options import (
 from flambeau.distributed._c10d.process_group import ProcessGroup
 from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp, _reduce_op, reduce_op
 from flambeau.distributed._c10d.stores import DistStoreError, PrefixStore, Store
+from flambeau.distributed._c10d.tags import tag_of as _get_group_tag
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed._c10d.world import (
     GroupMember,
@@ -234,11 +234,11 @@ def _get_all_pg_configs() -> list[dict[str, Any]]:
 
 
 def _find_pg_by_ranks_and_tag(tag: str, ranks: list[int]) -> Any:
-    return groups.find_by_ranks_and_tag(tag, ranks)
+    return tags.find_by_ranks_and_tag(tag, ranks)
 
 
 def _find_or_create_pg_by_ranks_and_tag(tag: str, ranks: list[int], stride: int) -> Any:
-    return groups.find_or_create_by_ranks_and_tag(tag, ranks, stride)
+    return tags.find_or_create_by_ranks_and_tag(tag, ranks, stride)
 
 
 def _resolve_group_name_by_ranks_and_tag(ranks: list[int], tag: str) -> str:
@@ -384,7 +384,7 @@ def _as_iterable(obj: Any) -> Any:
 def _ensure_all_tensors_same_dtype(*tensors: Any) -> None:
     flat = [t for given in tensors for t in _as_iterable(given)]
     if flat:
-        checks.same_type(flat[1:], flat[0])
+        checks.same_type(*flat)
 
 
 def _validate_output_list_for_rank(my_rank: int, dst: int, gather_list: Any) -> None:

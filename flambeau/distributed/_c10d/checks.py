@@ -19,7 +19,7 @@ def single_tensor(value: Any, name: str) -> None:
 
 def tensor_list(values: Any, name: str) -> None:
     """A list of tensors is needed."""
-    if not isinstance(values, (list, tuple)) or not all(isinstance(v, Tensor) for v in values):
+    if not isinstance(values, list) or not all(isinstance(v, Tensor) for v in values):
         raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type "
                         f"List[torch.Tensor]\n             but got {type(values)} instead.")
 
@@ -35,12 +35,12 @@ def reduction(tensor: Tensor, op: Any, backend: str) -> str:
     return kind.name
 
 
-def same_type(outputs: list[Tensor], tensor: Tensor) -> None:
+def same_type(*tensors: Tensor) -> None:
     """All tensors of a call have one type."""
-    for output in outputs:
-        if output.dtype is not tensor.dtype:
+    for tensor in tensors[1:]:
+        if tensor.dtype is not tensors[0].dtype:
             raise ValueError("Invalid usage of tensors with different dtypes"
-                             f"Found {output.dtype} and  {tensor.dtype}")
+                             f"Found {tensors[0].dtype} and  {tensor.dtype}")
 
 
 def outputs(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
@@ -48,9 +48,17 @@ def outputs(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
     if len(found) != count:
         raise RuntimeError(f"{call}: invalid output tensor list at index 0 "
                            f"(expected length {count}, got {len(found)})")
-    same_type(found, tensor)
+    same_type(*found, tensor)
     for i, output in enumerate(found):
         same_size(output, tensor, call, i)
+
+
+def gathered(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
+    """The same at the one process that gets them."""
+    if len(found) != count:
+        raise RuntimeError(f"{call}: Incorrect output list size {len(found)}. Output list size "
+                           f"should be {count}, same as size of the process group.")
+    outputs(found, tensor, count, call)
 
 
 def parts_to_reduce(found: list[Tensor], output: Tensor, rank: int, count: int, call: str) -> None:
@@ -58,7 +66,7 @@ def parts_to_reduce(found: list[Tensor], output: Tensor, rank: int, count: int, 
     if len(found) != count:
         raise RuntimeError(f"{call}: invalid input tensor list size, must be world size: {count}, "
                            f"got {len(found)}")
-    same_type(found, output)
+    same_type(output, *found)
     same_size(found[rank], output, call, rank)
 
 
@@ -68,21 +76,21 @@ def parts(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
         raise RuntimeError(f"{call}: Incorrect input list size {len(found)}. "
                            f"Input list size should be {count}, same as size of the process "
                            "group.")
-    same_type(found, tensor)
+    same_type(tensor, *found)
     for i, part in enumerate(found):
         same_size(part, tensor, call, i)
 
 
 def same_size(output: Tensor, tensor: Tensor, call: str, index: int = 0) -> None:
-    """As many elements in the one as in the other."""
-    if output.numel() != tensor.numel():
+    """The one has the shape of the other."""
+    if output.shape != tensor.shape:
         raise RuntimeError(f"{call}: invalid tensor size at index {index} "
                            f"(expected {_shape(tensor)}, got {_shape(output)})")
 
 
 def whole(found: Tensor, part: Tensor, count: int, call: str) -> None:
     """`found` has room for `count` tensors like `part`."""
-    same_type([found], part)
+    same_type(found, part)
     if found.numel() != count * part.numel():
         raise RuntimeError(f"{call}: invalid tensor size at index 0 (expected "
                            f"{count} times {_shape(part)}, got {_shape(found)})")
@@ -91,10 +99,14 @@ def whole(found: Tensor, part: Tensor, count: int, call: str) -> None:
 def split(tensor: Tensor, sizes: Any, count: int) -> list[Tensor]:
     """The parts of a tensor: of equal size, or of these numbers of rows."""
     if not sizes:
+        if count == 1:
+            return [tensor.detach()]
         if tensor.shape[0] % count:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
         sizes = [tensor.shape[0] // count] * count
-    if sum(sizes) != tensor.shape[0] or len(sizes) != count:
+    if len(sizes) != count:
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != tensor.shape[0]:
         raise RuntimeError("Split sizes doesn't match total dim 0 size")
     return list(tensor.detach().split(list(sizes)))
 

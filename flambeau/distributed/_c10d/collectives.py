@@ -9,6 +9,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d import options as o
+from flambeau.distributed._c10d.backends.registry import check_timeout
 from flambeau.distributed._c10d.coalescing import NO_WORK, _CollOp, collect
 from flambeau.distributed._c10d.reduce_op import RedOpType, op_type
 from flambeau.distributed._c10d.refusals import announced
@@ -110,6 +111,7 @@ def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: 
     """`all_reduce` of several tensors."""
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     checks.tensor_list(tensors, "tensor")
+    checks.same_type(*tensors)
     found = member(group, "all_reduce_coalesced")
     if found is None:
         return None
@@ -141,6 +143,8 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = RedOpType.SUM, grou
     checks.single_tensor(tensor, "tensor")
     if found is None:
         return None
+    if tensor.is_complex() and not supports_complex(op):
+        raise RuntimeError("reduce does not supporton complex tensors")     # PyTorch's words
     return finish(found.reduce([tensor], o.ReduceOptions(op, root, asyncOp=async_op)), async_op)
 
 
@@ -150,7 +154,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None,
     """Entry i of `tensor_list` becomes the tensor of process i."""
     checks.tensor_list(tensor_list, "tensor_list")
     checks.single_tensor(tensor, "tensor")
-    checks.same_type(tensor_list, tensor)
+    checks.same_type(*tensor_list, tensor)
     found = member(group, "all_gather")
     if found is None:
         return None
@@ -202,10 +206,10 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
            group: Any = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """`all_gather` whose result process `dst`, 0 by default, alone gets."""
     checks.single_tensor(tensor, "tensor")
-    outputs = list(gather_list or ())
-    if outputs:
+    if gather_list:
         checks.tensor_list(gather_list, "gather_list")
-        checks.same_type(outputs, tensor)
+        checks.same_type(tensor, *gather_list)
+    outputs = gather_list or []
     found = member(group, "gather")
     if found is None:
         return None
@@ -229,10 +233,10 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
             ) -> Work | None:
     """`tensor` of process i becomes entry i of the list of process `src`, 0 by default."""
     checks.single_tensor(tensor, "tensor")
-    parts = list(scatter_list or ())
-    if parts:
+    if scatter_list:
         checks.tensor_list(scatter_list, "scatter_list")
-        checks.same_type(parts, tensor)
+        checks.same_type(tensor, *scatter_list)
+    parts = scatter_list or []
     found = member(group, "scatter")
     if found is None:
         return None
@@ -248,7 +252,7 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = RedOpType
     """`output` of process i becomes the sum of all entries i."""
     checks.single_tensor(output, "output")
     checks.tensor_list(input_list, "input_list")
-    checks.same_type(input_list, output)
+    checks.same_type(output, *input_list)
     found = member(group, "reduce_scatter")
     if found is None:
         return None
@@ -315,6 +319,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None,
         return None
     given = o.BarrierOptions(asyncOp=async_op)
     if timeout is not None:
+        check_timeout(timeout)
         given.timeout = timeout
     return finish(found.barrier(given), async_op)
 
@@ -324,6 +329,12 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     """`barrier` that says which processes have not come."""
     found = member(group, "monitored_barrier")
     if found is not None:
+        if isinstance(timeout, float):
+            warnings.warn("Please specify timeout arg as a timedelta. Converting current value of "
+                          f"{timeout} assuming it represents seconds", stacklevel=2)
+            timeout = timedelta(seconds=timeout)
+        if timeout is not None:
+            check_timeout(timeout)
         found.monitored_barrier(timeout, wait_all_ranks)
 
 
@@ -331,7 +342,6 @@ def broadcast_coalesced(process_group: Any, tensors: list[Tensor], buffer_size: 
                         ) -> None:
     """Give all processes the tensors of one: those of one type in buffers of `buffer_size`
     bytes."""
-    import flambeau
     buckets: list[list[Tensor]] = []
     room: dict[Any, int] = {}
     open_bucket: dict[Any, list[Tensor]] = {}

@@ -80,6 +80,14 @@ def _check_built_in(name: str) -> None:
         raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
 
 
+def _check_known(name: str) -> None:
+    """There is a backend of that name, if it is one."""
+    if ":" not in name:
+        assert name in Backend.backend_list, f"Unknown backend type {name}"
+        if name.upper() not in Backend._plugins:
+            _check_built_in(name)
+
+
 def new_process_group_helper(group_size: int, group_rank: int, global_ranks_in_group: list[int],
                              backend: str, store: Store, group_name: str,
                              backend_options: Any = None, timeout: timedelta | None = None,
@@ -196,15 +204,13 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
         assert world_size > 0, "world_size must be positive if using store"
         assert rank >= 0, "rank must be non-negative if using store"
     name = Backend(backend) if backend else Backend.UNDEFINED
-    if ":" not in name:
-        assert name in Backend.backend_list, f"Unknown backend type {name}"
-        if name.upper() not in Backend._plugins:
-            _check_built_in(name)
+    _check_known(name)
     timeout = default_timeout(name) if timeout is None else timeout
     check_timeout(timeout)
     group_name = group_name or next_name([], False)
     if store is None:
-        found = _met(init_method or "env://", rank, world_size, timeout, lambda store, rank, size:
+        url = "env://" if init_method is None else init_method
+        found = _met(url, rank, world_size, timeout, lambda store, rank, size:
                      _default_group(store, rank, size, backend, group_name, pg_options, timeout))
     else:
         found = _default_group(store, rank, world_size, backend, group_name, pg_options, timeout)
@@ -239,7 +245,7 @@ def _met(url: str, rank: int, size: int, timeout: timedelta, make: Callable[...,
 
 def destroy_process_group(group: Any = None) -> None:
     """Forget a group; without argument, all of them."""
-    if group is GroupMember.NON_GROUP_MEMBER:
+    if group == GroupMember.NON_GROUP_MEMBER:
         return
     world = _world.default_pg
     if group is None or group is world:
@@ -261,6 +267,8 @@ def abort_process_group(group: Any = None) -> None:
             known.abort()
         _world.clear()
         return
+    if group not in _world.pg_map:
+        raise ValueError("Invalid process group specified or has been destroyed.")
     group.abort()
     _world.remove(group)
 
@@ -276,7 +284,11 @@ def only_alone(what: str, group: Any = None) -> None:
 def get_rank(group: Any = None) -> int:
     """The number of this process in a group; -1 if it is not in it."""
     found = resolve(group)
-    return -1 if found is None else found.rank()
+    if found is None:
+        return -1
+    if not isinstance(found, ProcessGroup):
+        raise _not_registered(group)
+    return found.rank()
 
 
 def get_world_size(group: Any = None) -> int:
@@ -288,8 +300,11 @@ def get_world_size(group: Any = None) -> int:
 def get_backend(group: Any = None) -> str:
     """The backend of a group."""
     found = resolve(group)
-    if found is None or found not in _world.pg_map:
+    if found is None:
         raise ValueError("Invalid process group specified")
+    if found not in _world.pg_map:
+        raise ValueError(f"Process group {found} is not initialized in the world group map. "
+                         "Please initialize the group first.")
     return Backend(_world.pg_map[found][0])
 
 
@@ -303,7 +318,15 @@ def get_backend_config(group: Any = None) -> str:
 
 def get_process_group_ranks(group: Any) -> list[int]:
     """The ranks of a group's members in the default group."""
-    return ranks_of(resolve(group))
+    found = resolve(group)
+    if not isinstance(found, ProcessGroup):
+        raise KeyError(group)
+    return ranks_of(found)
+
+
+def _not_registered(group: Any) -> ValueError:
+    return ValueError(f"Group {group} is not registered, please create group with "
+                      "torch.distributed.new_group API")
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
@@ -311,8 +334,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
     if group is GroupMember.WORLD:
         return global_rank
     if group not in _world.pg_group_ranks:
-        raise ValueError(f"Group {group} is not registered, please create group with "
-                         "torch.distributed.new_group API")
+        raise _not_registered(group)
     ranks = _world.pg_group_ranks[group]
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -324,8 +346,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
     if group is GroupMember.WORLD:
         return group_rank
     if group not in _world.pg_group_ranks:
-        raise ValueError(f"Group {group} is not registered, please create group with "
-                         "torch.distributed.new_group API")
+        raise _not_registered(group)
     for rank, at in _world.pg_group_ranks[group].items():
         if at == group_rank:
             return rank
@@ -369,16 +390,17 @@ def new_group_with_tag(ranks: Any = None, timeout: timedelta | None = None,
     world = resolve(None)
     members = list(range(world.size())) if ranks is None else list(ranks)
     members = sorted(members) if sort_ranks else members
+    if len(set(members)) < len(members):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
     if len(members) > world.size():
         raise ValueError("the new group's world size should be less or equal to the world size "
                          "set by init_process_group")
-    if len(set(members)) < len(members):
-        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
     for rank in members:
         if not 0 <= rank < world.size():
             raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to "
                              f"{world.size() - 1} (world_size={world.size()})")
     named = _world.pg_map[world][0] if backend is None else Backend(backend)
+    _check_known(named)
     if use_local_synchronization and ranks is not None and world.rank() not in members:
         return None
     name = next_name(members, use_hashed_name=use_local_synchronization)
@@ -458,42 +480,10 @@ def shrink_group(ranks_to_exclude: list[int], group: Any = None, shrink_flags: i
     """A group without some of the members, for those that stay; gloo cannot do it."""
     found = resolve(group)
     if not ranks_to_exclude:
-        raise ValueError("ranks_to_exclude cannot be empty")
+        raise ValueError("ranks_to_exclude cannot be empty. To shrink a group, you must specify at "
+                         "least one rank to exclude. Example: [failed_rank_id]")
+    if found.size() < 2:
+        raise ValueError(f"Cannot shrink a process group with size {found.size()}. Group must have "
+                         "at least 2 ranks to support shrinking.")
     raise RuntimeError(f"Process group backend {found.name()} does not support shrinking: make a "
                        "new group of those that stay")
-
-
-# ---- groups by their members and tags -----------------------------------------------------------
-
-def find_by_ranks_and_tag(tag: str, ranks: list[int]) -> Any:
-    """The group of these members under this tag, if there is one."""
-    if tag and not tag.startswith(("ptd:", "user:")):
-        tag = f"user:{tag}"
-    for group in _world.tags_to_pg.get(tag, ()):
-        if sorted(ranks_of(group)) == sorted(ranks):
-            return group
-    return None
-
-
-def find_or_create_by_ranks_and_tag(tag: str, ranks: list[int], stride: int) -> Any:
-    """The group of these members under this tag: `ranks` are those of all groups that are cut into
-    pieces of `stride`."""
-    assert len(ranks) % stride == 0, (
-        f"Ranks length ({len(ranks)}) must be divisible by stride ({stride})")
-    mine = resolve(None).rank()
-    pieces = [ranks[i:i + stride] for i in range(0, len(ranks), stride)]
-    own = next((p for p in pieces if mine in p), None)
-    found = find_by_ranks_and_tag(tag, own or pieces[0])
-    if found is not None:
-        return found
-    if tag == "":
-        raise ValueError("Cannot automatically create PG with empty tag")
-    made = [new_group_with_tag(piece, pg_tag=tag) for piece in pieces]
-    return next((g for g in made if g is not GroupMember.NON_GROUP_MEMBER), made[0])
-
-
-def tag_of(group: Any) -> str:
-    """The tag of a group, empty for those without one of the user's."""
-    tag = _world.pg_to_tag[resolve(group)]
-    return tag.removeprefix("user:") if tag.startswith("user:") else tag
-

@@ -232,6 +232,8 @@ def scatter_object_list(scatter_object_output_list: list[Any],
                          "least 1.")
     root = root_of(found, 0 if src is None and group_src is None else src, group_src)
     mine = found.rank() == root
+    if mine and scatter_object_input_list is None:
+        raise ValueError("source rank must provide non-None scatter_object_input_list")
     parts = [object_to_tensor(value)[0] for value in scatter_object_input_list or ()] \
         if mine else []
     if mine and len(parts) != found.size():

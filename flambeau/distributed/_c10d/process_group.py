@@ -89,10 +89,8 @@ class ProcessGroup(Calls):
     def _set_group_desc(self, text: str) -> None:
         self.group_desc = text
 
-    def get_group_store(self) -> Store:
-        """The store through which the processes have met."""
-        if self._store is None:
-            raise RuntimeError("Store is not set for the process group")
+    def get_group_store(self) -> Store | None:
+        """The store through which the processes have met, if they have met in one."""
         return self._store
 
     # ---- backends -------------------------------------------------------------------------------
@@ -234,11 +232,14 @@ class ProcessGroup(Calls):
         return False
 
     def _register_on_completion_hook(self, hook: Any) -> None:
-        raise RuntimeError("Only ProcessGroupNCCL supports onCompletion hook, but got "
-                           f"{self.name()} backend.")
+        self._only_nccl("onCompletion hook")
 
     def _wait_for_pending_works(self) -> None:
-        """Those who need the result of a `Work` wait for it themselves."""
+        self._only_nccl("waitForPendingWorks")
+
+    def _only_nccl(self, what: str) -> None:
+        raise RuntimeError(f"Only ProcessGrouppNCCL supports {what}, but got {self.name()} "
+                           "backend.")                          # spelt as PyTorch spells it
 
     def _enable_collectives_timing(self) -> None:
         """Timing would need events of a device."""

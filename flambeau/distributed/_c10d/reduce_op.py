@@ -97,4 +97,8 @@ def make_premul_sum(factor: Any) -> ReduceOp:
 
 def op_type(op: Any) -> RedOpType:
     """The type of what is given as a reduction: a type itself, or an op of that type."""
-    return RedOpType(getattr(op, "op", op))
+    found = getattr(op, "op", op)
+    if not isinstance(found, RedOpType):
+        raise TypeError("incompatible function arguments: expected a ReduceOp or one of its types, "
+                        f"got {op!r}")
+    return found

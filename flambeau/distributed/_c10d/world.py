@@ -145,7 +145,7 @@ _world = _World()
 
 def resolve(group: Any) -> Any:
     """The group of a call, the default one unless given; None if this process is not in it."""
-    if group is GroupMember.NON_GROUP_MEMBER:
+    if group == GroupMember.NON_GROUP_MEMBER:
         return None
     if group is not None:
         return group

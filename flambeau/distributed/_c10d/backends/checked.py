@@ -118,6 +118,9 @@ class CheckedBackend(Backend, Refusing):
     def run_allgather_coalesced(self, output_lists: list[list[Tensor]], input_list: list[Tensor],
                                 opts: Any) -> Work:
         """`allgather` of several tensors, whose outputs come process by process."""
+        if len(output_lists) != self.size():
+            raise RuntimeError(f"{self._in('allgather_coalesced')}: output lists should be equal "
+                               "to world size")
         columns = [[outputs[i] for outputs in output_lists] for i in range(len(input_list))]
         return self.run_allgather(columns, input_list, opts)
 
@@ -139,7 +142,7 @@ class CheckedBackend(Backend, Refusing):
         root = self._root(opts, "gather")
         outputs = list(output_tensors[0]) if output_tensors else []
         if self._rank == root:
-            checks.outputs(outputs, input_tensors[0], self.size(), self._in("gather"))
+            checks.gathered(outputs, input_tensors[0], self.size(), self._in("gather"))
         return self.launch(call_of("gather", input_tensors, f"root {root}"), outputs, lambda turn:
                           self.move_gather(turn, outputs, input_tensors[0], root, opts), opts)
 
@@ -182,11 +185,11 @@ class CheckedBackend(Backend, Refusing):
     def run_alltoall(self, output_tensors: list[Tensor], input_tensors: list[Tensor], opts: Any
                      ) -> Work:
         """Entry j of process i's outputs becomes entry i of process j's inputs."""
-        for values in (output_tensors, input_tensors):
+        for values, name in ((output_tensors, "output"), (input_tensors, "input")):
             if len(values) != self.size():
-                raise RuntimeError(f"{self._in('alltoall')}: one tensor for each of the "
-                                   f"{self.size()} processes is expected, got {len(values)}")
-        checks.same_type(output_tensors, input_tensors[0])
+                raise RuntimeError(f"{self._in('alltoall')}: {name} tensor list size "
+                                   f"{len(values)} does not match world size {self.size()}")
+        checks.same_type(*output_tensors, *input_tensors)
         return self._all_to_all(output_tensors, input_tensors, opts, input_tensors)
 
     def _all_to_all(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any,
@@ -200,7 +203,7 @@ class CheckedBackend(Backend, Refusing):
         """`alltoall` of parts of one tensor."""
         outputs = checks.split(output, output_split_sizes, self.size())
         inputs = checks.split(input, input_split_sizes, self.size())
-        checks.same_type(outputs, inputs[0])
+        checks.same_type(*outputs, inputs[0])
         return self._all_to_all(outputs, inputs, opts, [input])
 
     def run_barrier(self, opts: Any) -> Work:

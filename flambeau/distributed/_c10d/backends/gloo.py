@@ -396,7 +396,7 @@ class ProcessGroupGloo(CheckedBackend):
                                        "but received errors while waiting for send/recv from rank "
                                        f"0: {error}") from error
                 return
-            if not seconds:
+            if not seconds and self.size() > 1:
                 raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms")
             missing = self._missing(key, seconds, wait_all_ranks)
             if missing:

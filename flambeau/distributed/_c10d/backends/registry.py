@@ -44,27 +44,25 @@ class Backend(str):
                          devices: str | list[str] | None = None) -> None:
         """Make `func(store, rank, size, timeout)` the maker of backends of this name, for these
         types of devices. With `extended_api` it gets the options of the group instead."""
-        upper = name.upper()
-        if name != cls.FAKE and hasattr(cls, upper):
-            assert not hasattr(cls, upper), f"{upper} c10d backend already exist"
-        assert upper not in cls._plugins, f"{upper} c10d backend creator function already exist"
-        setattr(cls, upper, name.lower())
-        if name.lower() not in cls.backend_list:
-            cls.backend_list.append(name.lower())
-        cls.backend_type_map.setdefault(name.lower(), BackendType.CUSTOM)
+        upper, lower = name.upper(), name.lower()
+        if not hasattr(cls, upper):
+            setattr(cls, upper, lower)
+        if lower not in cls.backend_list:
+            cls.backend_list.append(lower)
+        cls.backend_type_map[lower] = BackendType.CUSTOM
         if devices is None:
-            if name != cls.FAKE:
-                import warnings
-                warnings.warn(f"Device capability of {name} unknown, assuming `cpu` and `cuda`. "
-                              "You can specify it in `device:backend` format in "
-                              "`init_process_group` call.", stacklevel=2)
-            cls.backend_capability.setdefault(name.lower(), ["cpu", "cuda"])
+            import warnings
+            warnings.warn(f"Device capability of {name} unspecified, assuming `cpu` and `cuda` or "
+                          "`xpu`. Please specify it via the `devices` argument of "
+                          "`register_backend`.", stacklevel=2)
+            cls.backend_capability[lower] = ["cpu", "cuda"]
         else:
             named = [devices] if isinstance(devices, str) else list(devices)
             for device in named:
-                if device != "cpu" and device not in cls.default_device_backend_map:
-                    cls.default_device_backend_map[device] = name.lower()
-            cls.backend_capability[name.lower()] = named
+                current = cls.default_device_backend_map.get(device)
+                if current is None or (current == cls.FAKE and lower != cls.FAKE):
+                    cls.default_device_backend_map[device] = lower
+            cls.backend_capability[lower] = named
         cls._plugins[upper] = _Plugin(func, extended_api)
 
 
@@ -89,7 +87,7 @@ class BackendConfig:
                 warnings.warn(f"Device capability of {backend} unknown, assuming `cpu` and "
                               "`cuda`. You can specify it in `device:backend` format in "
                               "`init_process_group` call.", stacklevel=2)
-                devices = ["cpu", "cuda"]
+                devices = ["cpu", "cuda", "xpu"]
             self.device_backend_map = {device: Backend(backend) for device in devices}
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.distributed._c10d import collectives as c
-from flambeau.distributed._c10d import groups, messages
+from flambeau.distributed._c10d import messages, tags
 from flambeau.distributed._c10d.reduce_op import RedOpType
 from flambeau.distributed._c10d.world import ranks_of, resolve_name
 from flambeau.library import Library, register_autograd
@@ -300,9 +300,9 @@ def _legacy(name: str, size_at: int | None = None) -> Callable[..., Any]:
     """An op whose last arguments are the tag, the ranks and the size of its group."""
     def run(*args: Any) -> Any:
         *given, tag, ranks, group_size = args
-        group = groups.find_by_ranks_and_tag(tag, list(ranks))
+        group = tags.find_by_ranks_and_tag(tag, list(ranks))
         if group is None:
-            group = groups.find_or_create_by_ranks_and_tag(tag, list(ranks), group_size)
+            group = tags.find_or_create_by_ranks_and_tag(tag, list(ranks), group_size)
         if size_at is not None:
             given.insert(size_at, group_size)
         if name == "all_to_all_single":

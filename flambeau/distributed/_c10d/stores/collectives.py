@@ -62,11 +62,11 @@ class StoreCollectives(ControlCollectives):
         self._once(key)
         self._store.set(f"{key}/{self._rank}", data)
 
-    def gather_recv(self, key: str, data: Any, timeout: timedelta = _FIVE_MINUTES) -> list[str]:
+    def gather_recv(self, key: str, data: Any, timeout: timedelta = _FIVE_MINUTES) -> list[bytes]:
         """The values of all."""
         self._once(key)
         self._store.set(f"{key}/{self._rank}", data)
-        return [self._get(f"{key}/{rank}", timeout).decode() for rank in range(self._size)]
+        return [self._get(f"{key}/{rank}", timeout) for rank in range(self._size)]
 
     def scatter_send(self, key: str, data: list[Any], timeout: timedelta = _FIVE_MINUTES) -> bytes:
         """Give each a value of its own; gives that of this one."""
@@ -80,7 +80,7 @@ class StoreCollectives(ControlCollectives):
         self._once(key)
         return self._get(f"{key}/{self._rank}", timeout)
 
-    def all_gather(self, key: str, data: Any, timeout: timedelta = _FIVE_MINUTES) -> list[str]:
+    def all_gather(self, key: str, data: Any, timeout: timedelta = _FIVE_MINUTES) -> list[bytes]:
         """The values of all, for all."""
         return self.gather_recv(key, data, timeout)
 
