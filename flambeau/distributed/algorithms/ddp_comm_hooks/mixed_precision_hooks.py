@@ -16,7 +16,7 @@ class _AllreduceUpcastHookState:
     """The wrapper, as a weak reference; the stream on which types change, where there are some."""
 
     ddp_weakref: Any
-    upcast_stream: Any = None
+    upcast_stream: Any
     wait_for_stream_enqueued: bool = False
 
 

@@ -15,7 +15,9 @@ class ModelAverager(ABC):
     """Averages models over a process group; counts the steps."""
 
     def __init__(self, process_group: Any = None):
-        self.process_group = dist._get_default_group() if process_group is None else process_group
+        self.process_group = dist.group.WORLD if process_group is None else process_group
+        if self.process_group is None:
+            raise TypeError("Invariant encountered: value was None when it should not be")
         self.step = 0
 
     @abstractmethod

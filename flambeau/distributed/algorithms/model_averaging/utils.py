@@ -27,7 +27,7 @@ def average_parameters(params: Iterator[nn.Parameter], process_group: Any) -> No
         flat /= dist.get_world_size(group)
         dist.all_reduce(flat, group=group)
         for parameter, mean in zip(parameters, flat.split([p.numel() for p in parameters])):
-            parameter.copy_(mean.view_as(parameter))
+            parameter.data = mean.view_as(parameter).type_as(parameter)
 
 
 def get_params_to_average(params: Parameters) -> list[nn.Parameter]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from hook_cases import flat, gradients, network
 
 import flambeau as torch
 from flambeau import distributed as dist
@@ -15,26 +16,6 @@ from flambeau.distributed.algorithms.ddp_comm_hooks import debugging_hooks, defa
 from flambeau.distributed.algorithms.ddp_comm_hooks import post_localSGD_hook as post_local
 from flambeau.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
 from flambeau.nn.parallel import DistributedDataParallel as DDP
-
-
-def network():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 2))
-
-
-def flat(model):
-    return torch.cat([p.grad.flatten() for p in model.parameters()])
-
-
-def gradients(rank, hook=None, state=None, steps=1, **options):
-    model = DDP(network(), **options)
-    if hook is not None:
-        model.register_comm_hook(state, hook)
-    x = torch.arange(24.0).view(4, 6) / 10 + rank
-    for _ in range(steps):
-        model.zero_grad()
-        model(x).pow(2).sum().backward()
-    return flat(model)
 
 
 def simple_hooks(rank):
