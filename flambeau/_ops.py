@@ -87,7 +87,7 @@ class OpOverload(OperatorBase):
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
-        rules = overrides.rules_for(args, kwargs)
+        rules = overrides.find_override(args, kwargs)
         if rules is not None and not _records(args, kwargs):
             from flambeau.dispatch.aten import subclass
             if rules is subclass.run and not subclass.disabled.get():
@@ -381,7 +381,7 @@ def _op_named(name: str) -> Op | None:
     if op is None and not callable(function):
         from flambeau.dispatch.aten import functions
         if name in recorded() or name == "is_non_overlapping_and_dense":   # which isn't recorded
-            function = functions.function_named(name)
+            function = functions.find_function(name)
     if callable(function):
         op = Op(name, "composite", composite=True, function=function, call=function)
     elif op is None and name in recorded():

@@ -21,14 +21,14 @@ from flambeau._support.c_functions import ReadOnly, bound, counted
 from flambeau._support.own_methods import belong
 from flambeau.core import devices, late_bound
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.kernels import cited_as
+from flambeau.kernels import set_error_name
 from flambeau.kernels.creation.random import STATE_BYTES, Stream
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
            "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]
 
 
-@cited_as("torch._C.Generator")
+@set_error_name("torch._C.Generator")
 class Generator:
     """A source of random numbers with a state of its own, for the `generator=` of random ops.
 

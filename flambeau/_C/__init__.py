@@ -18,7 +18,7 @@ from flambeau._support.c_functions import matched
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
-from flambeau.autograd.graph import running_node, will_run
+from flambeau.autograd.graph import current_autograd_node, will_execute
 from flambeau.autograd.saved_hooks import SavedTensor, disabled
 from flambeau.core import modes
 from flambeau.core.autograd import engine
@@ -88,7 +88,7 @@ def _current_graph_task_execution_order() -> list[Node]:
 
 def _current_autograd_node() -> Node | None:
     """The node whose derivative is being computed on this thread."""
-    return running_node()
+    return current_autograd_node()
 
 
 def _will_engine_execute_node(node: Node) -> bool:
@@ -105,8 +105,8 @@ def _will_engine_execute_node(node: Node) -> bool:
             raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are "
                                "currently running autograd.grad(). This is currently not "
                                "supported.")
-        return will_run(running, node.variable)
-    return will_run(running, node if node.part_of is None else node.part_of[0])
+        return will_execute(running, node.variable)
+    return will_execute(running, node if node.part_of is None else node.part_of[0])
 
 
 def _are_functorch_transforms_active() -> bool:

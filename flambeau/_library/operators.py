@@ -122,7 +122,7 @@ class CustomOp:
             args, kwargs = self.schema.arranged(values)
             return within(modes.levels, stack[:-1], stack[-1].ask, self.overload, tuple(args),
                           kwargs)
-        if overrides.rules_for(values) is not None:
+        if overrides.find_override(values) is not None:
             from flambeau.dispatch.aten.subclass import show
             args, kwargs = self.schema.arranged(values)
             return show(self.overload, *args, **kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau._subclasses.fake_tensor import FakeTensor
 from flambeau.core.tensor import Tensor, alias
-from flambeau.dispatch.aten.subclass import take_over
+from flambeau.dispatch.aten.subclass import install_torch_dispatch
 from flambeau.ops.sparse.tensors import SparseTensor, to_meta
 
 
@@ -65,7 +65,7 @@ for _name in ("sparse_dim", "dense_dim", "_dimI", "_dimV", "_nnz", "is_coalesced
 
 FakeSparseTensor.__module__ = FakeTensor.__module__
 FakeSparseTensor.__name__ = FakeSparseTensor.__qualname__ = "FakeTensor"
-take_over(FakeSparseTensor, bare=lambda fake: fake.form)
+install_torch_dispatch(FakeSparseTensor, bare=lambda fake: fake.form)
 
 
 def of_form(form: SparseTensor) -> FakeSparseTensor:

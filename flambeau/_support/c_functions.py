@@ -22,7 +22,7 @@ def _refuse(name: str, takes: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     raise TypeError(f"{name}() takes {takes} ({len(args)} given)")
 
 
-def _at_home(called: Any, home: str) -> Any:
+def _set_home(called: Any, home: str) -> Any:
     """`called`, which says that it is of the module `home`."""
     called.__module__ = sys.modules["flambeau"].__name__ + home.removeprefix("torch")
     return called
@@ -35,7 +35,7 @@ def takes_nothing(function: Callable[[], Any], *, name: str = "", home: str = "t
         if args or kwargs:
             _refuse(f"{home}.{name or called.__name__}", "no arguments", args, kwargs)
         return function()
-    return _at_home(called, home)
+    return _set_home(called, home)
 
 
 def takes_one(function: Callable[[Any], Any], *, name: str = "", home: str = "torch") -> Any:
@@ -45,7 +45,7 @@ def takes_one(function: Callable[[Any], Any], *, name: str = "", home: str = "to
         if len(args) != 1 or kwargs:
             _refuse(f"{home}.{name or called.__name__}", "exactly one argument", args, kwargs)
         return function(args[0])
-    return _at_home(called, home)
+    return _set_home(called, home)
 
 
 def takes_positions(function: Callable[..., Any], *, name: str = "", home: str = "torch") -> Any:
@@ -55,7 +55,7 @@ def takes_positions(function: Callable[..., Any], *, name: str = "", home: str =
         if kwargs:
             _refuse(f"{home}.{name or called.__name__}", "", args, kwargs)
         return function(*args)
-    return _at_home(called, home)
+    return _set_home(called, home)
 
 
 def counted(method: Callable[..., Any]) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 C = TypeVar("C", bound=type)
 
 
-def own_copy(cls: type, name: str, function: Any) -> None:
+def copy_method(cls: type, name: str, function: Any) -> None:
     made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
                         function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
@@ -28,7 +28,7 @@ def own_copy(cls: type, name: str, function: Any) -> None:
     setattr(cls, name, made)
 
 
-def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
+def define_in_subclasses(*names: str, further: bool = False) -> Callable[[C], C]:
     """Decorates a base: the public classes of this library below it get methods of that name of
     their own; those `further` down too?"""
     def decorate(base: C) -> C:
@@ -44,18 +44,18 @@ def each_its_own(*names: str, further: bool = False) -> Callable[[C], C]:
                 found, own = vars(owner)[name], vars(base)[name]
                 if owner is base or (further and owner is not cls
                                      and found.__code__ is own.__code__):
-                    own_copy(cls, name, own)
+                    copy_method(cls, name, own)
 
         shared.__init_subclass__ = classmethod(initialise)
         return base
     return decorate
 
 
-def its_own(*names: str) -> Callable[[C], C]:
+def copy_inherited(*names: str) -> Callable[[C], C]:
     """Decorates a class: what it inherits of that name becomes its own."""
     def decorate(cls: C) -> C:
         for name in names:
-            own_copy(cls, name, getattr(cls, name))
+            copy_method(cls, name, getattr(cls, name))
         return cls
     return decorate
 
@@ -92,4 +92,4 @@ def adopt(scope: dict[str, Any], parts: str | tuple[str, ...]) -> None:
             value.__module__ = scope["__name__"]
 
 
-__all__ = ["adopt", "belong", "each_its_own", "its_own", "of_class", "shown_as"]
+__all__ = ["adopt", "belong", "copy_inherited", "define_in_subclasses", "of_class", "shown_as"]

@@ -52,7 +52,7 @@ class _Scope:
 
     def _change(self) -> Any:
         changes = self._changes
-        return make_changes(changes if type(changes) is tuple else changes())
+        return apply_changes(changes if type(changes) is tuple else changes())
 
     def __enter__(self) -> Any:
         gives = self._gives
@@ -70,13 +70,13 @@ class _Scope:
         entered = _thread.entered
         for i in reversed(range(len(entered))):
             if entered[i][0] is self:
-                undo_all(entered.pop(i)[1])
+                undo_changes(entered.pop(i)[1])
                 break
         if self._has_left is not None:
             self._has_left()
 
     def _take_back(self) -> None:
-        undo_all(self._record or ())
+        undo_changes(self._record or ())
         self._record = None
 
     def __getstate__(self) -> Any:
@@ -93,7 +93,7 @@ class _Entered(threading.local):
 _thread = _Entered()
 
 
-def make_changes(changes: Any) -> list[Any]:
+def apply_changes(changes: Any) -> list[Any]:
     """Make changes; gives those that take them back."""
     record: list[Any] = []
     try:
@@ -114,15 +114,15 @@ def make_changes(changes: Any) -> list[Any]:
                 else:
                     what[item] = value[0]
     except BaseException:
-        undo_all(record)
+        undo_changes(record)
         raise
     return record
 
 
-def undo_all(record: Any) -> None:
+def undo_changes(record: Any) -> None:
     """Take changes back, the last first."""
     for change in reversed(record):
-        make_changes([change])
+        apply_changes([change])
 
 
 def _remove(items: list[Any], item: Any) -> None:
@@ -132,26 +132,26 @@ def _remove(items: list[Any], item: Any) -> None:
             break
 
 
-def _restoring(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _leave_on_error(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function. If it fails, leave what it has entered and not left."""
     height = len(_thread.entered)
     try:
         return function(*args, **kwargs)
     except BaseException:
-        _leave_down_to(height)
+        _leave_scopes_above(height)
         raise
 
 
-def _enclosed(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _leave_afterwards(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function, and leave what it has entered and not left, also if it has not failed."""
     height = len(_thread.entered)
     try:
         return function(*args, **kwargs)
     finally:
-        _leave_down_to(height)
+        _leave_scopes_above(height)
 
 
-def _leave_down_to(height: int) -> None:
+def _leave_scopes_above(height: int) -> None:
     while len(_thread.entered) > height:
         _thread.entered[-1][0].__exit__()
 
@@ -162,7 +162,7 @@ def _within(variable: ContextVar[Any], value: Any, function: Any, /, *args: Any,
     before = variable.get()
     try:
         variable.set(value)
-        return _restoring(function, *args, **kwargs)
+        return _leave_on_error(function, *args, **kwargs)
     finally:
         variable.set(before)
 
@@ -170,13 +170,13 @@ def _within(variable: ContextVar[Any], value: Any, function: Any, /, *args: Any,
 def _inside(scope: _Scope, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function inside of a scope."""
     with scope:
-        return _restoring(function, *args, **kwargs)
+        return _leave_on_error(function, *args, **kwargs)
 
 
 def _locked(lock: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function while a lock is held."""
     with lock:
-        return _restoring(function, *args, **kwargs)
+        return _leave_on_error(function, *args, **kwargs)
 
 
 Scope: Any
@@ -186,5 +186,5 @@ if native is not None and hasattr(native, "Scope"):
     within, inside, locked = native.within, native.inside, native.locked
 else:
     Scope, absent = _Scope, object()
-    restoring, enclosed = _restoring, _enclosed
+    restoring, enclosed = _leave_on_error, _leave_afterwards
     within, inside, locked = _within, _inside, _locked

@@ -64,17 +64,17 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not "
                             f"{type_name(value)}")
     _state.update(deterministic=mode, warn_only=warn_only)
-    _note_filling()
+    _sync_fill_setting()
 
 
 def fill_uninitialized_memory(mode: bool) -> None:
     """Whether memory that a program has not written is filled with known values while
     deterministic algorithms are wanted."""
     _state["fills"] = mode
-    _note_filling()
+    _sync_fill_setting()
 
 
-def _note_filling() -> None:
+def _sync_fill_setting() -> None:
     if native is not None:
         native.fill_new_memory(_state["deterministic"] and _state["fills"])
 

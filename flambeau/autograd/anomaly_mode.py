@@ -12,7 +12,7 @@ from flambeau._support.c_functions import parsed, takes_nothing
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
-from flambeau.autograd.graph import running_node
+from flambeau.autograd.graph import current_autograd_node
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import described
 from flambeau.core.autograd.graph import Node
@@ -21,13 +21,13 @@ from flambeau.core.tensor import plain_types
 from flambeau.schema.errors import type_name
 
 
-def _remember(node: Node) -> None:
+def _store_traceback(node: Node) -> None:
     """Store where a node was made, and during whose backward."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(PACKAGE):
         frames.pop()
     node.metadata["traceback_"] = frames.format()
-    parent = running_node()
+    parent = current_autograd_node()
     if parent is not None:
         node.metadata["parent_"] = parent
 
@@ -44,13 +44,13 @@ def is_anomaly_check_nan_enabled() -> bool:
     return engine.anomaly.check_nan
 
 
-def _switched(mode: bool, check_nan: bool) -> Any:
+def _mode_changes(mode: bool, check_nan: bool) -> Any:
     """The changes that switch anomaly mode."""
     state, was = vars(engine.anomaly), engine.anomaly.enabled
     changes: Any = (state, "enabled", mode), (state, "check_nan", check_nan)
     if was == mode:
         return changes
-    return *changes, (node_watchers, _remember, *(() if mode else (absent,)))
+    return *changes, (node_watchers, _store_traceback, *(() if mode else (absent,)))
 
 
 @parsed("set_anomaly_enabled(bool enabled, bool check_nan=True) -> ()")
@@ -59,17 +59,17 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     set_detect_anomaly(enabled, check_nan)
 
 
-def run_watched(node: Node, grad: Any) -> Any:
+def run_checked(node: Node, grad: Any) -> Any:
     """Run a node: say where it was made if it fails or gives NaN."""
     try:
         produced = engine.apply_node(node, grad)
     except Exception:
-        warn_where_made(node)
+        warn_forward_traceback(node)
         raise
     if engine.anomaly.check_nan:
         for i, g in enumerate(produced):
             if type(g) in plain_types and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
-                warn_where_made(node)
+                warn_forward_traceback(node)
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
                                    "output.")
     return produced
@@ -83,7 +83,7 @@ def _warn(message: str) -> None:
         print(f"Warning: {warning}", file=sys.stderr)
 
 
-def warn_where_made(node: Node) -> None:
+def warn_forward_traceback(node: Node) -> None:
     """The forward traceback of a node, and of the nodes in whose backward it was made."""
     stack = node.metadata.get("traceback_")
     if stack is None:
@@ -103,7 +103,7 @@ def warn_where_made(node: Node) -> None:
         parent = parent.metadata.get("parent_")
 
 
-engine.anomaly.run = run_watched
+engine.anomaly.run = run_checked
 
 
 class detect_anomaly(Scope):
@@ -126,7 +126,7 @@ class detect_anomaly(Scope):
     _gives: Any = None
 
     def _changes(self) -> Any:
-        return _switched(True, self.check_nan)
+        return _mode_changes(True, self.check_nan)
 
 
 class set_detect_anomaly(Scope):
@@ -146,4 +146,4 @@ class set_detect_anomaly(Scope):
         return self
 
     def _changes(self) -> Any:
-        return _switched(self.mode, self.check_nan)
+        return _mode_changes(self.mode, self.check_nan)

@@ -248,9 +248,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         edges.append(edge if not isinstance(target, Tensor) or edge is not target
                      or target._renewed is None else _renewed_edge(target, outs))
     if is_grads_batched:
-        from flambeau.transforms.batching import vmap_pass
-        found = vmap_pass(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,
-                                        accumulate=False), weights)
+        from flambeau.transforms.batching import vmap_backward
+        found = vmap_backward(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,
+                                            accumulate=False), weights)
     else:
         found = run(roots, retain, create_graph, edges, accumulate=False)
     results = []

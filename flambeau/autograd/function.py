@@ -249,7 +249,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
     node.order = next_order()
     node.outputs = len(outputs)
     node.simple = False             # its backward may register hooks on it
-    node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _light(o))
+    node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _metadata_of(o))
                   if type(o) in tensor_types else None for o in outputs]
     node.results = [m[:2] if m and id(o) not in without and m[1] in FLOATING else None
                     for o, m in zip(outputs, node.metas)]
@@ -279,7 +279,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
     return finished
 
 
-def _light(output: Tensor) -> Any:
+def _metadata_of(output: Tensor) -> Any:
     """A stand-in for a wrapper, from which zeros of its kind can be made."""
     return output.detach() if type(output) is not Tensor and hasattr(output, "_level") else None
 

@@ -28,7 +28,7 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
     if isinstance(level, BatchLevel):
         mine = [type(a) is BatchedTensor and a._level is level for a in args]
         if not any(mine):
-            return _below(cls, args, stack)
+            return _apply_below(cls, args, stack)
         if cls.generate_vmap_rule:
             if _has_vmap(cls):
                 raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both "
@@ -54,7 +54,7 @@ def _has_vmap(cls: Any) -> bool:
     return cls.vmap is not Function.vmap
 
 
-def _below(cls: Any, args: tuple[Any, ...], stack: Any) -> Any:
+def _apply_below(cls: Any, args: tuple[Any, ...], stack: Any) -> Any:
     return within(levels, stack[:-1], cls.apply, *args)
 
 
@@ -86,7 +86,7 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
             ctx.single = not isinstance(output, tuple)
             outputs = (output,) if ctx.single else output
             without = {id(t) for t in inner.non_differentiable}
-            whole = [_whole(slices, o) for o in outputs]
+            whole = [_batch_in_front(slices, o) for o in outputs]
             ctx.mark_non_differentiable(*[w for w, o in zip(whole, outputs) if id(o) in without])
             ctx.set_materialize_grads(inner.materialize_grads)
             saved = [slices.unwrap(t) for t in inner.to_save]
@@ -127,7 +127,7 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
                                                         ctx.forward_dims))
                 found = cls.jvp(inner.context, *_sliced(slices, tangents, dims))
                 found = found if isinstance(found, tuple) else (found,)
-                return tuple([_whole(slices, t) for t in found])
+                return tuple([_batch_in_front(slices, t) for t in found])
 
     Whole.__name__ = Whole.__qualname__ = cls.__name__
     Whole._backward_cls.__name__ = cls._backward_cls.__name__
@@ -181,7 +181,7 @@ def _sliced(slices: BatchLevel, values: Any, dims: Any) -> list[Any]:
     return [v if v is None or d is None else slices.wrap(v, d) for v, d in zip(values, dims)]
 
 
-def _whole(slices: BatchLevel, output: Any) -> Any:
+def _batch_in_front(slices: BatchLevel, output: Any) -> Any:
     """An output with its slices in front."""
     if not isinstance(output, Tensor):
         return output
@@ -193,7 +193,7 @@ def _whole(slices: BatchLevel, output: Any) -> Any:
 
 def _gathered(slices: BatchLevel, grad: Tensor, dim: int | None) -> Tensor:
     """A gradient in the form of the whole input: summed if all slices share it."""
-    value = _whole(slices, grad)
+    value = _batch_in_front(slices, grad)
     if dim is None:
         return value.sum(0)
     return value if dim == 0 else movedim(value, 0, dim)
@@ -231,11 +231,11 @@ def _tangents(cls: Any, args: tuple[Any, ...], node: Any, tangents: list[Any]) -
 def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -> Any:
     tangents = [level.tangent(a) if type(a) in tensor_types else None for a in args]
     if all(t is None for t in tangents):
-        return _below(cls, args, stack)
+        return _apply_below(cls, args, stack)
     from flambeau.autograd.function import observers
     seen: list[Any] = []
     versions = [None if t is None else t._version for t in tangents]
-    output = within(observers, seen, _below, cls, args, stack)
+    output = within(observers, seen, _apply_below, cls, args, stack)
     node, dirty, without = seen[0]
     outer = observers.get()
     if outer is not None:                   # a level around this one observes the call too

@@ -107,14 +107,14 @@ def _check_reverse(func: Any, inputs: tuple[Any, ...], settings: Any, title: str
         run = jacobians.pullback(output, sources)
         if settings.fast:
             v = _unit_like(output, rng)
-            found = _twice(lambda v=v, run=run: jacobians.analytical_along(run, sources, v, us),
-                           settings)
+            found = _run_twice(lambda v=v, run=run: jacobians.analytical_along(run, sources, v, us),
+                               settings)
             flat = v.reshape(-1)
             numerical = [flat.to(s[k].dtype).dot(s[k]) for s in slopes]
             atols = [settings.atol * _weight(u) * float(flat.sum()) for u in us]
         else:
-            found = _twice(lambda o=output, run=run: jacobians.analytical_columns(run, sources, o),
-                           settings)
+            found = _run_twice(
+                lambda o=output, run=run: jacobians.analytical_columns(run, sources, o), settings)
             numerical = [s[k] for s in slopes]
             atols = [settings.atol] * len(sources)
         for i, a, n, atol in zip(range(len(sources)), found, numerical, atols):
@@ -129,7 +129,7 @@ def _check_reverse(func: Any, inputs: tuple[Any, ...], settings: Any, title: str
                 raise GradcheckError(text)
 
 
-def _twice(compute: Any, settings: Any) -> list[Tensor]:
+def _run_twice(compute: Any, settings: Any) -> list[Tensor]:
     """Derivatives that must be the same in two runs, and of the right sizes and types."""
     first, sizes, kinds = compute()
     second = compute()[0]

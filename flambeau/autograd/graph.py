@@ -141,7 +141,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
             with lock:
                 buffers.setdefault(running, [None] * len(edges))
                 if running not in expected:
-                    expected[running] = sum(will_run(running, edge) for edge in edges)
+                    expected[running] = sum(will_execute(running, edge) for edge in edges)
                 counts[running] = counts.get(running, 0) + 1
                 buffers[running][i] = grad
                 complete = counts[running] == expected[running]
@@ -154,7 +154,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     return _MultiHandle([t.register_hook(make(i)) for i, t in enumerate(tensors)])
 
 
-def will_run(running: engine.Pass, edge: Any) -> bool:
+def will_execute(running: engine.Pass, edge: Any) -> bool:
     """Will (or did) this backward pass send a gradient through `edge`?"""
     if type(edge) in tensor_types:
         if running.captures is not None and id(edge) not in running.leaf_targets:
@@ -165,7 +165,7 @@ def will_run(running: engine.Pass, edge: Any) -> bool:
         running.needed is None or edge.order in running.needed)
 
 
-def running_node() -> Any:
+def current_autograd_node() -> Any:
     """The node whose derivative is being computed on this thread, if any. The engine keeps no note
     of it: it is found where the engine has it, on the stack."""
     if engine.current_pass.get() is None:
@@ -180,7 +180,7 @@ def running_node() -> Any:
     return None
 
 
-_PLACES_OF_NODES = {engine.Pass.propagate.__code__, engine.Pass._run_carefully.__code__}
+_PLACES_OF_NODES = {engine.Pass.propagate.__code__, engine.Pass._run_general.__code__}
 
 
 def _any_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], lock: Any) -> RemovableHandle:

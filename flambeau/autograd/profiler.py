@@ -102,7 +102,7 @@ class Recorder(Level):
         event.start = perf_counter_ns()
         return event
 
-    def begin_apart(self, name: str, inputs: Any) -> Raw:
+    def begin_async(self, name: str, inputs: Any) -> Raw:
         """An event that may end in another thread, and that contains no others."""
         event = Raw(name, self.threads.setdefault(threading.get_ident(), len(self.threads) + 1),
                     _shapes(inputs) if self.shapes else None)

@@ -12,14 +12,14 @@ from typing import Any
 from flambeau._support.c_functions import bound, frozen
 from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
-from flambeau.kernels import cited_as
+from flambeau.kernels import set_error_name
 
 _TORCH_TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "
     "mtia privateuseone".split())
 
 
-@cited_as("torch.device")
+@set_error_name("torch.device")
 @frozen
 class device(Scope):
     """A device: `device("cpu")`, `device("cpu", 0)`, `device("cpu:0")`. Also a context manager

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import NoArguments, counted, frozen, takes_nothing
-from flambeau.kernels import cited_as
+from flambeau.kernels import set_error_name
 from flambeau.kernels.dtypes import type_title
 
 FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each type that has been used
@@ -25,7 +25,7 @@ _BY_NAME: dict[str, dtype] = {}
 
 
 @frozen
-@cited_as("torch.dtype")
+@set_error_name("torch.dtype")
 class dtype:
     """The type of a tensor's elements, such as `flambeau.float32`."""
 

@@ -53,7 +53,7 @@ class Level(Scope):
         raise NotImplementedError
 
 
-def takes_ops() -> bool:
+def intercepts_ops() -> bool:
     """Does a level of this thread take ops over, and does not only look on? Then nothing may be
     computed but by ops."""
     return any(not level.observes for level in levels.get())

@@ -13,12 +13,12 @@ from typing import Any
 
 from flambeau._support.c_functions import counted
 from flambeau.core import late_bound
-from flambeau.kernels import cited_as
+from flambeau.kernels import set_error_name
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
 
 
-@cited_as("torch.Size")
+@set_error_name("torch.Size")
 class Size(tuple):
     """A tensor's shape: a tuple that knows its number of elements.
 

@@ -398,8 +398,8 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
         view.node = within(grad_mode, True, late_bound.as_strided, base, array.shape,
                            array_strides(array), offset)._view.node
     if tensor._retains_grad:
-        from flambeau.core.autograd.hooks import move_retained
-        move_retained(tensor, old, view.node)
+        from flambeau.core.autograd.hooks import move_retained_grad
+        move_retained_grad(tensor, old, view.node)
     return view.node
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau._support.c_functions import NoArguments, bound, frozen
 from flambeau.core.dtypes import dtype, get_default_dtype
-from flambeau.kernels import cited_as
+from flambeau.kernels import set_error_name
 
 
 @frozen
@@ -29,7 +29,7 @@ class _Info:
     __hash__ = None
 
 
-@cited_as("torch.finfo")
+@set_error_name("torch.finfo")
 class finfo(_Info):
     """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
 
@@ -65,7 +65,7 @@ class finfo(_Info):
                 f"dtype={self._type.name})")
 
 
-@cited_as("torch.iinfo")
+@set_error_name("torch.iinfo")
 class iinfo(_Info):
     """Limits of an integer type: min, max, bits."""
 
@@ -116,17 +116,17 @@ def _constant(name: str) -> Any:
     return globals()[name]
 
 
-@cited_as("torch.layout")
+@set_error_name("torch.layout")
 class layout(_Named):
     """How a tensor's elements lie in memory: `strided`, or one of the sparse forms."""
 
 
-@cited_as("torch.memory_format")
+@set_error_name("torch.memory_format")
 class memory_format(_Named):
     """The order of dimensions in memory that an op keeps or makes."""
 
 
-@cited_as("torch.qscheme")
+@set_error_name("torch.qscheme")
 class qscheme(_Named):
     """How a quantised tensor maps integers to numbers."""
 

@@ -24,13 +24,13 @@ from typing import Any
 from flambeau.core import late_bound
 from flambeau.core.autograd.backward_errors import op_name
 from flambeau.core.autograd.graph import Node, next_order
-from flambeau.core.autograd.hooks import move_retained
+from flambeau.core.autograd.hooks import move_retained_grad
 from flambeau.core.calling import overrides
 from flambeau.core.copy_on_write import own
 from flambeau.core.devices import cpu
 from flambeau.core.modes import deriving, grad_enabled, is_inference_mode_enabled
 from flambeau.core.tensor import LAZY, LEAF, Tensor, array_strides, gradient_edge
-from flambeau.kernels.moving.views import has_one_place
+from flambeau.kernels.moving.views import has_internal_overlap
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
@@ -63,7 +63,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
 
 def check_places(tensor: Tensor) -> None:
     """Raise if several elements are one in memory, as those of expanded tensors are."""
-    if tensor._array.size > 1 and has_one_place(tensor._array) \
+    if tensor._array.size > 1 and has_internal_overlap(tensor._array) \
             and (tensor._device is not cpu or type(tensor) not in overrides.internal_types):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
                            "refers to a single memory location. Please clone() the tensor before "
@@ -99,7 +99,7 @@ def rebase(tensor: Tensor, node: Any) -> None:
     if tensor._edge is not LAZY:
         old = tensor._edge
         if tensor._retains_grad:
-            move_retained(tensor, old, node)
+            move_retained_grad(tensor, old, node)
         tensor._edge = node
         return
     base = tensor._base
@@ -118,12 +118,12 @@ def rebase(tensor: Tensor, node: Any) -> None:
     slices.saved = (inner, array_strides(base._array), tensor._view.replay, tensor._array.shape,
                     array_strides(tensor._array), offset)
     if base._retains_grad:
-        move_retained(base, base_edge, slices)
+        move_retained_grad(base, base_edge, slices)
     base._edge = slices
     view = tensor._view
     view.version = -1                       # find a new node when next asked
     if tensor._retains_grad:
-        move_retained(tensor, old, gradient_edge(tensor))
+        move_retained_grad(tensor, old, gradient_edge(tensor))
 
 
 class _Nothing(Node):
@@ -144,7 +144,7 @@ def gradient_edge_before_write(base: Tensor) -> Any:
     return base if edge is LEAF else edge
 
 
-def rebase_to_constant(tensor: Tensor) -> None:
+def rebase_to_zero_grad(tensor: Tensor) -> None:
     edge = tensor._edge
     if edge is LAZY:
         if gradient_edge_before_write(tensor._base) is not None:

@@ -74,7 +74,7 @@ def canonical_value(role: int, value: Any, ndim: int, size: int = 0) -> Any:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * size
 
 
-def typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
+def with_out_dtype(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
     """Canonical arguments with the type of `out` for a `dtype` that was not given."""
     own, declared = op.declaration.canonical_parameters(op.schema), op.declaration
     place, kept = [p.name for p in own].index("dtype"), declared.typed_by_out == "floating"

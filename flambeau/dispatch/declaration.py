@@ -22,7 +22,7 @@ from typing import Any
 
 from flambeau import return_types
 from flambeau.core import late_bound
-from flambeau.core.autograd.formulas import plan_saving
+from flambeau.core.autograd.formulas import infer_saved_values
 from flambeau.core.calling import fast
 from flambeau.core.calling.call import ANY, make_call
 from flambeau.core.modes import interceptors
@@ -32,7 +32,7 @@ from flambeau.dispatch.canonical import role_of
 from flambeau.dispatch.facts import AtenForm, Record, check_words
 from flambeau.dispatch.function import Function, InplaceFunction, in_front, operator
 from flambeau.dispatch.overload import Argument, Overload
-from flambeau.dispatch.parts import ThroughParts, show_parts
+from flambeau.dispatch.parts import CompositeBackward, expose_parts
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import OPTIONS, function_signature, in_order, method_signature
 
@@ -225,7 +225,7 @@ class Declaration(Record):
         return self.canonical is not None and self.body is None and self.kind != "pointwise" \
             and not (self.kernel_checks or self.checked_kernel or self.all_dims or self.sizes)
 
-    def op_for(self, other: Schema) -> Op:
+    def closest_op(self, other: Schema) -> Op:
         """The op that an alias with that schema leads to: the one with the most like it."""
         same = [op for d in (self, *self.joined) for op in d.ops
                 if len(op.schema.parameters) == len(other.parameters)]
@@ -269,13 +269,13 @@ class Declaration(Record):
         return sorted(kept, key=lambda p: not p.is_tensor and (
             1 + (order.index(p.name) if order else 0)))
 
-    def is_further(self, index: int) -> bool:
+    def is_additional(self, index: int) -> bool:
         """Is this schema another than the first of its function?"""
         return bool(index or self.overload_of)
 
     def make_op(self, index: int, schema: Schema) -> Op:
         own = self.canonical_parameters(schema)
-        key = self.key(schema.full_name) if self.is_further(index) else self.name
+        key = self.key(schema.full_name) if self.is_additional(index) else self.name
         if self.body is not None:
             kind = "creation" if self.kind == "creation" else "composite"
             op = Op(self.name, kind, key=key, schema=schema, declaration=self,
@@ -289,7 +289,7 @@ class Declaration(Record):
         vjp = self.vjp
         if self.parts is not None and vjp is None and not self.rules and self.differentiable:
             several = self.differentiable is not True and sum(self.differentiable) > 1
-            vjp = ThroughParts(self.parts, tensors, others, self.backward, several)
+            vjp = CompositeBackward(self.parts, tensors, others, self.backward, several)
         op = Op(self.name, self.kind, key=key, schema=schema, declaration=self,
                 kernel=self.kernel, vjp=vjp, rules=self.rules, jvp_rule=self.jvp,
                 batch_rule=self.batch, nondiff=tuple(self.nondiff.split()), parts=self.parts,
@@ -305,13 +305,13 @@ class Declaration(Record):
                 doc=self.doc,
                 saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
-        plan_saving(op)
+        infer_saved_values(op)
         op.call = make_call(op, interceptors, plain_types)
         if self.implicit:
             op.implicit = True
-            show_parts(op)
+            expose_parts(op)
         else:
-            op.call = fast.callable_of("canonical", op, op.call, self.checked_kernel or op.kernel)
+            op.call = fast.make_callable("canonical", op, op.call, self.checked_kernel or op.kernel)
         op.direct = make_call(op, (), ANY)
         op.function = op.published = self.published
         return op
@@ -337,7 +337,7 @@ class Declaration(Record):
         other names, or by one that PyTorch has given up, whose parameters are in another order."""
         schema = other or op.schema
         signature = method_signature(schema) if bound else function_signature(
-            schema, with_out(schema) if self._has_out(
+            schema, out_variant(schema) if self._has_out(
                 schema if schema.name == op.schema.name or self.hidden else op.schema)
             and not writes else None)
         signature = signature._replace(is_deprecated=is_deprecated)
@@ -381,7 +381,7 @@ class Alias:
 
     def overloads(self, bound: bool, writes: bool = False) -> tuple[Overload, ...]:
         schemas = [parse(text) for text in self.texts]
-        made = [self.of.overload(self.of.op_for(s), bound, s, writes=writes) for s in schemas]
+        made = [self.of.overload(self.of.closest_op(s), bound, s, writes=writes) for s in schemas]
         order = in_order([overload.signature for overload in made])
         return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
 
@@ -398,7 +398,7 @@ def _name_of(text: str) -> str:
     return text.partition("(")[0].partition(".")[0]
 
 
-def with_out(schema: Schema) -> Schema:
+def out_variant(schema: Schema) -> Schema:
     """The `out=` form of a schema: a tensor by name for each result."""
     outs = [Parameter(r.name or "out", "Tensor", r.size, by_name=True, alias="a", is_written=True)
             for r in schema.results]
@@ -429,9 +429,9 @@ def declare(declaration: Declaration) -> Any:
     class; gives the function."""
     for i, text in enumerate(declaration.texts):
         full_name = text.partition("(")[0]
-        key = declaration.key(full_name) if declaration.is_further(i) else declaration.name
+        key = declaration.key(full_name) if declaration.is_additional(i) else declaration.name
         if not declaration.is_hidden(full_name):
-            table.declared[key] = partial(_op_of, declaration, full_name)
+            table.declared[key] = partial(_find_op, declaration, full_name)
     if declaration.overload_of is not None:
         first = declaration.overload_of.twin
         first.declaration.joined.append(declaration)
@@ -441,14 +441,14 @@ def declare(declaration: Declaration) -> Any:
     for _, texts in groupby(declaration.aliases, _name_of):
         alias = Alias(declaration, [*texts])
         publish(alias, declaration)
-        _publish_inplace(alias, declaration)
-    _publish_inplace(declaration, declaration)
+        _register_inplace(alias, declaration)
+    _register_inplace(declaration, declaration)
     for symbol in declaration.operators.split():
-        enter_operator(declaration, symbol)
+        register_operator(declaration, symbol)
     return declaration.published
 
 
-def _publish_inplace(named: Declaration | Alias, declaration: Declaration) -> None:
+def _register_inplace(named: Declaration | Alias, declaration: Declaration) -> None:
     """Enter the form that writes to the first tensor, if there is one."""
     if not declaration.inplace or named.namespace in _PREFIXES:
         return
@@ -463,14 +463,14 @@ def _publish_inplace(named: Declaration | Alias, declaration: Declaration) -> No
         public.setdefault(space, {}).setdefault(function.name, function.published)
 
 
-def enter_operator(declaration: Declaration, symbol: str) -> None:
+def register_operator(declaration: Declaration, symbol: str) -> None:
     """Python's operator of that name as a method."""
     writes = symbol[2] == "i" and symbol != "__invert__"
     kind = InplaceFunction if writes else Function
     setattr(Tensor, symbol, operator(kind(declaration, bound=True), symbol))
 
 
-def _op_of(declaration: Declaration, full_name: str) -> Op:
+def _find_op(declaration: Declaration, full_name: str) -> Op:
     return next(op for op in declaration.ops if op.schema.full_name == full_name)
 
 

@@ -26,7 +26,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
-from flambeau.dispatch.declaration import namespace_of, publish, with_out
+from flambeau.dispatch.declaration import namespace_of, out_variant, publish
 from flambeau.dispatch.facts import Record, check_words
 from flambeau.dispatch.function import Function, describe
 from flambeau.dispatch.overload import Argument, Overload
@@ -129,7 +129,7 @@ class Factory(Record):
     def overload(self, schema: Schema, bound: bool) -> Overload:
         stores = self.out is True or (bool(self.out) and schema.overload in self.out)
         signature = method_signature(schema) if bound else function_signature(
-            schema, with_out(schema) if stores else None)
+            schema, out_variant(schema) if stores else None)
         own = (schema.parameters[0], *signature.parameters) if bound else signature.parameters
         names = [p.name for p in own]
         return Overload(signature, own, self.arguments(names), self.op,
@@ -161,12 +161,12 @@ class Factory(Record):
 
     def _filled(self, *canonical: Any) -> np.ndarray:
         """An array of random numbers."""
-        shape, given = self._apart(canonical)
+        shape, given = self._split_shape(canonical)
         array = np.empty(shape, canonical[-1])
         self.fill(*given)(array)
         return array
 
-    def _apart(self, canonical: Any) -> tuple[Any, Any]:
+    def _split_shape(self, canonical: Any) -> tuple[Any, Any]:
         """The shape that arguments ask for, and those that `fill` takes."""
         if self.like or "size" in self.names:
             at = 0 if self.like else self.names.index("size")
@@ -203,7 +203,7 @@ class Factory(Record):
         memory_format, wanted = options.get("memory_format"), bool(options.get("requires_grad"))
         leaf = wanted and out is None
         if self.fill is not None:
-            shape, given = self._apart((*canonical, array_type))
+            shape, given = self._split_shape((*canonical, array_type))
             keeps = self.like and memory_format is not type_info.contiguous_format
             if out is not None:
                 drawn = self.drawing[1](self.name, out, shape, self.fill(*given))
@@ -263,7 +263,7 @@ class Factory(Record):
     def _type(self, own: Any, out: Any, dtype: Any, canonical: list[Any]) -> np.dtype:
         wanted = as_numpy_dtype(dtype)
         if out is not None:
-            return type_of_out(out, wanted)
+            return check_out_dtype(out, wanted)
         if wanted is not None:
             return wanted
         if own is not None:
@@ -289,7 +289,7 @@ def type_of_numbers(values: list[Any], whole: bool = False) -> np.dtype:
     return np.dtype(np.bool_ if all(isinstance(v, bool) for v in values) else np.int64)
 
 
-def type_of_out(out: Tensor, wanted: np.dtype | None) -> np.dtype:
+def check_out_dtype(out: Tensor, wanted: np.dtype | None) -> np.dtype:
     """The type of `out=`, which must be the one that is wanted."""
     if wanted is not None and wanted != out._array.dtype:
         raise RuntimeError(f"dtype {type_name(from_numpy_dtype(wanted))} does not match dtype of "

@@ -37,8 +37,8 @@ from flambeau.core.type_info import (
     strided,
 )
 from flambeau.core.views import check_inplace
-from flambeau.dispatch.canonical import typed_by
-from flambeau.dispatch.overload import Overload, may_be_number, quick_binder
+from flambeau.dispatch.canonical import with_out_dtype
+from flambeau.dispatch.overload import Overload, make_fast_binder, may_be_number
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
@@ -102,7 +102,7 @@ class Function:
     @cached_property
     def quick(self) -> Any:
         """What binds the calls that surely fit, for each overload."""
-        return [(quick_binder(o, self.numbers), o.takes, o) for o in self.overloads
+        return [(make_fast_binder(o, self.numbers), o.takes, o) for o in self.overloads
                 if not o.signature.is_deprecated]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -132,7 +132,7 @@ class Function:
         except (IndexError, RuntimeError):
             if getattr(self.declaration, "first", None) is not None:
                 overload, values = self.choose(args, kwargs)
-                say_first(overload.op, values)
+                raise_value_errors(overload.op, values)
             raise
         except (ValueError, MemoryError) as error:
             better = late_bound.too_large((*args, *kwargs.values()), error)
@@ -168,7 +168,7 @@ class Function:
             refuse_type(op, values)
             raise
         if isinstance(out, Tensor) and op.declaration.typed_by_out:
-            canonical = typed_by(out, op, canonical)
+            canonical = with_out_dtype(out, op, canonical)
         return op, canonical, out
 
     def canonical(self, overload: Overload, values: list[Any]) -> tuple[Any, ...]:
@@ -297,7 +297,7 @@ def warn_of_overload(name: str, signature: Signature, others: list[Signature]) -
     warn_once(text, stacklevel=5, key="deprecated overload")
 
 
-def say_first(op: Op, values: list[Any]) -> None:
+def raise_value_errors(op: Op, values: list[Any]) -> None:
     """Raise what PyTorch says of users' values before it looks at dimensions."""
     first = getattr(op.declaration, "first", None)
     if first is not None:
@@ -307,7 +307,7 @@ def say_first(op: Op, values: list[Any]) -> None:
 def refuse_type(op: Op, values: list[Any]) -> None:
     """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
     PyTorch says it before it looks at dimensions. What is so "on CPU" its kernels say, later."""
-    say_first(op, values)
+    raise_value_errors(op, values)
     if op.refuses and isinstance(values[0], Tensor):
         said, kinds = op.refuses
         if not isinstance(said, str) and said.__code__.co_argcount != 1:

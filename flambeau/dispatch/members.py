@@ -41,7 +41,7 @@ class MemberFunction(Function):
         return overload.op.body(*overload.canonical(values))
 
 
-def _of_its_class(body: Any, name: str) -> Any:
+def _use_class_method(body: Any, name: str) -> Any:
     """A body that leaves a slice of `vmap` to the method of its class, which `Tensor.item(x)` goes
     past."""
     @wraps(body)
@@ -61,7 +61,7 @@ def member(*schemas: str, **declared: Any) -> Any:
         return lambda body: member(*schemas, **{"doc": body.__doc__ or "", **declared,
                                                 "body": body})
     if declared.get("method", True):
-        declared["body"] = _of_its_class(declared["body"], schemas[0].partition("(")[0])
+        declared["body"] = _use_class_method(declared["body"], schemas[0].partition("(")[0])
     declaration = Declaration(texts=schemas, out=False, **declared)
     declaration.published = publish(declaration, declaration, MemberFunction)
     for text in declaration.aliases:

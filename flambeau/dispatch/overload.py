@@ -1,8 +1,8 @@
 """One signature of a public function: the op it leads to, and how a call's values are bound to it.
 
 Most calls fit plainly, and these Python itself binds, by a function of the signature's parameters
-that is made at the first call (`quick_binder`). What it refuses, `schema.arguments.bind` looks at,
-which knows PyTorch's words for what is wrong.
+that is made at the first call (`make_fast_binder`). What it refuses, `schema.arguments.bind` looks
+at, which knows PyTorch's words for what is wrong.
 """
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def may_be_number(p: Parameter) -> bool:
     return p.kind == "Tensor" and p.name not in ("out", "self")
 
 
-def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] | None]:
+def make_fast_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] | None]:
     """Binds what surely fits, by Python's own rules of calls; None for all that `bind` is to
     look at. Do `numbers` fit where tensors are wanted?"""
     parameters, defaults = overload.parameters, {}

@@ -20,7 +20,7 @@ from flambeau.core.op import Op
 from flambeau.core.tensor import alias, gradient_edge, plain_types, tensor_types, wrap
 
 
-class ThroughParts:
+class CompositeBackward:
     """The gradients of an op, as the graph of its parts gives them, made from what the op saved:
     a formula of all canonical arguments.
 
@@ -39,8 +39,8 @@ class ThroughParts:
 
     def __call__(self, grad: Any, needs: list[bool], *given: Any) -> list[Any]:
         with_graph, grads = grad_enabled(), grad if type(grad) is list else [grad]
-        if self.backward is not None and not with_graph and _unseen((*grads, *given)):
-            return self.by_kernel(grads, needs, given)
+        if self.backward is not None and not with_graph and _needs_no_graph((*grads, *given)):
+            return self.run_kernel(grads, needs, given)
         wanted = [i for i, needed in enumerate(needs) if needed]
         inputs, result = within(grad_mode, True, self.run, given[:self.taken], wanted)
         results = result if isinstance(result, tuple) else (result,)
@@ -55,10 +55,10 @@ class ThroughParts:
 
     def run(self, given: tuple[Any, ...], wanted: list[int]) -> tuple[list[Any], Any]:
         """The arguments, with a history that begins at those that are wanted, and the results."""
-        inputs = [_beginning(value) if i in wanted else value for i, value in enumerate(given)]
+        inputs = [_require_grad(value) if i in wanted else value for i, value in enumerate(given)]
         return inputs, self.parts(*inputs)
 
-    def by_kernel(self, grads: list[Any], needs: list[bool], given: tuple[Any, ...]) -> list[Any]:
+    def run_kernel(self, grads: list[Any], needs: list[bool], given: tuple[Any, ...]) -> list[Any]:
         """The gradients that no graph is wanted of."""
         arrays = [None if g is None else g._array for g in grads]
         values = [arrays if self.several else arrays[0], needs,
@@ -68,19 +68,19 @@ class ThroughParts:
                 for g in (found if type(found) is tuple else (found,))]
 
 
-def _beginning(value: Any) -> Any:
+def _require_grad(value: Any) -> Any:
     """The tensor, as one that has a gradient."""
     alias = late_bound.graph_alias(value)
     return alias if alias.requires_grad else alias.requires_grad_()
 
 
-def _unseen(values: tuple[Any, ...]) -> bool:
+def _needs_no_graph(values: tuple[Any, ...]) -> bool:
     """Are these plain tensors, of which no level asks how their gradients come about?"""
     return all(type(v) in plain_types or type(v) not in tensor_types for v in values) and (
         not interceptors or all(level.observes for level in levels.get()))
 
 
-def show_parts(op: Op) -> None:
+def expose_parts(op: Op) -> None:
     """Let users see the nodes of its parts in place of those of an op."""
     count = len(op.tensors) + len(op.params)
 
@@ -96,4 +96,4 @@ def show_parts(op: Op) -> None:
     op.Backward.unfold = unfold
 
 
-__all__ = ["ThroughParts", "show_parts"]
+__all__ = ["CompositeBackward", "expose_parts"]

@@ -19,7 +19,7 @@ import numpy as np
 
 from flambeau._support.settings import warn_of_complex_half
 from flambeau.core import dtypes, late_bound
-from flambeau.core.autograd.formulas import plan_saving
+from flambeau.core.autograd.formulas import infer_saved_values
 from flambeau.core.autograd.recording import edges_of, record
 from flambeau.core.calling import fast, overrides
 from flambeau.core.calling.call import ANY, unsupported
@@ -40,7 +40,7 @@ from flambeau.core.promotion import (
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import plain_types, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare
-from flambeau.kernels.dtypes import rounding_once
+from flambeau.kernels.dtypes import round_once
 from flambeau.kernels.refused import characters
 from flambeau.schema.parser import Parameter, Schema
 
@@ -94,9 +94,9 @@ class Pointwise(Declaration):
         rest = own[len(operands):]
         rules = {operands[0]: self.rules["d"]} if "d" in self.rules else self.rules
         tensors = {p.name for p in own if p.is_tensor or self.wraps}
-        kernel = rounding_once(self.kernel) if self.wide else self.kernel
+        kernel = round_once(self.kernel) if self.wide else self.kernel
         op = Op(self.name, self.kind, schema=schema,
-                key=self.key(schema.full_name) if self.is_further(index) else self.name,
+                key=self.key(schema.full_name) if self.is_additional(index) else self.name,
                 declaration=self, kernel=kernel, vjp=self.vjp, jvp_rule=self.jvp,
                 rules={name: rules.get(name) if name in tensors else None
                        for name in operands}, batch_rule=self.batch,
@@ -109,16 +109,16 @@ class Pointwise(Declaration):
                 inplace_check=self.inplace_check, refuses=self.refuses,
                 reject=characters(self.refuses[1]) if self.refuses else "",
                 refusal=self.refused_as, namespace=self.namespace, doc=self.doc,
-                default_kernel=rounding_once(self.default_kernel)
+                default_kernel=round_once(self.default_kernel)
                 if self.wide and self.default_kernel else self.default_kernel,
                 defaults=tuple([p.value for p in rest]),
                 saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
-        plan_saving(op)
+        infer_saved_values(op)
         if self.node == "NotImplemented":
             op.Backward.name = lambda self: "torch::autograd::NotImplemented"
-        op.call = fast.callable_of("elementwise", op, make_call(op, interceptors, plain_types),
-                                   self.kernel)
+        op.call = fast.make_callable("elementwise", op, make_call(op, interceptors, plain_types),
+                                     self.kernel)
         op.direct = make_call(op, (), ANY)
         op.function = op.published = self.published
         return op
@@ -134,7 +134,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
     def call(*canonical: Any) -> Any:
         if interceptors:
             if overrides.wanted(canonical):         # what a level's tensors hold
-                return overrides.call(op, *as_called(op, canonical))
+                return overrides.call(op, *as_call_arguments(op, canonical))
             return intercept_canonical(op, canonical)
         if len(canonical) < n + len(defaults):
             canonical = (*canonical, *defaults[len(canonical) - n:])
@@ -171,7 +171,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
     return call
 
 
-def as_called(op: Op, canonical: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def as_call_arguments(op: Op, canonical: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Canonical arguments as users would give them: some of them only by name."""
     by_name = {p.name for p in op.schema.parameters if p.by_name} if op.schema else set()
     names = (*op.tensors, *op.params)
@@ -239,7 +239,7 @@ def coerce(op: Op, canonical: tuple[Any, ...]) -> Any:
     if overrides.wanted(canonical):
         return overrides.call(op, canonical, {})
     n = len(op.tensors)
-    inputs = [_plain(v) if isinstance(v, (np.generic, int, float, complex)) else v
+    inputs = [_as_python_number(v) if isinstance(v, (np.generic, int, float, complex)) else v
               for v in canonical[:n]]
     for name, value in zip(op.tensors, inputs):
         if value is not None and type(value) not in tensor_types and type(value) not in SCALARS:
@@ -251,7 +251,7 @@ def coerce(op: Op, canonical: tuple[Any, ...]) -> Any:
     return op.direct(*canonical)
 
 
-def _plain(value: Any) -> Any:
+def _as_python_number(value: Any) -> Any:
     """A number of NumPy or of a subclass (`IntEnum`) as the plain Python number."""
     if type(value) in SCALARS:
         return value

@@ -42,14 +42,14 @@ class PythonFunction:
         wanted = not is_passive(map(type, (*args, *kwargs.values()))) \
             and overrides.wanted(args, kwargs)
         if function_modes.get() or (wanted and overrides.overriding(args, kwargs)):
-            args, kwargs = self.as_shown(args, kwargs)
+            args, kwargs = self.normalize_call(args, kwargs)
         if interceptors:
             return intercept(self.op, args, kwargs)
         if wanted:
             return overrides.call(self.op, args, kwargs)
         return self.body(*args, **kwargs)
 
-    def as_shown(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def normalize_call(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """A call as who watches is shown it: what has a default by keyword, all else by place.
         A wrong call stays as it is."""
         if self.takes_rest or len(args) > len(self.names):
@@ -120,8 +120,8 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
     return function
 
 
-def chosen_by(flag: str, place: int, without: Any, with_flag: Any, *, namespace: str, name: str
-              ) -> None:
+def choose_by_flag(flag: str, place: int, without: Any, with_flag: Any, *, namespace: str, name: str
+                   ) -> None:
     """Declare a public function that is one of two, as its argument `flag` at that place says."""
     from flambeau._jit_internal import boolean_dispatch
     doc, with_flag.__doc__ = with_flag.__doc__, None            # it has the doc of one of them
@@ -132,4 +132,4 @@ def chosen_by(flag: str, place: int, without: Any, with_flag: Any, *, namespace:
     public[namespace][name] = function
 
 
-__all__ = ["PythonFunction", "chosen_by", "python_function"]
+__all__ = ["PythonFunction", "choose_by_flag", "python_function"]

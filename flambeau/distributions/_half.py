@@ -3,12 +3,12 @@
 import math
 
 import flambeau
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.distributions import constraints
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 
 
-@each_its_own("cdf", "entropy", "icdf")
+@define_in_subclasses("cdf", "entropy", "icdf")
 class _Half(TransformedDistribution):
     """The upper half of `base_dist`, with twice its density."""
 

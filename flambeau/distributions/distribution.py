@@ -4,7 +4,7 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
@@ -12,7 +12,7 @@ from flambeau.distributions.utils import lazy_property
 __all__ = ["Distribution"]
 
 
-@each_its_own("expand", further=True)
+@define_in_subclasses("expand", further=True)
 class Distribution:
     r"""Base of probability distributions.
 

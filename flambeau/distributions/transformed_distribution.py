@@ -1,7 +1,7 @@
 """Distributions of transformed random variables."""
 
 import flambeau
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
@@ -12,7 +12,7 @@ from flambeau.distributions.utils import _sum_rightmost
 __all__ = ["TransformedDistribution"]
 
 
-@each_its_own("expand", further=True)
+@define_in_subclasses("expand", further=True)
 class TransformedDistribution(Distribution):
     r"""The distribution of :math:`y = f(x)` with :math:`x` from a base distribution.
 

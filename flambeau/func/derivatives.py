@@ -119,7 +119,7 @@ class _Reverse(Scope):
         return (_depth, _depth.get() + 1), (grad_mode, True), (inference, False), (deriving, True)
 
 
-class _Outside:
+class _EnclosingLevels:
     """What is around a call: does anything there differentiate or transform what the call gives?"""
 
     def __init__(self, arguments: Any):
@@ -129,7 +129,7 @@ class _Outside:
         self.differentiates = self.in_graph or (self.records and bool(around)) or any(
             not isinstance(level, BatchLevel) for level in around)
 
-    def records_passes(self, outputs: list[Any]) -> bool:
+    def records_backward(self, outputs: list[Any]) -> bool:
         """Does anything there go through the graph of a backward pass from these outputs? Levels do
         not: forward mode derives each call as it is made."""
         return self.in_graph or (self.records and any(
@@ -144,7 +144,7 @@ class _Outside:
         return tree_map(lambda x: x.detach() if _in_graph(x) and not self.needs([x]) else x, tree)
 
 
-def _as_given(tree: Any, stand_ins: list[Tensor], leaves: list[Any]) -> Any:
+def _restore_inputs(tree: Any, stand_ins: list[Tensor], leaves: list[Any]) -> Any:
     """What a function gives back as it got it is what its caller gave."""
     given = {id(stand_in): leaf for stand_in, leaf in zip(stand_ins, leaves)}
     return tree_map(lambda x: given.get(id(x), x), tree)
@@ -210,7 +210,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _numbers(argnums, len(args))
         chosen = tuple(args[n] for n in numbers)
-        outside = _Outside(args)
+        outside = _EnclosingLevels(args)
         leaves, spec = tree_flatten(chosen)
         _check_inputs(leaves)
         def derive() -> Any:
@@ -219,9 +219,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
             for n, value in zip(numbers, tree_unflatten(points, spec)):
                 replaced[n] = value
             output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
-            aux = _as_given(aux, points, leaves)
+            aux = _restore_inputs(aux, points, leaves)
             found = _gradients([output], points, [ones_like(output.detach())],
-                               outside.records_passes([output]), outside.needs([output]))
+                               outside.records_backward([output]), outside.needs([output]))
             return tree_unflatten(found, spec), output, aux
         gradients, output, aux = inside(_Reverse(), derive)
         gradients = gradients[0] if isinstance(argnums, int) else gradients
@@ -257,7 +257,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pullback(flambeau.ones(2))
     (tensor([1., 1.]),)
     """
-    outside = _Outside(primals)
+    outside = _EnclosingLevels(primals)
     leaves, spec = tree_flatten(primals)
     _check_inputs(leaves)
     def differentiable() -> Any:
@@ -287,16 +287,16 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         for flag in (retain_graph, create_graph):
             if flag is not None:
                 as_flag(flag)
-        now = _Outside(weights)
-        recorded = now.in_graph or outside.records_passes(outputs)
+        now = _EnclosingLevels(weights)
+        recorded = now.in_graph or outside.records_backward(outputs)
         found = within(grad_mode, True, _gradients, outputs, points, weights, recorded, True)
         result = tree_unflatten(found, spec)
         return result if now.records and outside.differentiates else now.free(result)
 
-    value = outside.free(_as_given(output, points, leaves))
+    value = outside.free(_restore_inputs(output, points, leaves))
     if not has_aux:
         return value, pullback
-    return value, pullback, outside.free(_as_given(aux, points, leaves))
+    return value, pullback, outside.free(_restore_inputs(aux, points, leaves))
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
@@ -327,7 +327,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                                    f"{type(one)}")
     for leaf, direction in zip(leaves, directions):
         check_tangent(leaf, direction)
-    outside, level = _Outside((primals, tangents)), ForwardLevel()
+    outside, level = _EnclosingLevels((primals, tangents)), ForwardLevel()
     duals = [graph_alias(leaf) for leaf in leaves]
 
     def dual_outputs() -> Any:
@@ -409,7 +409,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _numbers(argnums, len(args))
         chosen = tuple(args[n] for n in numbers)
-        outside = _Outside(args)
+        outside = _EnclosingLevels(args)
 
         def of_chosen(*values: Any) -> Any:
             replaced = list(args)
@@ -442,7 +442,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         numbers = _numbers(argnums, len(args))
         chosen = tuple(args[n] for n in numbers)
         inputs, spec_in = tree_flatten(chosen)
-        outside = _Outside(args)
+        outside = _EnclosingLevels(args)
         kept: dict[str, Any] = {}
 
         def of_chosen(*values: Any) -> Any:

@@ -70,7 +70,7 @@ def get_num_threads():
     return _native.get_num_threads() if _native is not None else 1
 
 
-def cited_as(name):
+def set_error_name(name):
     """Decorates a class that the interpreter's errors are to name as PyTorch's: `torch.Size`."""
     def decorate(cls):
         if _native is not None:

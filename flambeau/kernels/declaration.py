@@ -66,7 +66,7 @@ def kernel(twin):
     return _declare(twin)
 
 
-def kernel_keeping(*kept):
+def kernel_with_float32_results(*kept):
     """As `kernel`; results at these positions stay float32 for narrow inputs (statistics)."""
     return lambda twin: _declare(twin, kept=kept)
 
@@ -76,7 +76,7 @@ def mover(twin):
     return _declare(twin, widens=False)
 
 
-def kernel_but(narrow):
+def kernel_with_narrow(narrow):
     """As `kernel`; narrow floats are for `narrow`, which rounds where PyTorch does."""
     return lambda twin: _declare(twin, special=narrow)
 

@@ -48,7 +48,7 @@ def as_dtype(value, dtype):
     return np.asarray(value).astype(dtype)
 
 
-def rounding_once(kernel):
+def round_once(kernel):
     """A kernel of two operands that also takes a number in float32 beside a half type's array."""
 
     @functools.wraps(kernel, ("__doc__",), ())
@@ -123,8 +123,8 @@ def cast(x, dtype, out=None):
     if out is None:
         if result.ndim < 2 or x.flags.c_contiguous:
             return result
-        from flambeau.kernels.moving.views import in_order_of
-        return in_order_of(x, result)
+        from flambeau.kernels.moving.views import permute_memory_like
+        return permute_memory_like(x, result)
     np.copyto(out, result, "unsafe")
     return out
 

@@ -23,7 +23,7 @@ from flambeau.core.views import check_inplace, check_places
 from flambeau.kernels.moving import views
 from flambeau.ops.inplace import any_requires_grad, type_of_result
 from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
-from flambeau.ops.overlap import check_overlap, written_anywhere
+from flambeau.ops.overlap import allows_internal_overlap, check_overlap
 from flambeau.ops.resizing import resized
 from flambeau.return_types import with_out
 from flambeau.transforms.meta import meta_array
@@ -248,7 +248,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         elif not in_rows and views.is_dense(result._array) and result._array.size:
             out._array = views.laid_out_like(result._array, out._array.reshape(-1))
     elif type(out) in plain_types:
-        if not written_anywhere(op):
+        if not allows_internal_overlap(op):
             check_places(out)
         check_overlap(op, out, read)
     if out._device is not meta:

@@ -18,12 +18,12 @@ from flambeau.core.op import Op
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types
-from flambeau.core.views import Overwritten, check_inplace, rebase, rebase_to_constant
+from flambeau.core.views import Overwritten, check_inplace, rebase, rebase_to_zero_grad
 from flambeau.dispatch.members import member
-from flambeau.kernels.moving.views import copy_into, has_one_place
+from flambeau.kernels.moving.views import copy_into, has_internal_overlap
 from flambeau.ops.node_names import known_as
 from flambeau.ops.out_types import can_cast
-from flambeau.ops.overlap import check_overlap, slot, write_changes, written_anywhere
+from flambeau.ops.overlap import allows_internal_overlap, check_overlap, slot, write_changes
 
 
 def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
@@ -114,7 +114,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     tracked = grad_enabled() and (input.requires_grad or any_requires_grad(args, kwargs))
     if functional.schema is not None and functional.inplace_check is not None:
         functional.inplace_check(input)
-    expanded = has_one_place(memory) and written_anywhere(functional)
+    expanded = has_internal_overlap(memory) and allows_internal_overlap(functional)
     check_inplace(input, tracked, not expanded)
     memory = slot(input)                        # a lazy clone has memory of its own from now on
     check_overlap(functional, input, args)
@@ -165,7 +165,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     elif tracked and functional.inplace_node:
         rebase(input, _overwritten(functional, (source, *args), input))
     elif tracked and input._edge is not None:
-        rebase_to_constant(input)
+        rebase_to_zero_grad(input)
     return input
 
 
@@ -188,7 +188,7 @@ def write(tensor: Tensor, values: Any) -> Tensor:
             values, np.ndarray) else values
     bump(tensor)
     if tensor._edge is not None and grad_enabled():
-        rebase_to_constant(tensor)
+        rebase_to_zero_grad(tensor)
     return tensor
 
 

@@ -20,7 +20,7 @@ _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mas
                "index_put": "tensor[indices] = tensor"}
 
 
-def written_anywhere(op: Op) -> bool:
+def allows_internal_overlap(op: Op) -> bool:
     """May `op` write to a tensor of which several elements are one in memory?"""
     declared = (op.functional or op).declaration
     return declared is not None and "anywhere" in declared.overlap

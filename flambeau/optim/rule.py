@@ -16,11 +16,11 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import mark_written
 from flambeau.core.copy_on_write import own
-from flambeau.core.modes import grad_mode, takes_ops
+from flambeau.core.modes import grad_mode, intercepts_ops
 from flambeau.core.tensor import arrays_of, plain_types
 from flambeau.kernels.network import optimizers as kernels
 from flambeau.optim._support import (
@@ -41,7 +41,7 @@ _OFF = {
 }
 
 
-@each_its_own("step")
+@define_in_subclasses("step")
 class RuleOptimizer(Optimizer):
     """An optimiser that is given by a rule for one parameter."""
 
@@ -214,7 +214,7 @@ class RuleOptimizer(Optimizer):
     def _update_by_kernel(self, params: list[Tensor], grads: list[Tensor],
                           group: dict[str, Any]) -> list[Tensor]:
         """Update what a kernel can take; returns the parameters that are left."""
-        if group.get("capturable") or not params or takes_ops():   # which see ops, not kernels
+        if group.get("capturable") or not params or intercepts_ops():   # which see ops, not kernels
             return params
         left: list[Tensor] = []
         for dtype in {p.dtype for p in params}:
@@ -264,7 +264,7 @@ class RuleOptimizer(Optimizer):
 
     def _kernel_takes(self, found: list[_Pieces], group: dict[str, Any]) -> bool:
         dtype = found[0].local.dtype
-        if group.get("capturable") or takes_ops() or dtype not in self.kernel_dtypes or any(
+        if group.get("capturable") or intercepts_ops() or dtype not in self.kernel_dtypes or any(
                 t.dtype is not dtype for parts in found for t in (parts.local, parts.grad)):
             return False
         params, grads = [parts.local for parts in found], [parts.grad for parts in found]

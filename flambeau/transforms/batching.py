@@ -72,11 +72,11 @@ class BatchedTensor(WithoutMemory, Tensor):
         return 0 in shape or all(n == 1 or found == dense for n, found, dense in zip(
             shape, self.stride(), contiguous_strides(shape)))
 
-    def _spread(self, tensor: Any) -> Any:
+    def _materialize(self, tensor: Any) -> Any:
         """`tensor`, or copies of it for all slices, so that those can be written."""
         value, bdim = self._level.unwrap(tensor)
         below = self._value
-        apart = below._spread(value) if type(below) is BatchedTensor else value
+        apart = below._materialize(value) if type(below) is BatchedTensor else value
         if bdim is None and self._bdim is not None:
             return self._level.repeated(apart)
         return tensor if apart is value else self._level.wrap(apart, bdim)
@@ -136,7 +136,7 @@ class BatchLevel(Level):
         if not any(mine):
             return op.call(*canonical)
         if any(type(v) in overrides.own_rules for v, _ in pairs):
-            own = overrides.rules_for([v for v, _ in pairs])
+            own = overrides.find_override([v for v, _ in pairs])
             from flambeau.dispatch.aten import subclass
             if own is subclass.run:             # shows its type what is done to the whole
                 return own(partial(self, op), (canonical,), {})
@@ -145,7 +145,7 @@ class BatchLevel(Level):
                 self._renew_history(t)
         if op.inplace:
             if not mine[0] and all(d is None for _, d in pairs):
-                self._take_up(inputs[0])
+                self._adopt_unbatched(inputs[0])
                 pairs[0] = self.unwrap(inputs[0])
             return self._inplace(op, canonical, inputs, pairs)
         values = [v for v, _ in pairs]
@@ -182,7 +182,7 @@ class BatchLevel(Level):
                 keep_state((result,) if op.returns is None else result)
         return result
 
-    def _take_up(self, tensor: Any) -> None:
+    def _adopt_unbatched(self, tensor: Any) -> None:
         """Let a tensor that knows no slices be one that is the same for all: what is written to it
         has its history at this level."""
         base = tensor._base
@@ -193,7 +193,7 @@ class BatchLevel(Level):
             shape, strides = tensor._array.shape, tensor.stride()
             offset = tensor.storage_offset() - base.storage_offset()
             if type(base) is not BatchedTensor:
-                self._take_up(base)
+                self._adopt_unbatched(base)
             taken = within(levels, (*levels.get(), self), strided_window, base, shape, strides,
                            offset)
         tensor.__class__ = BatchedTensor
@@ -316,7 +316,7 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         found = op.call(*op.with_inputs(shifted, fronted))
         return found, _zeros(op, found)
     if op.dims and not op.shapes and size and not op.variadic:
-        return _raised(op, size, canonical, inputs, values, dims)
+        return _at_least_1d(op, size, canonical, inputs, values, dims)
     return _loop(op, size, canonical, values, dims)
 
 
@@ -331,8 +331,8 @@ def _batch_sparse(op: Op, size: int, canonical: Any, inputs: Any, values: list[A
     return found, _zeros(op, found)
 
 
-def _raised(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
-            dims: list[Any]) -> Any:
+def _at_least_1d(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
+                 dims: list[Any]) -> Any:
     """Slices without dimensions have one of extent 1 instead; the shapes are those of the op's
     results for one slice."""
     fronted = [v if v is None else batch_first(v, d, size) for v, d in zip(values, dims)]
@@ -407,7 +407,7 @@ def _shift(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tu
     return tuple(shifted)
 
 
-def _no_slice(value: Tensor, bdim: int) -> Tensor:
+def _zero_slice(value: Tensor, bdim: int) -> Tensor:
     """Zeros in the shape of one slice of a tensor that has none."""
     return cast(sum_over(value, (bdim,), False), value._array.dtype)
 
@@ -420,7 +420,7 @@ def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any])
     """One call a slice: right for every op, fast for none."""
     calls = []
     for i in range(max(size, 1)):
-        slices = [v if d is None else select(v, d, i) if size else _no_slice(v, d)
+        slices = [v if d is None else select(v, d, i) if size else _zero_slice(v, d)
                   for v, d in zip(values, dims)]
         calls.append(op.call(*op.with_inputs(canonical, slices)))
     if op.returns is None:
@@ -456,7 +456,7 @@ def is_batched(tensor: Any, level: Any) -> bool:
     return False
 
 
-def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
+def vmap_backward(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     """`function(grads)` for each slice of the gradients along their first dimension."""
     size = next(g._array.shape[0] for g in grads if g is not None)
     level = BatchLevel(size, "never")

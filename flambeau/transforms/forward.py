@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._support.scopes import within
 from flambeau.core import late_bound
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.formulas import chaining, is_sign, parameters, scaled
+from flambeau.core.autograd.formulas import chaining, is_unit, parameters, scaled
 from flambeau.core.autograd.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.calling.overrides import sparse_types
 from flambeau.core.dtypes import FLOATING
@@ -270,7 +270,7 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             factor = rule(*[values[n] for n in parameters(rule)]) if callable(rule) else rule
             if factor is rule:
                 term = scaled(tangent, factor)
-            elif is_sign(rule, factor):         # a tangent of its own, which may be written to
+            elif is_unit(rule, factor):         # a tangent of its own, which may be written to
                 term = clone(tangent) if factor == 1 else scaled(tangent, factor)
             else:
                 term = getattr(late_bound, chaining(rule))(tangent, factor)
@@ -366,12 +366,12 @@ def rule_node(op: Op, canonical: Any, inputs: Any, needed: list[Any], results: A
         entries = list(node.saved)
         for i, (kind, which) in enumerate(op.plan):
             if kind == "result":
-                entries[i] = _as_it_is(results[which])
+                entries[i] = _pack_unchanged(results[which])
         node.saved = tuple(entries)
     return node
 
 
-def _as_it_is(result: Tensor) -> Packed:
+def _pack_unchanged(result: Tensor) -> Packed:
     """An entry of saved values from which a formula gets this very tensor."""
     return Packed(result, lambda value: value, None)
 

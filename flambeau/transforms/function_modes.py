@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
-from flambeau.core.calling.overrides import ask, overriding, rules_for, subclasses_enabled
+from flambeau.core.calling.overrides import ask, find_override, overriding, subclasses_enabled
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.transforms import watched_members
 
@@ -22,7 +22,7 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
         if answer is not NotImplemented:
             return answer
     relevant = overriding(relevant_args)
-    if not relevant and (own := rules_for(args, kwargs)):
+    if not relevant and (own := find_override(args, kwargs)):
         return own(public_api, args, kwargs)
     return ask(public_api, relevant, args, kwargs)
 
@@ -46,7 +46,7 @@ def default_torch_function(cls: type, function: Any, types: Any, args: tuple[Any
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     if _is_foreign(function):
-        function = _own(function)
+        function = _find_counterpart(function)
     result = within(subclasses_enabled, False, function, *args, **kwargs)
     if function in _KEEPS_TYPE:
         return result
@@ -60,7 +60,7 @@ def _is_foreign(function: Any) -> bool:
     return isinstance(function, BuiltinFunctionType | MethodDescriptorType)
 
 
-def _own(function: Any) -> Any:
+def _find_counterpart(function: Any) -> Any:
     """The function of that name here, for one of PyTorch that was given a tensor of ours: to call
     that would lead to the same question again."""
     found: Any = Tensor if isinstance(function, MethodDescriptorType) else flambeau
@@ -110,7 +110,7 @@ class TorchFunctionMode(Scope):
 
     def _has_left(self) -> None:
         if self.sees_members:
-            watched_members.stop_watching()
+            watched_members.restore_members()
 
 
 def is_tensor_like(inp: Any) -> bool:

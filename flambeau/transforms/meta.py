@@ -49,13 +49,13 @@ def memory(extent: int, array_type: np.dtype) -> np.ndarray:
             try:
                 reserved = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
             except OSError:         # or not even that
-                return np.asarray(_Nowhere(size)).view(array_type)
+                return np.asarray(_UnreadableMemory(size)).view(array_type)
         row = np.frombuffer(reserved, array_type)
     row.flags.writeable = False
     return row
 
 
-class _Nowhere:
+class _UnreadableMemory:
     """Bytes beyond what a process can address: they have a number, and nothing to be read."""
 
     def __init__(self, size: int) -> None:
@@ -138,7 +138,7 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     if op.kind == "pointwise":
         check_together(op.inputs(canonical))
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
-        raise _no_shape(op.name)
+        raise _data_dependent_shape(op.name)
     if op.implicit:
         return op.parts(*canonical)
     result = from_miniature(op, canonical)
@@ -166,7 +166,7 @@ _NO_KERNEL = (
     "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html")
 
 
-def _no_shape(name: str) -> NotImplementedError:
+def _data_dependent_shape(name: str) -> NotImplementedError:
     """What is said where the shape of a result depends on values."""
     if name in ("nonzero", "index", "argwhere"):
         return NotImplementedError(
@@ -202,7 +202,7 @@ def from_miniature(op: Any, canonical: tuple[Any, ...]) -> Any:
         return recorded(op, canonical, inputs, result, result)
     small = [wrap(miniature(t._array)) if type(t) in tensor_types else t for t in inputs]
     try:
-        shapes = shapes_of(op, canonical, inputs)
+        shapes = declared_shapes(op, canonical, inputs)
         if shapes is None:
             return None
         made = op.direct(*op.with_inputs(canonical, small))
@@ -232,7 +232,7 @@ def saves_on_meta(node: Any) -> None:
     node.result_state = [(MetaTensor, {})] * node.outputs
 
 
-def shapes_of(op: Any, canonical: tuple[Any, ...], inputs: Any) -> Any:
+def declared_shapes(op: Any, canonical: tuple[Any, ...], inputs: Any) -> Any:
     """The shapes of the results of a call, as far as the declaration says them."""
     shapes = [t._array.shape for t in inputs if type(t) in tensor_types]
     if op.kind == "pointwise":

@@ -47,7 +47,7 @@ class _Watched:
         if instance is None:
             return self.member.__get__(None, owner)
         if not isinstance(self.member, property):
-            return _Bound(self.member.__get__(None, owner), instance)
+            return _BoundMethod(self.member.__get__(None, owner), instance)
         return _asked(self.member.__get__, (instance,), {})
 
 
@@ -64,7 +64,7 @@ class _WatchedProperty(_Watched):
         _asked(self.member.__delete__, (instance,), {})
 
 
-class _Bound:
+class _BoundMethod:
     """A method of an instance."""
 
     __slots__ = ("__func__", "__self__")
@@ -117,7 +117,7 @@ def _replace() -> None:
             setattr(Tensor, name, _watched(member))
 
 
-def stop_watching() -> None:
+def restore_members() -> None:
     """A mode has been left: after the last one the members are as they were."""
     if not watchers:
         locked(_lock, _put_back)

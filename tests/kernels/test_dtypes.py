@@ -20,7 +20,7 @@ def test_halves_compute_in_single_precision():
 
 def test_rounding_once():
     """Halves with single precision are computed in that, and rounded at the end."""
-    kernel = dtypes.rounding_once(lambda x, y: x * y)
+    kernel = dtypes.round_once(lambda x, y: x * y)
     x, y = np.array([0.1, 3.0], np.float16), np.array([1.0001, 2.0], np.float32)
     found = kernel(x, y)
     assert found.dtype == np.float16

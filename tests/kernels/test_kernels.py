@@ -34,7 +34,7 @@ def test_denormal_numbers_can_be_taken_as_zero():
 
 
 def test_cited_names_change_nothing_else():
-    @kernels.cited_as("torch.Something")
+    @kernels.set_error_name("torch.Something")
     class Something:
         pass
     assert Something.__name__ == "Something"

@@ -135,16 +135,16 @@ class LayerTests:
     @of()
     def test_gradient_of_the_body_and_second_order(self, name):
         problem = Problem(name, self.cases[name])
-        point, through_body = problem.gradients(0, create_graph=True)
+        point, backward_through_body = problem.gradients(0, create_graph=True)
         _, by_kernel = problem.gradients(0)
-        for a, b in zip(through_body, by_kernel):
+        for a, b in zip(backward_through_body, by_kernel):
             close(a.detach(), b, 1e-8)
         if name in PRETENDING:
             return
         up, down = problem.run(problem.at(STEP)), problem.run(problem.at(-STEP))
         slope = ((up - down) * problem.weights).sum() / (2 * STEP)
         close(dot(by_kernel, problem.direction), slope, 2e-5)
-        along = dot(through_body, problem.other)
+        along = dot(backward_through_body, problem.other)
         second = [None] * len(point)
         if along.requires_grad:
             second = flambeau.autograd.grad(along, point, allow_unused=True)

@@ -10,7 +10,7 @@ from flambeau._subclasses.fake_tensor.errors import (
     UnsupportedFakeTensorException,
 )
 from flambeau.core.tensor import alias
-from flambeau.dispatch.aten.subclass import take_over
+from flambeau.dispatch.aten.subclass import install_torch_dispatch
 from flambeau.ops.sparse.tensors import is_sparse
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -112,7 +112,7 @@ class FakeTensor(Tensor):
         return mode.dispatch(func, types, args, kwargs or {})
 
 
-take_over(FakeTensor)
+install_torch_dispatch(FakeTensor)
 
 
 def wrap_meta(mode: FakeTensorMode, meta: Tensor, device: Any, constant: Tensor | None = None

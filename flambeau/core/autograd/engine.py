@@ -38,7 +38,7 @@ from flambeau.core.autograd.hooks import (
     run_tensor_hooks,
 )
 from flambeau.core.calling.overrides import own_rules, sparse_types
-from flambeau.core.modes import grad_layouts, grad_mode, interceptors, takes_ops
+from flambeau.core.modes import grad_layouts, grad_mode, interceptors, intercepts_ops
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain_types, tensor_types, wrap
 from flambeau.kernels._quiet import quiet
@@ -229,7 +229,7 @@ class Pass:
             else:
                 node = newest
             if watched or grad is None or not node.simple:
-                produced = self._run_carefully(node, grad)
+                produced = self._run_general(node, grad)
                 if produced is None:
                     edges = ()
                     continue
@@ -243,7 +243,7 @@ class Pass:
             if type(produced) is not list:
                 produced = list(produced)
 
-    def _run_carefully(self, node: Node, grad: Any) -> Any:
+    def _run_general(self, node: Node, grad: Any) -> Any:
         """Run a node that has hooks, several outputs or no gradient, or whose pass has captures;
         gives its gradients, or None if the pass does not go on there."""
         hooks = node.hooks
@@ -254,7 +254,7 @@ class Pass:
         if self.needed is not None:
             if node.order in self.targets:
                 self._capture(node, grad)
-            if not self._continues(node):
+            if not self._leads_to_capture(node):
                 return None
         if hooks is not None and hooks.pre:
             grad = run_prehooks(node, hooks, grad)
@@ -264,12 +264,12 @@ class Pass:
         if since:
             late_bound.see_formula(node, grad, produced, since)
         if node.hooks is not None and node.hooks.post:      # perhaps only since it ran
-            produced = [fit_to(edge, g, node, i)
+            produced = [validate_grad_for(edge, g, node, i)
                         for i, (edge, g) in enumerate(zip(node.edges, produced))]
             produced = run_posthooks(node, node.hooks, produced, seen)
         return produced
 
-    def _continues(self, node: Node) -> bool:
+    def _leads_to_capture(self, node: Node) -> bool:
         """Does a captured edge lie beyond this node?"""
         if node.order not in self.targets or self.accumulate:
             return True
@@ -289,17 +289,17 @@ class Pass:
         if grad is not None:
             array, own = grad._array, leaf._array
             if array.shape != own.shape or array.dtype is not own.dtype or leaf._hooks is not None:
-                grad = fit_to(leaf, grad, node, position)
+                grad = validate_grad_for(leaf, grad, node, position)
         captured = id(leaf) in self.leaf_targets
         if self.captures is not None and not captured:
             return
         if (captured and not self.accumulate) or leaf._hooks is not None \
                 or leaf._accumulator is not None:
-            self._deliver_watched(leaf, grad)
+            self._accumulate_hooked(leaf, grad)
         elif grad is not None and self.accumulate:
             accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES)
 
-    def _deliver_watched(self, leaf: Tensor, grad: Any) -> None:
+    def _accumulate_hooked(self, leaf: Tensor, grad: Any) -> None:
         """Hooks want the sum over all edges: keep it until the last one has delivered."""
         if takes_no_gradient(leaf):
             return
@@ -390,7 +390,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
         elif type(grad) in own_rules:
             unshared = getrefcount(grad) <= stolen
             leaf._grad = late_bound.first_gradient(grad, unshared, create_graph)
-        elif create_graph or (type(grad) in plain_types and takes_ops()):    # those see ops only
+        elif create_graph or (type(grad) in plain_types and intercepts_ops()):  # those see ops only
             leaf._grad = late_bound.copy(late_bound.empty_like(leaf, dtype=grad.dtype), grad)
         else:
             leaf._grad = late_bound.copy_like(grad, leaf)
@@ -401,7 +401,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
         return
     if old._array.dtype != grad._array.dtype:
         grad = late_bound.cast(grad, old._array.dtype)
-    if takes_ops():
+    if intercepts_ops():
         old.add_(grad)
     else:
         kernels_add(old._array, grad._array, old._array)
@@ -410,7 +410,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
 
 # ---- gradients that need work ----------------------------------------------------------
 
-def fit_to(edge: Any, grad: Any, node: Any, position: int) -> Any:
+def validate_grad_for(edge: Any, grad: Any, node: Any, position: int) -> Any:
     """A gradient as it may arrive at an edge, which may be none, or a leaf."""
     if edge is None or grad is None:
         return grad

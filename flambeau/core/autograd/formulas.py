@@ -32,7 +32,7 @@ def parameters(formula: Any) -> tuple[str, ...]:
     return () if code is None else code.co_varnames[:code.co_argcount]
 
 
-def plan_saving(op: Op) -> None:
+def infer_saved_values(op: Op) -> None:
     """Find out from the formulas what a node of `op` saves, and make the class of its nodes."""
     if unknown := op.rules.keys() - set(op.tensors):
         raise TypeError(f"op {op.name}: there are rules for {sorted(unknown)}, but its tensors are "
@@ -110,7 +110,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             return produced if type(produced) in (tuple, list) else (produced,)
         if len(op.tensors) > 1 or op.variadic or several or 1 in takes:
             return apply
-        return fast.callable_of("apply", op, apply, ((op.vjp, _saved(takes), None),))
+        return fast.make_callable("apply", op, apply, ((op.vjp, _saved(takes), None),))
 
     rules = [(op.rules.get(t), _positions(op, op.rules.get(t))) for t in op.tensors]
     if op.kind == "pointwise":
@@ -134,7 +134,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
     if several or op.variadic:
         return apply_rules
     places = tuple([(rule, _saved(takes), None) for rule, takes in rules])
-    return fast.callable_of("apply", op, apply_rules, places)
+    return fast.make_callable("apply", op, apply_rules, places)
 
 
 def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
@@ -149,7 +149,7 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                 produced.append(scaled(grad, rule))
             else:
                 factor = rule(*[unpack(node, i - 2) for i in takes])
-                if is_sign(rule, factor):
+                if is_unit(rule, factor):
                     produced.append(scaled(grad, factor))
                     continue
                 produced.append(getattr(late_bound, chaining(rule))(
@@ -157,7 +157,7 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
         return produced
 
     places = tuple([(rule, _saved(takes), chaining(rule)) for rule, takes in rules])
-    return fast.callable_of("apply", op, apply, places)
+    return fast.make_callable("apply", op, apply, places)
 
 
 def _saved(takes: tuple[int, ...]) -> tuple[int, ...]:
@@ -177,7 +177,7 @@ def chaining(rule: Any) -> str:
     return "div" if hasattr(rule, "divides") else "mul"
 
 
-def is_sign(rule: Any, factor: Any) -> bool:
+def is_unit(rule: Any, factor: Any) -> bool:
     """Is the derivative that a formula gives only 1, 0 or -1?"""
     return type(factor) is int and -1 <= factor <= 1 and not hasattr(rule, "divides")
 

@@ -146,7 +146,7 @@ def retain_grad(tensor: Tensor) -> None:
     hooks_of(edge.node).retain[edge.index] = keep
 
 
-def move_retained(tensor: Tensor, old: Any, new: Any) -> None:
+def move_retained_grad(tensor: Tensor, old: Any, new: Any) -> None:
     """After an in-place write, `retain_grad` follows the tensor to its new node."""
     if old is None or isinstance(old, Tensor):
         return

@@ -136,21 +136,21 @@ def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool =
         return None
     rest = canonical[1:]
     if before is None and parent._base is None:
-        before = _itself
+        before = _identity
     elif before is None:
         array, own = parent._array, parent._base._array
         before = lambda base: late_bound.same_part(base, array, own)
     declared = op.declaration.replay if op.declaration is not None else None
     if always or (op.view == "replay" and not callable(declared)):
         return lambda base: op.call(before(base), *rest)
-    return lambda base: _by_strides(op, before(base), rest, declared)
+    return lambda base: _replay_by_strides(op, before(base), rest, declared)
 
 
-def _itself(base: Tensor) -> Tensor:
+def _identity(base: Tensor) -> Tensor:
     return base
 
 
-def _by_strides(op: Op, parent: Tensor, rest: tuple[Any, ...], reinterpret: Any) -> Tensor:
+def _replay_by_strides(op: Op, parent: Tensor, rest: tuple[Any, ...], reinterpret: Any) -> Tensor:
     """A view made again by its strides on the parent, or on what `reinterpret` makes of that."""
     if type(parent) not in plain_types:
         return op.call(parent, *rest)

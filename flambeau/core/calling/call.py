@@ -39,7 +39,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
     them `op.direct`."""
     kernel, n, variadic, returns = kernel_of(op), len(op.tensors), op.variadic, op.returns
     if op.floating:
-        kernel = of_floats(kernel)
+        kernel = with_float_inputs(kernel)
     differentiable = op.is_differentiable
     one = n == 1 and not variadic and returns is None
     view = op.view
@@ -98,7 +98,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
     return call
 
 
-def of_floats(kernel: Any) -> Any:
+def with_float_inputs(kernel: Any) -> Any:
     """`kernel`, with integers as numbers of the default floating type."""
     def run(first: ndarray, *rest: Any) -> Any:
         return kernel(first if first.dtype in FLOATING else convert(

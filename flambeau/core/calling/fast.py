@@ -54,7 +54,7 @@ def _of_pointwise(op: Any, kind: str) -> tuple[Any, ...]:
     return (op.floating, op.wide, checked, apart, op.raw, op.fixed, op.default_kernel, op.defaults)
 
 
-def callable_of(kind: str, op: Any, closure: Any, kernel: Any) -> Any:
+def make_callable(kind: str, op: Any, closure: Any, kernel: Any) -> Any:
     """`closure`, or the C callable of this kind that stands in front of it: "canonical" and
     "elementwise" call a kernel, "apply" runs the rules of a node."""
     if native is None or (kind == "apply" and (op.returns is not None

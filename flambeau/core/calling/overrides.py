@@ -71,11 +71,11 @@ def _insert(found: list[Any], arg: Any) -> None:
     found.append(arg)
 
 
-def rules_for(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> Any:
+def find_override(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> Any:
     """What runs a call with an argument that only rules of its own may touch; None without."""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         if type(arg) in (list, tuple):
-            found = rules_for(arg, None, depth + 1) if depth < 64 else None     # it holds itself
+            found = find_override(arg, None, depth + 1) if depth < 64 else None   # it holds itself
         else:
             found = own_rules.get(type(arg))
         if found is not None and found is not suspended.get():
@@ -92,9 +92,9 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> b
         if cls is tuple or cls is list:
             for inner in arg:
                 if type(inner) not in plain_types and type(inner) not in _PLAIN_TYPES:
-                    return bool(overriding(args, kwargs, depth) or rules_for(args, kwargs))
+                    return bool(overriding(args, kwargs, depth) or find_override(args, kwargs))
         elif hasattr(cls, "__torch_function__"):
-            return bool(overriding(args, kwargs, depth) or rules_for(args, kwargs))
+            return bool(overriding(args, kwargs, depth) or find_override(args, kwargs))
     return False
 
 
@@ -113,7 +113,7 @@ def public_name(op: Any) -> Any:
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask the overriding arguments of a call, in turn."""
     relevant = overriding(args, kwargs)
-    if not relevant and (own := rules_for(args, kwargs)):
+    if not relevant and (own := find_override(args, kwargs)):
         return own(public_name(op), args, kwargs)
     return ask(public_name(op), relevant, args, kwargs)
 

@@ -263,7 +263,7 @@ def _rounded_channels(self: Tensor, scale: Tensor, zero_point: Tensor, axis: int
     return result, (steps >= quant_min) & (steps <= quant_max)
 
 
-def _weakened(x: Tensor, factor: float) -> Tensor:
+def _scale_grad(x: Tensor, factor: float) -> Tensor:
     """The tensor, with its gradient times a factor."""
     return x if factor == 1 else x * factor + x.detach() * (1 - factor)
 
@@ -275,7 +275,7 @@ def _learnable(self: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, 
 
     Source: Esser et al., "Learned step size quantization", 2020.
     """
-    scale, zero = _weakened(scale, grad_factor), _weakened(zero_point, grad_factor)
+    scale, zero = _scale_grad(scale, grad_factor), _scale_grad(zero_point, grad_factor)
     nearest = zero + (zero.round().clamp(quant_min, quant_max) - zero).detach()
     steps = self / scale + nearest
     whole = steps + (steps.round() - steps).detach()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._ops import OpOverload, aten
-from flambeau.autograd.graph import running_node
+from flambeau.autograd.graph import current_autograd_node
 from flambeau.core import devices
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.formulas import parameters
@@ -44,8 +44,8 @@ class Form:
         """The arguments of the overload; None if this form is not that of the call."""
         if self.args is not None:
             return self.args(*[given[n] for n in own_parameters(self.args)])
-        return [given[_other_name(a.name) if a.name not in given else a.name]
-                if a.name in given or _other_name(a.name) in given else a.default_value
+        return [given[_alternative_name(a.name) if a.name not in given else a.name]
+                if a.name in given or _alternative_name(a.name) in given else a.default_value
                 for a in self.schema.arguments]
 
     @property
@@ -66,7 +66,7 @@ def own_parameters(formula: Any) -> tuple[str, ...]:
     return parameters(formula)[:formula.__code__.co_argcount - len(formula.__defaults__ or ())]
 
 
-def _other_name(name: str) -> str:
+def _alternative_name(name: str) -> str:
     return {"self": "input", "input": "self", "x1": "input"}.get(name, name)
 
 
@@ -88,7 +88,7 @@ def has_form(op: Op) -> bool:
     return declared is not None and bool(declared.explicit or declared.aten or declared.aten_calls)
 
 
-def other_calls(op: Op) -> Any:
+def replacement_calls(op: Op) -> Any:
     """What makes the calls that are shown in place of the op; None if it is shown itself."""
     if op.inplace or op.declaration is None:
         return None
@@ -119,11 +119,11 @@ def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = Non
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
     base = _declared(op)
     if base.kind == "creation" and base.declaration is not None:
-        return _whole_call(op, args, kwargs or {})
+        return _composite_call(op, args, kwargs or {})
     if base.schema is not None:
-        found = _other_forms(base)
+        found = _alternative_forms(base)
         if base.declaration.function or not found:
-            found = [*found, *_own_forms(base, _is_number(base, args))]
+            found = [*found, *_declared_forms(base, _is_number(base, args))]
         given = named(op, args, kwargs)
         for form in found:
             values = form.values(given)
@@ -138,13 +138,13 @@ def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = Non
     return AtenCall(packet.overload("default"), list(args), dict(kwargs or {}), None, None)
 
 
-def _whole_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AtenCall:
+def _composite_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AtenCall:
     """A composite that is declared by its schemas: the overload that the call is bound to."""
     overload, values = op.published.twin.choose(args, kwargs)
     given = dict(zip(["self" if p.name == "input" else p.name for p in overload.parameters],
                      values))
     schema, out, declaration = overload.signature.schema, given.get("out"), op.declaration
-    form = _form_of(declaration.texts[declaration.schemas.index(schema)], out is not None)
+    form = _parse_form(declaration.texts[declaration.schemas.index(schema)], out is not None)
     if schema.is_factory and out is None:
         plainly = "self" in given and inside.get()      # as C++ calls it, without options
         given["pin_memory"] = None if plainly else bool(given["pin_memory"])
@@ -162,13 +162,13 @@ def member_call(overload: Any, values: list[Any]) -> AtenCall:
     """How a call of a member appears, which was bound to that overload."""
     text = next(text for text in overload.op.declaration.texts
                 if text.partition("(")[0] == overload.signature.schema.full_name)
-    form, given = _form_of(text, False), dict(zip([p.name for p in overload.parameters], values))
+    form, given = _parse_form(text, False), dict(zip([p.name for p in overload.parameters], values))
     own = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
     return AtenCall(form.overload, *form.schema.arranged(own), form, own)
 
 
 @cache
-def _form_of(text: str, stores: bool) -> Form:
+def _parse_form(text: str, stores: bool) -> Form:
     """The form with that schema, or of what `stores` the same into `out=`."""
     if not stores:
         return Form(text)
@@ -193,13 +193,13 @@ def _listed(value: Any) -> Any:
 
 
 @cache
-def _other_forms(op: Op) -> list[Form]:
+def _alternative_forms(op: Op) -> list[Form]:
     """Those that the declaration names."""
     return [Form(*form) for form in op.declaration.aten]
 
 
 @cache
-def _own_forms(op: Op, number: bool) -> list[Form]:
+def _declared_forms(op: Op, number: bool) -> list[Form]:
     """Those of an op which is declared by its schema: its own, and for arguments that only a
     transform gives it (`dim` of a sum over all of a slice) the next overload; with a `number` as
     the second operand the one that users can't call."""
@@ -220,7 +220,7 @@ def _is_number(op: Op, args: tuple[Any, ...]) -> bool:
     if not op.declaration.hidden or type(args[1]) in tensor_types:
         return False
     return inside.get() or (engine.current_pass.get() is not None
-                            and not _of_an_operator(args[1]))
+                            and not _is_operator_number(args[1]))
 
 
 class _WholeForm(Form):
@@ -229,7 +229,7 @@ class _WholeForm(Form):
     def values(self, given: dict[str, Any]) -> Any:
         taken = {a.name for a in self.schema.arguments}
         if any(value is not None and value is not False and name not in taken
-               and _other_name(name) not in taken for name, value in given.items()):
+               and _alternative_name(name) not in taken for name, value in given.items()):
             return None
         return [[] if value is None and a.declared.endswith("]") else value     # all dimensions
                 for a, value in zip(self.schema.arguments, super().values(given))]
@@ -254,10 +254,10 @@ def _public(value: Any) -> Any:
     return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def _of_an_operator(number: Any) -> bool:
+def _is_operator_number(number: Any) -> bool:
     """In a backward pass: is this the wrapped number that the node which runs has saved, or does
     the program itself say what the node does?"""
-    node = running_node()
+    node = current_autograd_node()
     if node is None or node.op is None:
         return node is not None
     declaration = node.op.declaration

@@ -20,7 +20,7 @@ _SPACES = {"fft_": "fft", "linalg_": "linalg", "special_": "special"}
 _own: dict[str, Callable[..., Any]] = {}
 
 
-def function_named(name: str) -> Callable[..., Any] | None:
+def find_function(name: str) -> Callable[..., Any] | None:
     """The function that computes `aten::name`; None if there is none."""
     _read()
     if name in _own:
@@ -331,4 +331,4 @@ def _embedding_backward(grad: Tensor, indices: Tensor, num_weights: int, padding
                                                       scale_grad_by_freq)
 
 
-__all__ = ["function_named"]
+__all__ = ["find_function"]

@@ -11,7 +11,7 @@ from flambeau import Tensor
 from flambeau.dispatch.aten.functions import defines
 
 
-def pulled_back(function: Callable[..., Any], grad: Any, *inputs: Tensor) -> tuple[Any, ...]:
+def compute_vjp(function: Callable[..., Any], grad: Any, *inputs: Tensor) -> tuple[Any, ...]:
     """The gradients of `function(*inputs)`'s result, of gradient `grad`, with respect to `inputs`;
     they have a graph if gradients are recorded."""
     recorded = flambeau.is_grad_enabled()
@@ -25,7 +25,7 @@ def pulled_back(function: Callable[..., Any], grad: Any, *inputs: Tensor) -> tup
 
 @defines("cumprod_backward")
 def _cumprod(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Tensor:
-    return pulled_back(lambda x: x.cumprod(dim), grad, input)[0]
+    return compute_vjp(lambda x: x.cumprod(dim), grad, input)[0]
 
 
 @defines("cummaxmin_backward")
@@ -43,7 +43,7 @@ def _selected(grad: Tensor, dim: int, indices: Tensor, sizes: Sequence[int], kee
 
 @defines("gather_backward")
 def _gather(grad: Tensor, self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
-    return pulled_back(lambda x: x.gather(dim, index, sparse_grad=sparse_grad), grad, self)[0]
+    return compute_vjp(lambda x: x.gather(dim, index, sparse_grad=sparse_grad), grad, self)[0]
 
 
 @defines("index_select_backward")
@@ -61,14 +61,14 @@ def _masked_scatter(grad_output: Tensor, mask: Tensor, sizes: Sequence[int]) -> 
 
 @defines("masked_select_backward")
 def _masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Tensor:
-    return pulled_back(lambda x: x.masked_select(mask), grad, input)[0]
+    return compute_vjp(lambda x: x.masked_select(mask), grad, input)[0]
 
 
 @defines("_segment_reduce_backward")
 def _segment_reduce(grad: Tensor, output: Tensor, data: Tensor, reduce: str, *,
                     lengths: Tensor | None = None, offsets: Tensor | None = None, axis: int = 0,
                     initial: Any = None) -> Tensor:
-    return pulled_back(
+    return compute_vjp(
         lambda x: flambeau.segment_reduce(x, reduce, lengths=lengths, offsets=offsets, axis=axis,
                                           unsafe=True, initial=initial), grad, data)[0]
 
@@ -130,13 +130,13 @@ def _trace(grad: Tensor, sizes: Sequence[int]) -> Tensor:
 
 @defines("matrix_exp_backward")
 def _matrix_exp(self: Tensor, grad: Tensor) -> Tensor:
-    return pulled_back(flambeau.matrix_exp, grad, self)[0]
+    return compute_vjp(flambeau.matrix_exp, grad, self)[0]
 
 
 @defines("matmul_backward")
 def _matmul(grad: Tensor, self: Tensor, other: Tensor, mask: Sequence[bool]
             ) -> tuple[Tensor | None, Tensor | None]:
-    first, second = pulled_back(flambeau.matmul, grad, self, other)
+    first, second = compute_vjp(flambeau.matmul, grad, self, other)
     return first if mask[0] else None, second if mask[1] else None
 
 
@@ -146,20 +146,20 @@ def _matmul(grad: Tensor, self: Tensor, other: Tensor, mask: Sequence[bool]
 def _affine_grid(grad: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     dims = len(size) - 2
     theta = grad.new_zeros(size[0], dims, dims + 1)
-    return pulled_back(lambda x: flambeau.nn.functional.affine_grid(
+    return compute_vjp(lambda x: flambeau.nn.functional.affine_grid(
         x, list(size), align_corners=align_corners), grad, theta)[0]
 
 
 @defines("conv_tbc_backward")
 def _conv_tbc(self: Tensor, input: Tensor, weight: Tensor, bias: Tensor, pad: int
               ) -> tuple[Any, ...]:
-    return pulled_back(lambda x, w, b: flambeau.conv_tbc(x, w, b, pad), self, input, weight, bias)
+    return compute_vjp(lambda x, w, b: flambeau.conv_tbc(x, w, b, pad), self, input, weight, bias)
 
 
 @defines("max_pool2d_backward")
 def _max_pool2d(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any = (),
                 padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Tensor:
-    return pulled_back(lambda x: flambeau.max_pool2d(
+    return compute_vjp(lambda x: flambeau.max_pool2d(
         x, kernel_size, stride, padding, dilation, ceil_mode), grad_output, self)[0]
 
 
@@ -167,7 +167,7 @@ def _max_pool2d(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any
 def _weight_norm(grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int
                  ) -> tuple[Any, ...]:
     norm = flambeau.ops.aten._weight_norm
-    return pulled_back(lambda v, g: norm(v, g, dim), grad_w, saved_v, saved_g)
+    return compute_vjp(lambda v, g: norm(v, g, dim), grad_w, saved_v, saved_g)
 
 
 @defines("_fused_rms_norm_backward")

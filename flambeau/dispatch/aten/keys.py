@@ -159,7 +159,7 @@ DispatchKeySet.__module__ = "torch._C"
 # ---- what keys tensors and devices have ----------------------------------------------------------
 
 
-def _set_of(*names: str) -> DispatchKeySet:
+def _key_set(*names: str) -> DispatchKeySet:
     found = DispatchKeySet.from_raw_repr(0)
     for name in names:
         found |= DispatchKeySet(DispatchKey[name])
@@ -179,7 +179,7 @@ def _dispatch_keys(tensor: Any) -> DispatchKeySet:
         names.append("AutocastCPU")
     if tensor.is_conj():
         names.append("Conjugate")
-    return _set_of(*names)
+    return _key_set(*names)
 
 
 def _strided() -> Any:
@@ -266,8 +266,8 @@ class _OfThread(threading.local):
     """The keys that every call of a thread has, and those that guards set aside."""
 
     def __init__(self) -> None:
-        self.included = _set_of("BackendSelect", "ADInplaceOrView")
-        self.excluded = _set_of()
+        self.included = _key_set("BackendSelect", "ADInplaceOrView")
+        self.excluded = _key_set()
 
 
 _of_thread = _OfThread()
@@ -282,7 +282,7 @@ def _dispatch_tls_local_exclude_set() -> DispatchKeySet:
     """The keys that are set aside: by guards, and those of autocast where it is off."""
     from flambeau.amp.autocast_mode import is_autocast_enabled
     off = [name for name in _AUTOCAST if not is_autocast_enabled(_device_type(name))]
-    return _of_thread.excluded | _set_of(*off)
+    return _of_thread.excluded | _key_set(*off)
 
 
 def _device_type(autocast_key: str) -> str:
@@ -310,7 +310,7 @@ class _Guard:
         self._open = ExitStack()
         new = DispatchKeySet.from_raw_repr(exclude.raw_repr() & ~_of_thread.excluded.raw_repr())
         _of_thread.included, _of_thread.excluded = include, exclude
-        names = {key.name for key in (new | _set_of("CPU")).members()}
+        names = {key.name for key in (new | _key_set("CPU")).members()}
         if names & {"AutogradCPU", "AutogradMeta"}:
             self._open.enter_context(no_grad())
             from flambeau._library.operator import below_autograd
@@ -376,7 +376,7 @@ class _AutoDispatchBelowAutograd(_Guard):
 
     def __init__(self) -> None:
         super().__init__(_of_thread.included,
-                         _of_thread.excluded | _set_of("AutogradCPU", "ADInplaceOrView"))
+                         _of_thread.excluded | _key_set("AutogradCPU", "ADInplaceOrView"))
 
 
 class _AutoDispatchBelowADInplaceOrView(_AutoDispatchBelowAutograd):
@@ -387,4 +387,4 @@ class _DisableAutocast(_Guard):
     """Sets autocast aside."""
 
     def __init__(self) -> None:
-        super().__init__(_of_thread.included, _of_thread.excluded | _set_of(*_AUTOCAST))
+        super().__init__(_of_thread.included, _of_thread.excluded | _key_set(*_AUTOCAST))

@@ -35,7 +35,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import Level, grad_enabled, grad_mode
 from flambeau.core.op import Op, class_name
 from flambeau.core.tensor import LAZY, Tensor, alias, gradient_edge, plain_types, tensor_types
-from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.core.views import check_inplace, rebase, rebase_to_zero_grad
 from flambeau.dispatch.aten import forms
 from flambeau.ops.inplace import _stand_in, save_anew
 from flambeau.ops.view.copying import graph_alias
@@ -76,7 +76,7 @@ class DispatchLevel(Level):
         return self.ask(call.overload, call.args, call.kwargs)
 
     def _shown(self, op: Op, args: Any, kwargs: Any, run: Any) -> Any:
-        other = forms.other_calls(op)
+        other = forms.replacement_calls(op)
         if other is not None:
             found = within(modes.levels, (*modes.levels.get(), self), within, forms.inside, True,
                            other, *args, **(kwargs or {}))
@@ -115,7 +115,7 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
     return op.returns(*found) if op.returns not in (None, tuple, list) else found
 
 
-def _before(target: Tensor, functional: Op) -> Tensor:
+def _value_before_write(target: Tensor, functional: Op) -> Tensor:
     """A tensor as it is before a write."""
     if type(target) in plain_types:
         return _stand_in(target, functional.composite or "self" in functional.saved)
@@ -140,7 +140,7 @@ class Recorder:
             self.target = self.inputs[0]
             check_inplace(self.target, self.tracked)
             if self.tracked:
-                self.args = (_before(self.target, op.functional), *args[1:])
+                self.args = (_value_before_write(self.target, op.functional), *args[1:])
 
     def finish(self, found: Any) -> Any:
         """The result as users get it."""
@@ -165,7 +165,7 @@ class Recorder:
             found = _detached(found)
         first = self.args[0] if self.args else None
         if not op.view and found._base is not None:
-            return _no_view(found)
+            return _without_view(found)
         if not op.view or (found._base is None and type(found) in plain_types):
             return found
         made = "multi_output" if several else ""
@@ -189,7 +189,7 @@ class Recorder:
         if edge is None:
             return
         if any(type(p) not in plain_types for p in tensors):
-            _keep_results(edge, parts)
+            _keep_saved_results(edge, parts)
         if saved_tensor_hooks:
             pack_node(edge.node)
 
@@ -208,7 +208,7 @@ class Recorder:
         target, op = self.target, self.op
         if not self.tracked:
             if target._edge is not None:
-                rebase_to_constant(target)
+                rebase_to_zero_grad(target)
             return target
         result = alias(target._array, type(target))
         result.__dict__.update(target.__dict__)
@@ -217,14 +217,14 @@ class Recorder:
             self._record(op.functional, [result], (result,))
         edge = gradient_edge(result)
         if edge is None:
-            rebase_to_constant(target)
+            rebase_to_zero_grad(target)
         else:
             save_anew(edge.node, result._array, target)
             rebase(target, edge)
         return target
 
 
-def _keep_results(edge: Any, results: list[Any]) -> None:
+def _keep_saved_results(edge: Any, results: list[Any]) -> None:
     """Let a node keep the results that it saved as they are: arrays do not make them again."""
     node = edge.node
     node.saved = tuple([
@@ -243,7 +243,7 @@ def _kept(result: Any, node: Any) -> Packed:
     return Packed(_detached(result), again, None)
 
 
-def _no_view(found: Any) -> Any:
+def _without_view(found: Any) -> Any:
     """A result that was made as a view below autograd, as the tensor that it is above."""
     result = found if type(found) not in plain_types else alias(found._array, type(found))
     result._base, result._counter, result._edge = None, found._counter, None
@@ -289,14 +289,14 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
     return value
 
 
-def _emptied(value: Any, places: dict[int, int]) -> Any:
+def _placeholders(value: Any, places: dict[int, int]) -> Any:
     """Arguments with places for the tensors."""
     if type(value) in tensor_types:
         return _Place(places[id(value)])
     if type(value) in (list, tuple):
-        return type(value)([_emptied(v, places) for v in value])
+        return type(value)([_placeholders(v, places) for v in value])
     if type(value) is dict:
-        return {k: _emptied(v, places) for k, v in value.items()}
+        return {k: _placeholders(v, places) for k, v in value.items()}
     return value
 
 
@@ -311,14 +311,14 @@ class _Call:
         places = {id(t): i for i, t in reversed(list(enumerate(inputs))) if t is not None}
         if op.inplace:
             places[id(recorder.target)] = places[id(recorder.args[0])]
-        self.args = _emptied(tuple(recorder.args), places)
-        self.kwargs = _emptied(recorder.kwargs or {}, places)
+        self.args = _placeholders(tuple(recorder.args), places)
+        self.kwargs = _placeholders(recorder.kwargs or {}, places)
         self.count = len(inputs)
         self.values: dict[str, Any] = {}
         if self.formula is not None:
             names = [a.name for a in form.schema.arguments]
             defaults = {a.name: a.default_value for a in form.schema.arguments}
-            self.values = defaults | dict(zip(names, _emptied(recorder.call.values, places)))
+            self.values = defaults | dict(zip(names, _placeholders(recorder.call.values, places)))
         self.extras = {f"result{i}": f for i, f in enumerate(found) if i}
 
     def apply(self, node: Any, grad: Any) -> Any:
@@ -326,7 +326,7 @@ class _Call:
             raise freed(node)
         inputs = [unpack(node, i) for i in range(self.count)]
         if self.formula is None or grad_enabled():
-            return self.through_body(node, inputs, grad)
+            return self.backward_through_body(node, inputs, grad)
         given = {**self.values, **self.extras, "grad": grad,
                  "needs": [e is not None for e in node.edges]}
         names = forms.own_parameters(self.formula)
@@ -341,7 +341,7 @@ class _Call:
         inputs = [graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
         return inputs, self.run(*_filled(self.args, inputs), **_filled(self.kwargs, inputs))
 
-    def through_body(self, node: Any, given: list[Any], grad: Any) -> Any:
+    def backward_through_body(self, node: Any, given: list[Any], grad: Any) -> Any:
         """The gradients as the graph of what the op computes gives them."""
         with_graph = grad_enabled()
         wanted = [i for i, e in enumerate(node.edges) if e is not None]

@@ -42,7 +42,7 @@ from flambeau.dispatch.aten import forms
 from flambeau.dispatch.aten.level import DispatchLevel, dispatching_types
 
 
-def take_over(cls: type, bare: Callable[[Any], Tensor] | None = None) -> None:
+def install_torch_dispatch(cls: type, bare: Callable[[Any], Tensor] | None = None) -> None:
     """Hand the ops on instances of `cls` to its `__torch_dispatch__`.
 
     `bare` gives what ops work on while dispatch is disabled, if it is not the instance.
@@ -84,7 +84,7 @@ class _SubclassLevel(DispatchLevel):
     """The outermost level of a call with an instance: what reaches it goes to the type."""
 
     def __init__(self) -> None:
-        super().__init__(_answer)
+        super().__init__(_call_torch_dispatch)
 
     def _changes(self) -> Any:
         return ((levels, (self, *levels.get())), (interceptors, self), (overrides.suspended, run))
@@ -107,7 +107,7 @@ def _instances(values: Any) -> list[Tensor]:
             and overrides.own_rules[type(t)] is run]
 
 
-def _answer(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _call_torch_dispatch(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Ask the types of the instances, subclasses first."""
     asked: list[Any] = []
     for cls in types:
@@ -127,7 +127,8 @@ def _answer(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any
 
 def show(overload: Any, *args: Any, **kwargs: Any) -> Any:
     """Show a call that no op of flambeau makes."""
-    return within(levels, (), _answer, overload, dispatching_types(args, kwargs), args, kwargs)
+    return within(levels, (), _call_torch_dispatch, overload, dispatching_types(args, kwargs),
+                  args, kwargs)
 
 
 def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any = None,

@@ -122,7 +122,7 @@ class LocalPass(Pass):
     def _run_node(self, node: Node, gradient: Any) -> None:
         if node.saved is None:
             raise freed(node)
-        produced = self._run_carefully(node, gradient)
+        produced = self._run_general(node, gradient)
         if not self.retain and node.frees:
             node.saved, node.freed_by = None, self.place
         for position, (edge, found) in enumerate(zip(node.edges, produced)):

@@ -26,7 +26,7 @@ _LOWEST = -1 << 63
 _FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-def _best(name):
+def _compiled_or_reference(name):
     native = getattr(kernels._native, "random_" + name, None)
     if native is not None:
         return native
@@ -34,21 +34,21 @@ def _best(name):
     return kernels.quiet(getattr(random_reference, name))
 
 
-_seed = _best("seed")
-_raw = _best("raw")
-_uniform = _best("uniform")
-_normal_blocks = _best("normal_blocks")
-_normal_pairs = _best("normal_pairs")
-_bernoulli = _best("bernoulli")
-_integers = _best("integers")
-_permutation = _best("permutation")
-_log_normal = _best("log_normal")
-_cauchy = _best("cauchy")
-_exponential = _best("exponential")
-_geometric = _best("geometric")
-_poisson = _best("poisson")
-_gamma = _best("gamma")
-_binomial = _best("binomial")
+_seed = _compiled_or_reference("seed")
+_raw = _compiled_or_reference("raw")
+_uniform = _compiled_or_reference("uniform")
+_normal_blocks = _compiled_or_reference("normal_blocks")
+_normal_pairs = _compiled_or_reference("normal_pairs")
+_bernoulli = _compiled_or_reference("bernoulli")
+_integers = _compiled_or_reference("integers")
+_permutation = _compiled_or_reference("permutation")
+_log_normal = _compiled_or_reference("log_normal")
+_cauchy = _compiled_or_reference("cauchy")
+_exponential = _compiled_or_reference("exponential")
+_geometric = _compiled_or_reference("geometric")
+_poisson = _compiled_or_reference("poisson")
+_gamma = _compiled_or_reference("gamma")
+_binomial = _compiled_or_reference("binomial")
 
 
 class Stream:
@@ -134,7 +134,7 @@ def _fill(out, dtype, kernel, stream, *args):
         return out
     numbers = np.empty(out.size, dtype)
     kernel(stream.words, numbers, *args)
-    if dtype == np.float64 and _heart(out.dtype) == np.float32:  # rounded in two steps
+    if dtype == np.float64 and _compute_dtype(out.dtype) == np.float32:  # rounded in two steps
         numbers = numbers.astype(np.float32)
     view = in_memory_order(out)
     if numbers.dtype.kind == "i" and own.kind == "f":  # never a warning
@@ -149,7 +149,7 @@ def _assign(out, values):
     out[...] = values
 
 
-def _heart(dtype):
+def _compute_dtype(dtype):
     """The dtype in which numbers for `dtype` are computed."""
     if dtype in _FLOATS:
         return dtype
@@ -184,7 +184,7 @@ def normal(stream, out, mean=0.0, std=1.0):
         if out.dtype in _FLOATS:
             return _fill(out, out.dtype, _normal_blocks, stream, mean, std)
         return _reduced_normal(stream, out, mean, std)
-    return _fill(out, _heart(out.dtype), _normal_pairs, stream, mean, std)
+    return _fill(out, _compute_dtype(out.dtype), _normal_pairs, stream, mean, std)
 
 
 def _reduced_normal(stream, out, mean, std):
@@ -206,7 +206,7 @@ def bernoulli(stream, out, p=0.5):
 def dropout_mask(stream, out, p):
     """Zeros with probability `p`, elsewhere 1 / (1 - p)."""
     keep = 1.0 - p
-    heart = _heart(out.dtype).type
+    heart = _compute_dtype(out.dtype).type
     scale = heart(1) / heart(keep) if keep else heart(0)
     if out.dtype in _FLOATS:
         return _fill(out, out.dtype, _bernoulli, stream, keep, float(scale))
@@ -220,7 +220,7 @@ def bernoulli_each(stream, out, p):
     order = in_memory_order(out)
     if out.size and order is not out:
         p = p.transpose(sorted(range(out.ndim), key=lambda dim: -out.strides[dim]))
-    draws = np.empty(order.shape, _heart(p.dtype))
+    draws = np.empty(order.shape, _compute_dtype(p.dtype))
     _uniform(stream.words, draws.reshape(-1), 0.0, 1.0)
     order[...] = draws < (p if p.dtype is draws.dtype else p.astype(draws.dtype, copy=False))
     return out
@@ -272,32 +272,32 @@ def permutation(stream, n):
 
 def log_normal(stream, out, mean=1.0, std=2.0):
     """Numbers whose logarithms are normal, drawn in pairs."""
-    return _fill(out, _heart(out.dtype), _log_normal, stream, mean, std)
+    return _fill(out, _compute_dtype(out.dtype), _log_normal, stream, mean, std)
 
 
 def cauchy(stream, out, median=0.0, sigma=1.0):
     """Cauchy numbers: tan of a uniform angle."""
-    return _fill(out, _heart(out.dtype), _cauchy, stream, median, sigma)
+    return _fill(out, _compute_dtype(out.dtype), _cauchy, stream, median, sigma)
 
 
 def exponential(stream, out, rate=1.0):
     """Exponential numbers of mean 1/rate."""
     if math.isinf(rate):
-        _fill(out, _heart(out.dtype), _exponential, stream, 1.0)
+        _fill(out, _compute_dtype(out.dtype), _exponential, stream, 1.0)
         out[...] = 0
         return out
-    return _fill(out, _heart(out.dtype), _exponential, stream, rate)
+    return _fill(out, _compute_dtype(out.dtype), _exponential, stream, rate)
 
 
 def geometric(stream, out, p):
     """How many trials of success probability `p` it takes to succeed: 1, 2, …"""
-    return _fill(out, _heart(out.dtype), _geometric, stream, p)
+    return _fill(out, _compute_dtype(out.dtype), _geometric, stream, p)
 
 
 def _sampled(stream, kernel, *parameters):
     """Samples for parameters of one shape; float16 and bfloat16 are sampled in float32."""
     dtype, shape = parameters[0].dtype, parameters[0].shape
-    heart = _heart(dtype)
+    heart = _compute_dtype(dtype)
     out = np.empty(shape, heart)
     flat = [np.ascontiguousarray(p, heart).reshape(-1) for p in parameters]
     kernel(stream.words, out.reshape(-1), *flat)
@@ -345,7 +345,7 @@ def multinomial(stream, weights, n, replacement=False):
 
 
 def _multinomial_with_replacement(stream, weights, n):
-    heart = _heart(weights.dtype)
+    heart = _compute_dtype(weights.dtype)
     rows = weights.reshape(-1, weights.shape[-1]).astype(heart, copy=False)
     bounds = np.add.accumulate(rows, -1)
     bounds /= bounds[:, -1:]
@@ -360,7 +360,7 @@ def rrelu_slopes(stream, x, lower, upper):
     """A slope in [lower, upper) for each element of `x` that is not positive, 1 for the others."""
     slopes = np.ones(x.shape, x.dtype)
     falling = x <= 0
-    heart = _heart(x.dtype)
+    heart = _compute_dtype(x.dtype)
     lower, upper = float(heart.type(lower)), float(heart.type(upper))
     draws = uniform(stream, np.empty(np.count_nonzero(falling)))
     slopes[falling] = (draws * (upper - lower) + lower).astype(heart)

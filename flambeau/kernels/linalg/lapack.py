@@ -85,7 +85,7 @@ def call(size: np.ndarray, name: str, *arguments: Any) -> None:
         call_each(name, size.dtype, *arguments)
 
 
-def no_info(a: np.ndarray) -> np.ndarray:
+def zero_info(a: np.ndarray) -> np.ndarray:
     return np.zeros(a.shape[:-2], np.int32)
 
 
@@ -119,7 +119,7 @@ def _cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
         try:
             found = columns(run_numpy(np.linalg.cholesky, a, upper=upper))
             if not np.isnan(found.real.sum()):
-                return found, no_info(a)
+                return found, zero_info(a)
         except np.linalg.LinAlgError:
             pass
     flat, n, lead = flattened(a), a.shape[-1], a.shape[:-2]
@@ -310,7 +310,7 @@ def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[n
 
 def _ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not a.size:
-        return a.copy(), np.zeros(a.shape[:-1], np.int32), no_info(a)
+        return a.copy(), np.zeros(a.shape[:-1], np.int32), zero_info(a)
     name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
     flat, n, lead = flattened(a), a.shape[-1], a.shape[:-2]
     pivots, info, work = integers(len(flat), n), integers(len(flat)), np.empty(64 * n, a.dtype)
@@ -403,7 +403,7 @@ def _solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if not info.any():
             return columns(lu_solve(lu, pivots, b, True, False)), info
     try:
-        return columns(run_numpy(np.linalg.solve, a, b)), no_info(a)
+        return columns(run_numpy(np.linalg.solve, a, b)), zero_info(a)
     except np.linalg.LinAlgError:
         info = _lu_factor(a)[2]
         bad = (info != 0)[..., None, None]
@@ -423,7 +423,7 @@ def inv_ex(a: np.ndarray, check_errors: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def _inv(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
-        return columns(run_numpy(np.linalg.inv, a)), no_info(a)
+        return columns(run_numpy(np.linalg.inv, a)), zero_info(a)
     except np.linalg.LinAlgError:
         info = _lu_factor(a)[2]
         bad = (info != 0)[..., None, None]

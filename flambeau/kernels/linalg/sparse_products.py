@@ -32,7 +32,7 @@ def _scipy_sparse() -> Any:
     return scipy.sparse
 
 
-def _known(array: np.ndarray) -> np.ndarray:
+def _as_scipy_dtype(array: np.ndarray) -> np.ndarray:
     """In a type that SciPy has loops for."""
     kind = array.dtype
     return array if kind.kind in "biufc" and kind != np.float16 else array.astype(np.float32)
@@ -57,7 +57,7 @@ def _starts(rows: np.ndarray) -> np.ndarray:
 
 def multiply(places: np.ndarray, data: np.ndarray, shape: Any, dense: np.ndarray) -> np.ndarray:
     """The product of a sparse matrix and a dense matrix or vector."""
-    data, dense = _known(data), _known(dense)
+    data, dense = _as_scipy_dtype(data), _as_scipy_dtype(dense)
     if _native is not None and data.dtype == dense.dtype and data.dtype.char in "fdFDl":
         wide = np.ascontiguousarray(dense[:, None] if dense.ndim == 1 else dense)
         result = np.zeros((shape[0], wide.shape[1]), dense.dtype)
@@ -91,11 +91,11 @@ def in_order(a: np.ndarray, b: np.ndarray) -> bool:
 def multiply_sparse(a_places: np.ndarray, a: np.ndarray, a_shape: Any, b_places: np.ndarray,
                     b: np.ndarray, b_shape: Any) -> tuple[np.ndarray, np.ndarray]:
     """The product of two sparse matrices: places and elements."""
-    a, b = _known(a), _known(b)
+    a, b = _as_scipy_dtype(a), _as_scipy_dtype(b)
     if in_order(a, b):
         assert _rows_multiply is not None
-        starts, columns, data = _rows_multiply(*_in_rows(a_places, a, a_shape[0]),
-                                               *_in_rows(b_places, b, b_shape[0]), b_shape[1])
+        starts, columns, data = _rows_multiply(*_to_csr(a_places, a, a_shape[0]),
+                                               *_to_csr(b_places, b, b_shape[0]), b_shape[1])
         return np.stack([np.repeat(np.arange(a_shape[0]), np.diff(starts)), columns]), data
     found = _scipy_sparse()
     if found is None:
@@ -104,7 +104,7 @@ def multiply_sparse(a_places: np.ndarray, a: np.ndarray, a_shape: Any, b_places:
     return np.stack([r.row, r.col]).astype(np.int64), r.data
 
 
-def _in_rows(places: np.ndarray, data: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+def _to_csr(places: np.ndarray, data: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
     """Where each row begins, columns and elements."""
     rows, columns, data = _by_rows(places, data)
     starts = np.zeros(count + 1, np.int64)
@@ -135,7 +135,7 @@ def solve(places: np.ndarray, data: np.ndarray, shape: Any, b: np.ndarray) -> np
         raise ImportError("torch.sparse.spsolve needs SciPy: pip install 'flambeau[scipy]'",
                           name="scipy")
     from scipy.sparse.linalg import spsolve
-    return spsolve(_matrix(found, places, _known(data), shape).tocsc(), b)
+    return spsolve(_matrix(found, places, _as_scipy_dtype(data), shape).tocsc(), b)
 
 
 def reduced(starts: np.ndarray, columns: np.ndarray, data: np.ndarray, dense: np.ndarray,

@@ -89,7 +89,7 @@ def clone(x, memory_format):
     return channels_last(x)
 
 
-def keeping_layout(kernel, of=0):
+def preserve_channels_last(kernel, of=0):
     """The kernel, which gives images with the channels last if its first argument, or number `of`,
     is one."""
     @wraps(kernel)

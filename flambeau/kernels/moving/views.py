@@ -160,10 +160,10 @@ def slice_(x, dim, start, end, step):
 def memory_order(x):
     """The dimensions of x from the outermost in memory to the innermost; an expanded one keeps the
     place that its number gives it."""
-    return common_order(x.shape, x.strides)
+    return broadcast_memory_order(x.shape, x.strides)
 
 
-def common_order(shape, *operands):
+def broadcast_memory_order(shape, *operands):
     """The order in memory of a result of operands that broadcast to `shape`, given the strides of
     each: by those of the first operand that is expanded in neither of two dimensions."""
     order = list(range(len(shape)))[::-1]           # the innermost first
@@ -210,7 +210,7 @@ def in_order(x, order):
     return x.transpose(sorted(range(x.ndim), key=order.__getitem__))
 
 
-def in_order_of(x, values):
+def permute_memory_like(x, values):
     """`values` with their dimensions in memory in the order of x's."""
     r = empty_like(x, values.dtype)
     r[...] = values
@@ -326,7 +326,7 @@ def array_offset(array):
     return (array.__array_interface__["data"][0] - root.__array_interface__["data"][0])
 
 
-def has_one_place(array):
+def has_internal_overlap(array):
     """Are several elements one in memory, as those of expanded tensors are?"""
     return 0 in array.strides and any(
         s == 0 and n > 1 for s, n in zip(array.strides, array.shape))

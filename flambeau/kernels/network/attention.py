@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.declaration import kernel, kernel_keeping
+from flambeau.kernels.declaration import kernel, kernel_with_float32_results
 
 _BLOCK = 128
 
 
-@kernel_keeping(1)
+@kernel_with_float32_results(1)
 def scaled_dot_product_attention(q, k, v, mask=None, is_causal=False, scale=None):
     """softmax(scale * q @ k.T + mask) @ v, and the logsumexp of each query's scores.
 

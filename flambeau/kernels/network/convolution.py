@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.declaration import is_narrow, kernel, kernel_but
+from flambeau.kernels.declaration import is_narrow, kernel, kernel_with_narrow
 
 # A block of columns is kept near this many elements, so that it stays in the cache and memory stays
 # small.
@@ -82,7 +82,7 @@ def correlate(large, w, stride, padding, dilation, groups):
     return result
 
 
-def rounds_steps(dtype, output_padding, stride):
+def rounds_intermediates(dtype, output_padding, stride):
     """Does a transposed convolution round the products with the weights, and each addition of them?
     For float16 PyTorch does, for bfloat16 only where the output has whole steps of padding."""
     whole = any(extra >= step for extra, step in zip(output_padding, stride))
@@ -95,12 +95,12 @@ def _narrow_spread(small, w, large_shape, stride, padding, dilation, groups):
     covered = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d,
                k in zip(small.shape[2:], stride, padding, dilation, w.shape[2:])]
     extra = [n - c for n, c in zip(large_shape[2:], covered)]
-    if rounds_steps(small.dtype, extra, stride):
+    if rounds_intermediates(small.dtype, extra, stride):
         return _spread(*wide, large_shape, *geometry, small.dtype)
     return spread(*wide, large_shape, *geometry).astype(small.dtype)
 
 
-@kernel_but(_narrow_spread)
+@kernel_with_narrow(_narrow_spread)
 def spread(small, w, large_shape, stride, padding, dilation, groups):
     """The transpose of `correlate` in the image: each element adds its weights to a window."""
     if small.dtype.kind == "c" and w.dtype.kind == "c" and _has_native():

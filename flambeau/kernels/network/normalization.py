@@ -13,11 +13,11 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.declaration import kernel, kernel_but, kernel_keeping
+from flambeau.kernels.declaration import kernel, kernel_with_float32_results, kernel_with_narrow
 from flambeau.kernels.dtypes import float_astype
 
 
-@kernel_keeping(1, 2)
+@kernel_with_float32_results(1, 2)
 def layer_norm(x, n_dims, weight, bias, eps):
     """Normalise over the last `n_dims` axes; returns y, mean and 1 / std.
 
@@ -39,7 +39,7 @@ def layer_norm_backward(g, x, n_dims, mean, rstd, weight):
     return gx, (g * z).sum(axis=lead), g.sum(axis=lead)
 
 
-@kernel_keeping(1)
+@kernel_with_float32_results(1)
 def rms_norm(x, n_dims, weight, eps):
     """Divide by the root mean square over the last `n_dims` axes; returns y and the factor."""
     axes = tuple(range(x.ndim - n_dims, x.ndim))
@@ -80,7 +80,7 @@ def _rounded(values, dtype):
     return values.astype(dtype).astype(values.dtype)
 
 
-@kernel_but(_narrow_batch_norm)
+@kernel_with_narrow(_narrow_batch_norm)
 def batch_norm(x, weight, bias, eps):
     """Normalise each channel (axis 1) over all else.
 
@@ -122,7 +122,7 @@ def batch_norm_eval_backward(g, x, mean, var, weight, eps):
     return np.ascontiguousarray(gx), (g * z).sum(axis=axes), g.sum(axis=axes)
 
 
-@kernel_keeping(1, 2)
+@kernel_with_float32_results(1, 2)
 def group_norm(x, groups, weight, bias, eps):
     """Normalise each sample's channels (axis 1) in groups; mean and 1 / std are (n, groups)."""
     n = x.shape[0]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.declaration import is_narrow, kernel, kernel_but, mover
+from flambeau.kernels.declaration import is_narrow, kernel, kernel_with_narrow, mover
 
 
 def pooled_size(size, kernel_size, stride, padding, dilation, ceil_mode):
@@ -140,7 +140,7 @@ def _narrow_adaptive_avg_pool(x, output_size):
     return total
 
 
-@kernel_but(_narrow_adaptive_avg_pool)
+@kernel_with_narrow(_narrow_adaptive_avg_pool)
 def adaptive_avg_pool(x, output_size):
     """Means over windows that divide each axis into `output_size` nearly equal parts."""
     dims = len(output_size)
@@ -204,7 +204,7 @@ def fractional_max_pool(x, kernel_size, output_size, samples):
             positions = positions + (starts[:, None] + np.arange(k)).reshape(shape) * strides[a]
         positions = positions.reshape(*output_size, -1)
         part = elements[place].reshape(-1)[positions]
-        best = _best(part)[..., None]
+        best = _argmax_last(part)[..., None]
         values[place] = np.take_along_axis(part, best, -1)[..., 0]
         indices[place] = np.take_along_axis(positions, best, -1)[..., 0]
     return values, indices
@@ -236,7 +236,7 @@ def _pool_windows(x, size, output_size, window):
         slices = window(at)
         part = x[(..., *slices)]
         part = part.reshape(*lead, math.prod(part.shape[len(lead) :]))
-        best = _best(part)
+        best = _argmax_last(part)
         values[(..., *at)] = np.take_along_axis(part, best[..., None], -1)[..., 0]
         positions = _flatten([np.arange(s.start, s.stop) for s in slices], size).reshape(-1)
         indices[(..., *at)] = positions[best]
@@ -293,7 +293,7 @@ def _window_sums(x, starts, ends, axis):
         (slice(None),) * axis + (slice(None, None, 2),)]
 
 
-def _best(part):
+def _argmax_last(part):
     """Where the maximum is along the last axis: at the last NaN, else at the first maximum."""
     best = part.argmax(axis=-1)
     if part.dtype.kind in "fV":

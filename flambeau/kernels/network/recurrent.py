@@ -6,11 +6,11 @@ update, new for the GRU.
 
 import numpy as np
 
-from flambeau.kernels.declaration import kernel, kernel_keeping
+from flambeau.kernels.declaration import kernel, kernel_with_float32_results
 from flambeau.kernels.pointwise.gated_units import sigmoid
 
 
-@kernel_keeping(2)
+@kernel_with_float32_results(2)
 def lstm_cell(gates, c):
     """One step: h' = o * tanh(c'), c' = f * c + i * n, from `gates` (n, 4 h).
 
@@ -34,7 +34,7 @@ def lstm_cell_backward(gh, gc, activated, c, new):
     return g_gates, gc * f
 
 
-@kernel_keeping(1)
+@kernel_with_float32_results(1)
 def gru_cell(gi, gh, h):
     """One step: h' = (1 - z) * n + z * h with n = tanh(gi_n + r * gh_n).
 
@@ -57,7 +57,7 @@ def gru_cell_backward(g, saved, h):
     return np.concatenate([gr, gz, gn], -1), np.concatenate([gr, gz, gn * r], -1), g * z
 
 
-@kernel_keeping(2)
+@kernel_with_float32_results(2)
 def lstm_steps(gates, h, c, w_hh, reverse=False):
     """All steps of an LSTM from the input's share of its gates (t, n, 4 k) and its state (n, k).
 
@@ -82,7 +82,7 @@ def lstm_steps_backward(gy, gh, gc, c, w_hh, cells, saved, reverse=False):
     return g_gates, gh, gc
 
 
-@kernel_keeping(3, 4)
+@kernel_with_float32_results(3, 4)
 def lstm_layer(x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
     """An LSTM over the sequence `x` (t, n, i) from the state h, c (n, k).
 
@@ -102,7 +102,7 @@ def lstm_layer_backward(gy, gh, gc, x, h, c, w_ih, w_hh, y, saved, cells, revers
     return _layer_grads(g_gates, g_gates, x, _states_before(y, h, reverse), w_ih, gh, gc)
 
 
-@kernel_keeping(1)
+@kernel_with_float32_results(1)
 def gru_steps(shares, h, w_hh, b_hh=None, reverse=False):
     """All steps of a GRU from the input's shares (t, n, 3 k) and the state h (n, k).
 
@@ -129,7 +129,7 @@ def gru_steps_backward(gy, gh, h, w_hh, y, saved, reverse=False):
     return gi, gs, gh
 
 
-@kernel_keeping(2)
+@kernel_with_float32_results(2)
 def gru_layer(x, h, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
     """A GRU over the sequence `x` (t, n, i) from the state h (n, k).
 

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from flambeau.kernels.declaration import kernel, kernel_but, stepwise
+from flambeau.kernels.declaration import kernel, kernel_with_narrow, stepwise
 from flambeau.kernels.dtypes import float_astype
 from flambeau.kernels.network import pooling
 
@@ -26,7 +26,7 @@ def _narrow_interpolate(x, size, mode, align_corners=False, scales=None, antiali
     return float_astype(result, x.dtype)
 
 
-@kernel_but(_narrow_interpolate)
+@kernel_with_narrow(_narrow_interpolate)
 def interpolate(x, size, mode, align_corners=False, scales=None, antialias=False):
     """`x` (n, c, *in) resized to (n, c, *size); `scales` are the factors asked for, or None."""
     if mode == "area":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flambeau.kernels.declaration import kernel, kernel_but, kernel_keeping
+from flambeau.kernels.declaration import kernel, kernel_with_float32_results, kernel_with_narrow
 from flambeau.kernels.dtypes import float_astype
 
 
@@ -45,7 +45,7 @@ def _narrow_log_softmax(x, axis):
     return float_astype(exact, x.dtype)
 
 
-@kernel_but(_narrow_log_softmax)
+@kernel_with_narrow(_narrow_log_softmax)
 def log_softmax(x, axis):
     """x - logsumexp(x) along `axis`."""
     if x.ndim == 0 or x.size == 0:
@@ -76,7 +76,7 @@ def logsumexp(x, axis, keepdims=False):
     return result if keepdims else np.asarray(result.squeeze(axis))
 
 
-@kernel_keeping(1)
+@kernel_with_float32_results(1)
 def cross_entropy(logits, target, weight, ignore_index, label_smoothing):
     """Losses of the rows of `logits` (n, c) for classes `target` (n,), and row statistics.
 

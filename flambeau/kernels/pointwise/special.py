@@ -28,7 +28,7 @@ def _from_scipy(name, count=1):
     return named(kernel, name)
 
 
-def without_halves(kernel):
+def without_half_loops(kernel):
     """The kernel without loops for narrow floats, as PyTorch's is."""
 
     def run(x, *rest, **out):
@@ -42,16 +42,16 @@ def without_halves(kernel):
 i0, i0e, i1, i1e, ndtr = (
     compiled(name)(_from_scipy(name)) for name in ("i0", "i0e", "i1", "i1e", "ndtr"))
 modified_i0, modified_i1 = (
-    compiled(f"modified_{name}")(without_halves(_from_scipy(name))) for name in ("i0", "i1"))
+    compiled(f"modified_{name}")(without_half_loops(_from_scipy(name))) for name in ("i0", "i1"))
 j0, j1, y0, y1, k0, k0e, k1, k1e, erfcx, ndtri, log_ndtr = (
-    compiled(name)(without_halves(_from_scipy(name))) for name in (
+    compiled(name)(without_half_loops(_from_scipy(name))) for name in (
         "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "erfcx", "ndtri", "log_ndtr"))
 gammainc, gammaincc = (compiled(name)(_from_scipy(name, 2)) for name in ("gammainc", "gammaincc"))
-zeta = compiled("zeta")(without_halves(_from_scipy("zeta", 2)))
+zeta = compiled("zeta")(without_half_loops(_from_scipy("zeta", 2)))
 
 
 @compiled("airy_ai")
-@without_halves
+@without_half_loops
 @pointwise("f")
 def airy_ai(x):
     r = special("airy")(x)[0]

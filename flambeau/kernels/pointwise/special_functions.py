@@ -276,7 +276,7 @@ def gammaincc(a, x):
 _HALF_CIRCLE = np.cos((np.arange(64) + 0.5) * (math.pi / 64))[:, None]
 
 
-def _modified(x, order):
+def _scaled_bessel_i(x, order):
     """I(x) exp(-|x|), of the order 0 or 1; from 30 on by the asymptotic series"""
     y = np.abs(x)
     near, far = np.minimum(y, 30), np.maximum(y, 30)
@@ -298,25 +298,25 @@ def _modified(x, order):
 
 @_function
 def i0e(x):
-    return _modified(x, 0)
+    return _scaled_bessel_i(x, 0)
 
 
 @_function
 def i1e(x):
-    return _modified(x, 1)
+    return _scaled_bessel_i(x, 1)
 
 
 @_function
 def i0(x):
-    return _modified(x, 0) * np.exp(np.abs(x) / 2) * np.exp(np.abs(x) / 2)
+    return _scaled_bessel_i(x, 0) * np.exp(np.abs(x) / 2) * np.exp(np.abs(x) / 2)
 
 
 @_function
 def i1(x):
-    return _modified(x, 1) * np.exp(np.abs(x) / 2) * np.exp(np.abs(x) / 2)
+    return _scaled_bessel_i(x, 1) * np.exp(np.abs(x) / 2) * np.exp(np.abs(x) / 2)
 
 
-def _second(x, order):
+def _scaled_bessel_k(x, order):
     """K(x) exp(x), of any order below 2: the integral of exp(-x (cosh t - 1)) cosh(order t)"""
     y = np.where((x > 1e-9) & (x < 1e15), x, 1.0)
     end = np.arcsinh(np.sqrt(375 / y)) * 2          # where the integrand has vanished
@@ -332,22 +332,22 @@ def _second(x, order):
 
 @_function
 def k0e(x):
-    return _second(x, 0)
+    return _scaled_bessel_k(x, 0)
 
 
 @_function
 def k1e(x):
-    return _second(x, 1)
+    return _scaled_bessel_k(x, 1)
 
 
 @_function
 def k0(x):
-    return _second(x, 0) * np.exp(-x)
+    return _scaled_bessel_k(x, 0) * np.exp(-x)
 
 
 @_function
 def k1(x):
-    return _second(x, 1) * np.exp(-x)
+    return _scaled_bessel_k(x, 1) * np.exp(-x)
 
 
 # of the first kind, by Bessel's integral over a circle; from 25 on by Hankel's series
@@ -413,7 +413,7 @@ def _neumann(x, order):
     return 2 / math.pi * (logarithm * j[1] - j[0] / near + rest)      # less the slope of the other
 
 
-def _of_the_second_kind(x, order):
+def _bessel_k(x, order):
     p, q = _hankel(np.maximum(x, 25), order)
     cosine, sine = _phase(np.where(np.isinf(x), 0, x), order)
     found = np.where(x <= 25, _neumann(x, order), p * sine + q * cosine)
@@ -423,12 +423,12 @@ def _of_the_second_kind(x, order):
 
 @_function
 def y0(x):
-    return _of_the_second_kind(x, 0)
+    return _bessel_k(x, 0)
 
 
 @_function
 def y1(x):
-    return _of_the_second_kind(x, 1)
+    return _bessel_k(x, 1)
 
 
 # ---- Airy's function: y'' = x y -----------------------------------------------------------------
@@ -436,7 +436,7 @@ def y1(x):
 _START = (0.355028053887817239, -0.258819403792806798)      # Ai(0), Ai'(0)
 
 
-def _continued(x, value, slope, step):
+def _taylor_step(x, value, slope, step):
     """The solution with `value` and `slope` at x, and its slope, at x + step: Taylor's series."""
     terms = [value, slope * step, x * value / 2 * step ** 2]
     for k in range(3, 40):
@@ -451,7 +451,7 @@ def _nodes():
     """Ai and Ai' at 0, -1, …, -20."""
     found = [tuple(map(np.float64, _START))]
     for k in range(20):
-        found.append(_continued(np.float64(-k), *found[-1], np.float64(-1.0)))
+        found.append(_taylor_step(np.float64(-k), *found[-1], np.float64(-1.0)))
     return np.array(found).T
 
 
@@ -465,10 +465,10 @@ def _airy(x):
     right = np.maximum(x, 1.0)
     zeta = 2 / 3 * right * np.sqrt(right)
     scale = np.exp(-zeta) / math.pi
-    values = [scale * np.sqrt(right / 3) * _second(zeta, 1 / 3),
-              -scale * right / math.sqrt(3) * _second(zeta, 2 / 3)]
+    values = [scale * np.sqrt(right / 3) * _scaled_bessel_k(zeta, 1 / 3),
+              -scale * right / math.sqrt(3) * _scaled_bessel_k(zeta, 2 / 3)]
     at = np.clip(np.rint(-np.where(np.isnan(x), 0, x)), 0, 20).astype(np.int64)
-    middle = _continued(-at.astype(np.float64), *_nodes()[:, at], np.clip(x, -20.5, 1.5) + at)
+    middle = _taylor_step(-at.astype(np.float64), *_nodes()[:, at], np.clip(x, -20.5, 1.5) + at)
     y = np.maximum(-x, 20.0)
     left = _airy_oscillating(y)
     found = [np.where(x > 1, r, np.where(x >= -20, m, far))

@@ -301,7 +301,7 @@ def cumprod(x, axis, dtype=None):
     return _scan(np.multiply, x, axis, dtype)
 
 
-def _running(choose, x, axis):
+def _cumulative_extreme(choose, x, axis):
     """The extreme so far and its place: of equal elements the last, and every NaN."""
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
@@ -319,13 +319,13 @@ def _running(choose, x, axis):
 @quiet
 def cummax(x, axis):
     """The largest of the elements so far along one axis, and its place."""
-    return _running(np.maximum, x, axis)
+    return _cumulative_extreme(np.maximum, x, axis)
 
 
 @quiet
 def cummin(x, axis):
     """The smallest of the elements so far along one axis, and its place."""
-    return _running(np.minimum, x, axis)
+    return _cumulative_extreme(np.minimum, x, axis)
 
 
 @quiet

@@ -44,7 +44,7 @@ def topk(x, k, axis, largest=True, sorted=True):
             selection.first_items(items, [-r for r in rank] if largest else rank, k, sorted)
         return items[:k]
 
-    order = _by_line(x, axis, chosen, k)
+    order = _choose_per_line(x, axis, chosen, k)
     return np.take_along_axis(x, order, axis), order
 
 
@@ -57,7 +57,7 @@ def _ranks(line):
     return np.unique(line, return_inverse=True)[1].reshape(-1).tolist()
 
 
-def _by_line(x, axis, choose, count, ranks=_ranks):
+def _choose_per_line(x, axis, choose, count, ranks=_ranks):
     """What `choose(positions, ranks)` gives, `count` positions, for each line along `axis`."""
     lines = np.moveaxis(x, axis, -1)
     n = lines.shape[-1]
@@ -80,7 +80,7 @@ def kthvalue(x, k, axis, keepdims=False):
         selection.quick_select(items, rank, k - 1)
         return items[k - 1]
 
-    order = _by_line(x, axis, chosen, 1)
+    order = _choose_per_line(x, axis, chosen, 1)
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 
@@ -110,7 +110,7 @@ def nanmedian(x, axis, keepdims=False):
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 
-def _of_all(x, along):
+def _sort_flattened(x, along):
     if not x.size:
         least = x.dtype.kind == "b" or np.iinfo(x.dtype).min if x.dtype.kind in "bui" else np.nan
         return np.full((), least, x.dtype)
@@ -120,13 +120,13 @@ def _of_all(x, along):
 @kernel
 def median_all(x):
     """The lower median of all elements; NaN if there is any."""
-    return _of_all(x, median)
+    return _sort_flattened(x, median)
 
 
 @kernel
 def nanmedian_all(x):
     """The lower median of all elements that are not NaN."""
-    return _of_all(x, nanmedian)
+    return _sort_flattened(x, nanmedian)
 
 
 @kernel
@@ -147,7 +147,7 @@ def mode(x, axis, keepdims=False):
                 run = 0
         return [best]
 
-    order = _by_line(x, axis, chosen, 1, np.ndarray.tolist)
+    order = _choose_per_line(x, axis, chosen, 1, np.ndarray.tolist)
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 

@@ -26,7 +26,7 @@ def count(x, axis):
 # ---- variances ----------------------------------------------------------------------------------
 
 
-def _spread(root, with_mean):
+def _declare_kernel(root, with_mean):
     """Declare the kernel of that name: variance or its root, with the mean or without."""
 
     def declare(twin):
@@ -67,22 +67,22 @@ def _moments(x, axis, correction, keepdims):
     return quiet(np.divide)(squares, squares.dtype.type(max(free, 0))), middle
 
 
-@_spread(root=False, with_mean=False)
+@_declare_kernel(root=False, with_mean=False)
 def var(x, axis, correction, keepdims):
     """The sum of the squared distances from the mean over n - correction (1 if that is None)."""
 
 
-@_spread(root=True, with_mean=False)
+@_declare_kernel(root=True, with_mean=False)
 def std(x, axis, correction, keepdims):
     """The root of the variance."""
 
 
-@_spread(root=False, with_mean=True)
+@_declare_kernel(root=False, with_mean=True)
 def var_mean(x, axis, correction, keepdims):
     """The variance and the mean."""
 
 
-@_spread(root=True, with_mean=True)
+@_declare_kernel(root=True, with_mean=True)
 def std_mean(x, axis, correction, keepdims):
     """The root of the variance, and the mean."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import its_own
+from flambeau._support.own_methods import copy_inherited
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -87,7 +87,7 @@ class _NormBase(Module):
                                       unexpected_keys, error_msgs)
 
 
-@its_own("__init__")
+@copy_inherited("__init__")
 class _BatchNorm(_NormBase):
     def _count_batch(self):
         """Count this batch; the weight that its statistics get in the running ones."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.common_types import _size_any_t
@@ -25,7 +25,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class _ConvNd(Module):
     """What all convolutions share: their sizes, their weight, its initial values, their repr.
 
@@ -140,7 +140,7 @@ class _ConvNd(Module):
             self.padding_mode = "zeros"
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _Conv(_ConvNd):
     """The constructor of the convolutions that are not transposed."""
 
@@ -204,7 +204,7 @@ class Conv3d(_Conv):
     _conv = "conv3d"
 
 
-@each_its_own("__init__", "forward")
+@define_in_subclasses("__init__", "forward")
 class _ConvTransposeNd(_ConvNd):
     """The constructor and the call of the transposed convolutions."""
 
@@ -343,7 +343,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         return self._n_dims
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _LazyConv(_LazyConvXdMixin):
     def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
                  groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None,
@@ -352,7 +352,7 @@ class _LazyConv(_LazyConvXdMixin):
                    dilation=dilation, groups=groups, padding_mode=padding_mode)
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
                  groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros",

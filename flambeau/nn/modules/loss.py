@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 
 from flambeau import Tensor
-from flambeau._support.own_methods import adopt, each_its_own
+from flambeau._support.own_methods import adopt, define_in_subclasses
 from flambeau._support.signatures import ANY_ARGUMENTS
 from flambeau.nn import _reduction as _Reduction
 from flambeau.nn import functional as F
@@ -357,7 +357,7 @@ class MultiMarginLoss(_WeightedLoss):
 
 # ------------------------------------------------------------------ ranking and embedding
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _MarginLoss(_Loss):
     __constants__ = ["margin", "reduction"]
 

@@ -6,7 +6,7 @@ import numbers
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
@@ -80,7 +80,7 @@ def _as_shape(normalized_shape):
     return tuple(normalized_shape)
 
 
-@each_its_own("reset_parameters")
+@define_in_subclasses("reset_parameters")
 class _AffineNorm(Module):
     """The optional weight and bias of what normalises within a sample."""
 

@@ -7,7 +7,7 @@ from the last dimension on, (left, right, top, bottom, front, back).
 from __future__ import annotations
 
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own, its_own
+from flambeau._support.own_methods import copy_inherited, define_in_subclasses
 from flambeau.nn import functional as F
 
 from .module import Module
@@ -19,7 +19,7 @@ __all__ = ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "
            "ZeroPad3d"]
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _PadNd(Module):
     """A border of a kind, around `_n_dims` dimensions."""
 
@@ -38,7 +38,7 @@ class _PadNd(Module):
         return f"{self.padding}"
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
 
@@ -76,7 +76,7 @@ class ConstantPad3d(_ConstantPadNd):
     _n_dims = 3
 
 
-@each_its_own("__init__", "extra_repr")
+@define_in_subclasses("__init__", "extra_repr")
 class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding) -> None:
         super().__init__(padding, 0.0)
@@ -102,7 +102,7 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """A border of zeros around the last three dimensions."""
 
 
-@its_own("forward", "extra_repr")
+@copy_inherited("forward", "extra_repr")
 class _ReflectionPadNd(_PadNd):
     _mode = "reflect"
 
@@ -130,7 +130,7 @@ class ReflectionPad3d(_ReflectionPadNd):
     _n_dims = 3
 
 
-@its_own("forward", "extra_repr")
+@copy_inherited("forward", "extra_repr")
 class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
 
@@ -158,7 +158,7 @@ class ReplicationPad3d(_ReplicationPadNd):
     _n_dims = 3
 
 
-@its_own("extra_repr")
+@copy_inherited("extra_repr")
 class _CircularPadNd(_PadNd):
     _mode = "circular"
 

@@ -8,7 +8,7 @@ kernel's size) from `padding` before the first element. A dimension of length L 
 from __future__ import annotations
 
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn.common_types import _size_any_t
 
@@ -23,7 +23,7 @@ __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Adapt
 
 # ------------------------------------------------------------------ maximum
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class _MaxPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
@@ -78,7 +78,7 @@ class MaxPool3d(_MaxPoolNd):
     _pool = "max_pool3d"
 
 
-@each_its_own("__init__", "forward")
+@define_in_subclasses("__init__", "forward")
 class _MaxUnpoolNd(Module):
     _n_dims: int
 
@@ -157,7 +157,7 @@ class AvgPool1d(_AvgPoolNd):
                             self.count_include_pad)
 
 
-@each_its_own("__init__", "forward")
+@define_in_subclasses("__init__", "forward")
 class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
                      "divisor_override"]
@@ -203,7 +203,7 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
 # ------------------------------------------------------------------ other kinds
 
-@each_its_own("__init__", "forward")
+@define_in_subclasses("__init__", "forward")
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _n_dims: int
@@ -255,7 +255,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     _pool = "fractional_max_pool3d"
 
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class _LPPoolNd(Module):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
@@ -300,7 +300,7 @@ class LPPool3d(_LPPoolNd):
 
 # ------------------------------------------------------------------ adaptive
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class _AdaptiveMaxPoolNd(Module):
     __constants__ = ["output_size", "return_indices"]
 
@@ -339,7 +339,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _pool = "adaptive_max_pool3d"
 
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
 

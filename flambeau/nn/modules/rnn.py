@@ -9,7 +9,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
@@ -26,7 +26,7 @@ def _permuted(tensor, permutation, dim=1):
     return tensor if permutation is None else tensor.index_select(dim, permutation)
 
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class RNNBase(Module):
     """What the recurrent layers share: weights, checks, packed and unbatched inputs.
 

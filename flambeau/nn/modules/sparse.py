@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
@@ -14,7 +14,7 @@ from .module import Module
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-@each_its_own("reset_parameters")
+@define_in_subclasses("reset_parameters")
 class _Table(Module):
     """A weight of (num_embeddings, embedding_dim), drawn from N(0, 1), and its padding row."""
 

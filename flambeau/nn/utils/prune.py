@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 import flambeau
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 
 from .convert_parameters import parameters_to_vector
 
@@ -188,7 +188,7 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _ByAmount(BasePruningMethod):
     """A method that prunes `amount` entries: a number if int, a share if float."""
 

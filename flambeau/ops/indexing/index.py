@@ -143,7 +143,7 @@ def _order_of_taken(self: np.ndarray, indices: Any, where: Any, shape: Any) -> l
         wide = [first] * front + [*strides] + [last] * (len(kept) - before)
         fits = (1,) * front + tuple(extents) + (1,) * (len(kept) - before)
         operands.append([s if n == own else 0 for n, own, s in zip(fits, shape, wide)])
-    return views.common_order(shape, *operands)
+    return views.broadcast_memory_order(shape, *operands)
 
 
 def shape_of_taken(self: np.ndarray, indices: Any, where: Any) -> tuple[int, ...]:
@@ -426,7 +426,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         _check_values(view, value, indices, where)
     if not recorded and not interceptors and all(type(t) in plain_types
                                                  for t in (view, value, *indices)):
-        if views.has_one_place(view._array):
+        if views.has_internal_overlap(view._array):
             warn_of_expanded("index_put")
         _put_into(view._array, value._array, [i._array for i in indices], where, False)
         bump(view)

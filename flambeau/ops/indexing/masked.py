@@ -14,7 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import indexing
-from flambeau.kernels.moving.views import in_order_of
+from flambeau.kernels.moving.views import permute_memory_like
 from flambeau.ops.indexing.counted_slices import masked_select_batched
 from flambeau.ops.indexing.gather import gather, scatter_add, scatter_src
 from flambeau.ops.indexing.index import new_zeros
@@ -78,7 +78,7 @@ def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray,
     if not accumulate:
         alert_not_deterministic("put_")
     r = _put_flat(self, index, source, accumulate)
-    return r if self.flags.c_contiguous else in_order_of(self, r)
+    return r if self.flags.c_contiguous else permute_memory_like(self, r)
 
 
 def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,

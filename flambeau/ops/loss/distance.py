@@ -14,7 +14,7 @@ from flambeau.core.promotion import join, type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.parts import CompositeBackward
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.linalg import distances as kernels
 from flambeau.kernels.refused import refuse
@@ -81,7 +81,7 @@ def _apart(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
 
 
-_through_apart = ThroughParts(_apart, ("x1", "x2"), ("p",))
+_through_apart = CompositeBackward(_apart, ("x1", "x2"), ("p",))
 
 
 def _by_rows(grad: Tensor, needs: Any, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
@@ -153,7 +153,7 @@ def _apart_in_pairs(self: Tensor, p: float) -> Tensor:
     return _lengths(self[flambeau.from_numpy(first)] - self[flambeau.from_numpy(second)], p)
 
 
-_through_pairs = ThroughParts(_apart_in_pairs, ("self",), ("p",))
+_through_pairs = CompositeBackward(_apart_in_pairs, ("self",), ("p",))
 _pdist_forward = op(
     "_pdist_forward(Tensor self, float p=2) -> Tensor", kernel=kernels.pdist,
     parts=_apart_in_pairs, node="PdistBackward0", **_INSIDE,

@@ -14,7 +14,7 @@ from flambeau.core.promotion import c_name, is_half, type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.parts import CompositeBackward
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.network import attention as kernels
 from flambeau.ops.nn.softmax import _safe_softmax, softmax
@@ -116,7 +116,7 @@ def _flash_gradients_parts(grad: Tensor, query: Tensor, key: Tensor, value: Tens
                            scale: float | None) -> tuple[Any, ...]:
     if query.is_meta:                           # there is no graph to go through, only geometry
         return tuple([flambeau.empty_like(x) for x in (query, key, value)])
-    through = ThroughParts(_flash_parts, ("query", "key", "value", "attn_mask"), ())
+    through = CompositeBackward(_flash_parts, ("query", "key", "value", "attn_mask"), ())
     found = through([grad, None], [True, True, True, False], query, key, value, mask, dropout,
                     is_causal, scale)
     return tuple(found[:3])

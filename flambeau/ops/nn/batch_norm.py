@@ -15,7 +15,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
-from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.moving.layouts import preserve_channels_last
 from flambeau.kernels.network import normalization as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.nn.normalize import (
@@ -132,7 +132,7 @@ def _batch_norm_gradients_parts(grad: Tensor, input: Tensor, weight: Any, mean: 
 _batch_norm_gradients = op(
     "_batch_norm_gradients(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, "
     "Tensor spread, bool train, float eps) -> (Tensor, Tensor, Tensor)",
-    kernel=keeping_layout(lambda grad, input, weight, mean, spread, train, eps: (
+    kernel=preserve_channels_last(lambda grad, input, weight, mean, spread, train, eps: (
         kernels.batch_norm_backward(grad, input, mean, spread, weight) if train else
         kernels.batch_norm_eval_backward(grad, input, mean, spread, weight, eps)), 1),
     parts=_batch_norm_gradients_parts, nondiff="mean spread", **INNER,

@@ -14,7 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked, is_narrow
-from flambeau.kernels.moving.layouts import channels_last, has_channels_last, keeping_layout
+from flambeau.kernels.moving.layouts import channels_last, has_channels_last, preserve_channels_last
 from flambeau.kernels.network import normalization as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import with_number
@@ -216,7 +216,7 @@ def _rms_norm_parts(input: Tensor, weight: Any, dims: int, eps: float) -> tuple[
 _plus_in_place = with_number(Tensor.add_, "AddBackward1")
 _rms_norm = op(
     "_rms_norm(Tensor input, Tensor? weight, int dims, float eps) -> (Tensor result, Tensor rrms)",
-    kernel=keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
+    kernel=preserve_channels_last(lambda input, weight, dims, eps: kernels.rms_norm(
         input, dims, weight, eps)), parts=_rms_norm_parts, implicit=True,
     backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
         grad, input, dims, rrms, weight),
@@ -278,7 +278,7 @@ def _group_norm_gradients_parts(grad: Tensor, input: Tensor, mean: Tensor, rstd:
 _group_norm_gradients = op(
     "_group_norm_gradients(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
     "Tensor? weight, int group) -> (Tensor, Tensor, Tensor)",
-    kernel=keeping_layout(lambda grad, input, mean, rstd, weight, group: (
+    kernel=preserve_channels_last(lambda grad, input, mean, rstd, weight, group: (
         kernels.group_norm_backward(grad, input, group, mean, rstd, weight)), 1),
     parts=_group_norm_gradients_parts, nondiff="mean rstd", **INNER,
     node="NativeGroupNormBackwardBackward0")

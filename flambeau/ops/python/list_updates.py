@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from flambeau._support.source_locations import mark_written
-from flambeau.core.modes import grad_enabled, inference, takes_ops
+from flambeau.core.modes import grad_enabled, inference, intercepts_ops
 from flambeau.core.tensor import Tensor, arrays_of, plain_types
 from flambeau.kernels.network import optimizers as kernels
 
@@ -17,7 +17,8 @@ Numbers = Sequence[tuple[float, ...]]
 
 def are_plain(tensors: Tensors, others: Tensors = ()) -> bool:
     """May a kernel write to the tensors, and read the others, without asking anybody?"""
-    if not tensors or takes_ops() or not plain_types.issuperset(map(type, chain(tensors, others))):
+    if not tensors or intercepts_ops() or not plain_types.issuperset(
+            map(type, chain(tensors, others))):
         return False
     return not (grad_enabled() and any(t.requires_grad for t in chain(tensors, others))) and (
         inference.get() or not any(t.is_inference() for t in tensors))

@@ -394,8 +394,8 @@ _enter_type = TensorMeta.__init__
 def _init_type(cls: type[Tensor], *args: Any, **kwargs: Any) -> None:
     _enter_type(cls, *args, **kwargs)
     if hasattr(cls, "__torch_dispatch__"):
-        from flambeau.dispatch.aten.subclass import take_over
-        take_over(cls)
+        from flambeau.dispatch.aten.subclass import install_torch_dispatch
+        install_torch_dispatch(cls)
         own = getattr(cls.__torch_function__, "__func__", None)
         if own is vars(Tensor)["__torch_function__"].__func__:      # one of the two is enough
             cls.__torch_function__ = _disabled_torch_function       # type: ignore[assignment]

@@ -24,7 +24,7 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
-from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.core.views import check_inplace, rebase, rebase_to_zero_grad
 from flambeau.dispatch.members import member
 from flambeau.dispatch.refusals import check_fit, without_kernel
 from flambeau.ops.coercion import each_result
@@ -319,7 +319,7 @@ def _fill(target: Tensor, value: Any) -> Tensor:
     target._array[...] = 0
     bump(target)
     if grad_enabled() and target._edge is not None:
-        rebase_to_constant(target)
+        rebase_to_zero_grad(target)
     return target
 
 

@@ -125,7 +125,7 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
         fill(tensor._array)
     bump(tensor)
     if tensor._edge is not None and grad_enabled():
-        views.rebase_to_constant(tensor)
+        views.rebase_to_zero_grad(tensor)
     return tensor
 
 

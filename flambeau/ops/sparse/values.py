@@ -10,7 +10,7 @@ import numpy as np
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import counter_of
 from flambeau.core import devices
-from flambeau.core.autograd.formulas import plan_saving
+from flambeau.core.autograd.formulas import infer_saved_values
 from flambeau.core.autograd.recording import edges_of, record
 from flambeau.core.calling.overrides import intercept_canonical
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
@@ -48,7 +48,7 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
                 params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
                 dims=(), shapes=(), core="", batch_rule=batch,
                 doc=kernel.__doc__)
-        plan_saving(op)
+        infer_saved_values(op)
 
         def direct(*canonical: Any) -> Tensor:
             result = within(grad_mode, False, kernel, *canonical)

@@ -49,7 +49,7 @@ def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, st
     if input.dtype.kind == "W":
         return _in_single(_convolve)(input, weight, bias, stride, padding, dilation, transposed,
                                      output_padding, groups)
-    stepwise = transposed and kernels.rounds_steps(input.dtype, output_padding, stride)
+    stepwise = transposed and kernels.rounds_intermediates(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
         x, w, b = (float_astype(a, np.float32) for a in (input, weight, bias))
         return float_astype(_convolve(x, w, b, stride, padding, dilation, transposed,

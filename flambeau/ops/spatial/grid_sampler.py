@@ -9,7 +9,7 @@ import flambeau
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.parts import CompositeBackward
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.network import resampling as kernels
@@ -99,7 +99,7 @@ def _sampled(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode:
 
 
 def _sampling_gradients(grad: Tensor, input: Tensor, grid: Tensor, *modes: Any) -> Any:
-    through = ThroughParts(_sampled, ("input", "grid"), ("interpolation_mode",))
+    through = CompositeBackward(_sampled, ("input", "grid"), ("interpolation_mode",))
     return tuple(through(grad, [True, True], input, grid, *modes))
 
 

@@ -12,7 +12,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving import views
-from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.moving.layouts import preserve_channels_last
 from flambeau.ops.out_types import OUT_TYPE, SCALAR_TYPE
 from flambeau.ops.view.shape import batch_first, movedim
 
@@ -31,7 +31,7 @@ def _sides(pad: Any, rank: int) -> list[tuple[int, int]]:
 
 
 @compiled("constant_pad")
-@keeping_layout
+@preserve_channels_last
 def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
     sides = _sides(pad, self.ndim)
     source = self[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n
@@ -163,7 +163,7 @@ def _mirrored(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
     return _gathered(self, pad, mode) if mode == "circular" else _gathered_alike(self, pad, mode)
 
 
-_gathered_alike = keeping_layout(_gathered)
+_gathered_alike = preserve_channels_last(_gathered)
 
 
 def _mirror_kernel(mode: str) -> Any:
@@ -193,7 +193,7 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
 
     backward = op(
         f"{title}_backward(Tensor grad_output, Tensor self, SymInt[{2 * n}] padding) -> Tensor",
-        kernel=transposed if mode == "circular" else keeping_layout(transposed, 1),
+        kernel=transposed if mode == "circular" else preserve_channels_last(transposed, 1),
         d_grad_output=lambda grad, padding: forward(grad, padding), batch=fronted,
         jvp=lambda grad_output_t, self, padding: backward(grad_output_t, self, padding),
         node=f"{node}Backward0", **{**inner, "out": False},

@@ -14,7 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
-from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.moving.layouts import preserve_channels_last
 from flambeau.kernels.network import convolution as columns
 from flambeau.kernels.refused import refuse
 from flambeau.ops.out_types import SCALAR_TYPE
@@ -26,14 +26,14 @@ NETWORK = "nn.functional"
 # ---- pixels and channels -------------------------------------------------------------------------
 
 
-@keeping_layout
+@preserve_channels_last
 def _shuffled(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
     parts = self.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
     return parts.reshape(*lead, c // (r * r), h * r, w * r)
 
 
-@keeping_layout
+@preserve_channels_last
 def _unshuffled(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
     parts = self.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
@@ -94,7 +94,7 @@ pixel_unshuffle = op(
     doc="(..., c, h r, w r) as (..., c r², h, w): pixels become channels.")
 
 
-@keeping_layout
+@preserve_channels_last
 def _exchanged(self: np.ndarray, groups: int) -> np.ndarray:
     shape = self.shape
     parts = self.reshape(shape[0], groups, shape[1] // groups, -1) if self.size else self

@@ -18,9 +18,9 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.dispatch.python_functions import chosen_by, python_function
+from flambeau.dispatch.python_functions import choose_by_flag, python_function
 from flambeau.kernels.declaration import checked
-from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.moving.layouts import preserve_channels_last
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import rename
@@ -90,7 +90,7 @@ def of_input(gradient: Tensor, input: Tensor, name: str, laid_out: bool = False)
 
 def flat_images(n: int, kernel: Any) -> Any:
     """The kernel; the two-dimensional one keeps channels last, as PyTorch's does."""
-    return keeping_layout(kernel) if n == 2 else kernel
+    return preserve_channels_last(kernel) if n == 2 else kernel
 
 
 def taking(n: int) -> Any:
@@ -101,7 +101,7 @@ def taking(n: int) -> Any:
 
 def _pool_volume(x: Any, *windows: Any) -> Any:
     """Maxima over windows of volumes; one without a batch keeps its layout too."""
-    pool = keeping_layout(kernels.max_pool)
+    pool = preserve_channels_last(kernels.max_pool)
     if x.ndim == 4 and not x.flags.c_contiguous:
         one = np.lib.stride_tricks.as_strided(x, (1, *x.shape), (x.nbytes, *x.strides))
         return tuple([found[0] for found in pool(one, *windows)])
@@ -134,7 +134,7 @@ def _declare_max_pool(n: int) -> Any:
     pool = op(
         f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
         f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-        kernel=_pool_volume if n == 3 else keeping_layout(kernels.max_pool),
+        kernel=_pool_volume if n == 3 else preserve_channels_last(kernels.max_pool),
         checked_kernel=checked("max_pool"), canonical=canonical, out_type=OUT_TYPE, **INNER,
         differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=taking(n),
         batch=batch_leading(lambda: pool.op.call),
@@ -235,7 +235,7 @@ def _in_functional(n: int, largest: Any, with_indices: Any) -> None:
 def with_or_without_indices(name: str, place: int, largest: Any, with_indices: Any) -> None:
     """The functions `name` and `name`_with_indices of `nn.functional`: the former is the latter if
     its argument `return_indices`, at that place, is true."""
-    chosen_by("return_indices", place, python_function(
+    choose_by_flag("return_indices", place, python_function(
         largest, namespace=NETWORK, name=name, private=f"_{name}"), python_function(
         with_indices, namespace=NETWORK, name=f"{name}_with_indices"),
         namespace=NETWORK, name=name)

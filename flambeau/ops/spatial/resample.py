@@ -13,7 +13,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
-from flambeau.kernels.moving.layouts import keeping_layout
+from flambeau.kernels.moving.layouts import preserve_channels_last
 from flambeau.kernels.network import resampling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.out_types import OUT_TYPE, python_on_meta
@@ -95,13 +95,13 @@ def _declare_upsampling(kind: str, n: int) -> Any:
     backward = op(
         f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size, "
         f"{given}) -> Tensor", kind="linear", out=False, **inner, batch=unfolded,
-        kernel=keeping_layout(transposed) if keeps else transposed,
+        kernel=preserve_channels_last(transposed) if keeps else transposed,
         shape=lambda grad, size, shape, *rest: tuple(shape),
         node=f"{node}BackwardBackward0", d_grad_output=_named(
             lambda grad, size, *rest: forward(grad, size, *rest), "grad", "output_size", *saved))
     forward = op(
         f"{name}(Tensor self, SymInt[{n}] output_size, {given}) -> Tensor",
-        kernel=keeping_layout(resized), canonical=canonical, kind="linear", **inner,
+        kernel=preserve_channels_last(resized), canonical=canonical, kind="linear", **inner,
         out_type=OUT_TYPE if aligns else python_on_meta(OUT_TYPE),
         shape=lambda self, size, *rest: (*self._array.shape[:2], *size),
         checked_kernel=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,

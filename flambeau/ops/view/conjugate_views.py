@@ -31,7 +31,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving.views import copy_into
 from flambeau.ops.coercion import each_result, store
 from flambeau.ops.inplace import slot, write_result
-from flambeau.ops.overlap import written_anywhere
+from flambeau.ops.overlap import allows_internal_overlap
 from flambeau.ops.pointwise.arithmetic import neg
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.view.conversion import clone
@@ -381,7 +381,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             if result is not None:
                 return result
         elif declared is not None and declared.inplace:
-            if not written_anywhere(declared.functional):
+            if not allows_internal_overlap(declared.functional):
                 check_places(below(first))
             rest, named = _all_resolved((args[1:], list(kwargs.values())), {})
             return write_result(declared, first, rest, dict(zip(kwargs, named)), True)

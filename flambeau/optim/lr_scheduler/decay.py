@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.optim.lr_scheduler.base import LRScheduler, callable_state
 from flambeau.optim.optimizer import Optimizer
 
@@ -38,7 +38,7 @@ class _ClosedForm(_Factors):
         return [base * factor for base in self.base_lrs]
 
 
-@each_its_own("__init__", "state_dict", "load_state_dict")
+@define_in_subclasses("__init__", "state_dict", "load_state_dict")
 class _Lambdas(LRScheduler):
     """A scheduler that is given by functions of the step, one for all groups or one for each."""
 

@@ -10,7 +10,7 @@ from flambeau.core.op import Op, table
 def planned(rules, **attributes):
     op = Op("probe", "general", tensors=("self", "other"), params=("dim",), rules=rules,
             node_name="ProbeBackward0", **attributes)
-    formulas.plan_saving(op)
+    formulas.infer_saved_values(op)
     return op
 
 
@@ -61,9 +61,9 @@ def test_divisors_round_once():
 
 
 def test_signs_are_no_products():
-    assert formulas.is_sign(lambda self: 1, 1) and formulas.is_sign(lambda self: -1, -1)
-    assert not formulas.is_sign(lambda self: 2, 2)
-    assert not formulas.is_sign(formulas.over(lambda self: 1), 1)
+    assert formulas.is_unit(lambda self: 1, 1) and formulas.is_unit(lambda self: -1, -1)
+    assert not formulas.is_unit(lambda self: 2, 2)
+    assert not formulas.is_unit(formulas.over(lambda self: 1), 1)
 
 
 def test_a_rule_for_what_is_no_tensor_is_refused():

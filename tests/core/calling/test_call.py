@@ -23,7 +23,7 @@ def test_the_readable_call_gives_what_the_op_gives(name, canonical):
 
 
 def test_integers_become_floating_first():
-    run = call.of_floats(np.sqrt)
+    run = call.with_float_inputs(np.sqrt)
     assert run(np.array([4])).dtype == np.float32 and run(np.array([4.0])).dtype == np.float64
 
 

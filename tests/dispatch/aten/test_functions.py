@@ -2,19 +2,19 @@
 import pytest
 
 import flambeau as torch
-from flambeau.dispatch.aten.functions import function_named
+from flambeau.dispatch.aten.functions import find_function
 
 aten, F = torch.ops.aten, torch.nn.functional
 X = torch.arange(6.0).view(2, 3)
 
 
 def test_names_of_other_namespaces():
-    assert function_named("linalg_inv") is torch.linalg.inv
-    assert function_named("special_expit") is torch.special.expit
-    assert function_named("avg_pool2d") is F.avg_pool2d
-    assert function_named("no_such_op") is None
-    assert function_named("fill")(X, 2).eq(2).all() and X[0, 1] == 1        # the in-place form's
-    assert function_named("hardswish_")(X.clone()).equal(F.hardswish(X))
+    assert find_function("linalg_inv") is torch.linalg.inv
+    assert find_function("special_expit") is torch.special.expit
+    assert find_function("avg_pool2d") is F.avg_pool2d
+    assert find_function("no_such_op") is None
+    assert find_function("fill")(X, 2).eq(2).all() and X[0, 1] == 1        # the in-place form's
+    assert find_function("hardswish_")(X.clone()).equal(F.hardswish(X))
 
 
 def test_questions():

@@ -14,7 +14,7 @@ from typing import Any
 
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import parts
-from flambeau._support.own_methods import own_copy
+from flambeau._support.own_methods import copy_method
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
 __all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d",
@@ -44,7 +44,7 @@ def _fused(name: str, **parts: type | None) -> Any:
     row = " and ".join(kind.__name__ if kind else arg for arg, kind in parts.items())
     made = type(name, (_FusedModule,), {"_parts": parts, "__module__": __name__,
                                         "__doc__": f"{row}, one after the other."})
-    own_copy(made, "__init__", _FusedModule.__init__)
+    copy_method(made, "__init__", _FusedModule.__init__)
     vars(made)["__init__"].__signature__ = Signature([
         Parameter(arg, Parameter.POSITIONAL_OR_KEYWORD) for arg in ("self", *parts)])
     return made

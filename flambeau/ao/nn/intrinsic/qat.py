@@ -9,7 +9,7 @@ from typing import Any
 
 from flambeau import Tensor, empty, nn
 from flambeau._support.lazy.modules import parts
-from flambeau._support.own_methods import own_copy
+from flambeau._support.own_methods import copy_method
 from flambeau._support.signatures import extended, signed
 from flambeau.ao.nn import intrinsic, qat
 from flambeau.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
@@ -167,7 +167,7 @@ def _kinds(n: int) -> tuple[Any, Any, Any]:
                    "rounded as one.", _batch_norm=getattr(nn, f"BatchNorm{n}d"))
     and_relu = made(f"ConvReLU{n}d", (_WithReLU, getattr(qat, f"Conv{n}d")), "A convolution with a "
                     "rounded weight, and the positive part taken.", **relu)
-    own_copy(and_relu, "__init__", and_relu.__init__)
+    copy_method(and_relu, "__init__", and_relu.__init__)
     signed(extended(and_relu.__init__, without=("device", "dtype")))(vars(and_relu)["__init__"])
     return (with_bn, made(f"ConvBnReLU{n}d", (_WithReLU, with_bn), f"`ConvBn{n}d` with the "
                           "positive part taken.", **relu), and_relu)

@@ -5,7 +5,7 @@ from typing import Any
 
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import lazy_modules, parts
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 __getattr__ = lazy_modules(__name__, "dynamic")
@@ -119,7 +119,7 @@ class _ConvNd(_FakeQuantizedWeight):
         return conv
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _Conv(_ConvNd):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
                  padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,

@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import parts
-from flambeau._support.own_methods import own_copy
+from flambeau._support.own_methods import copy_method
 from flambeau._support.signatures import extended, signed
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
@@ -166,7 +166,7 @@ def _of_base(name: str, base: Any, kind: Any, doc: str, renamed: Any = None,
     is_product = "Conv" in name or name == "Linear"
     forward = extended(base.forward, renamed={"input": "x"} if is_product else None)
     for method, shown in (("__init__", made._takes), ("forward", forward)):
-        own_copy(made, method, getattr(kind, method))
+        copy_method(made, method, getattr(kind, method))
         signed(shown)(vars(made)[method])
     return made
 

@@ -63,7 +63,7 @@ class CheckedBackend(Backend, Refusing):
 
     def recorded(self, name: str, shapes: Any, start: Callable[[], Work]) -> Work:
         """What `start` starts, as an event of the profiles that are being made."""
-        events = [(recorder, recorder.begin_apart(f"{self.name()}:{name}", ()))
+        events = [(recorder, recorder.begin_async(f"{self.name()}:{name}", ()))
                   for recorder in recorders]
         for recorder, event in events:
             event.inputs = shapes if recorder.shapes else None

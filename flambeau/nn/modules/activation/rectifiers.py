@@ -5,14 +5,14 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 
 
-@each_its_own("__init__", "forward", "extra_repr")
+@define_in_subclasses("__init__", "forward", "extra_repr")
 class _InplaceActivation(Module):
     """An activation whose only option is to overwrite its input."""
 
@@ -184,7 +184,7 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
-@each_its_own("__init__", "forward", "extra_repr")
+@define_in_subclasses("__init__", "forward", "extra_repr")
 class _AlphaActivation(Module):
     __constants__ = ["alpha", "inplace"]
 
@@ -277,7 +277,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-@each_its_own("__init__", "forward", "extra_repr")
+@define_in_subclasses("__init__", "forward", "extra_repr")
 class _Shrink(Module):
     __constants__ = ["lambd"]
 

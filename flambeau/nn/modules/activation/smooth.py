@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn.modules.activation.rectifiers import _InplaceActivation
 from flambeau.nn.modules.module import Module
@@ -31,7 +31,7 @@ class Mish(_InplaceActivation):
     _function = "mish"
 
 
-@each_its_own("forward")
+@define_in_subclasses("forward")
 class _Activation(Module):
     """An activation without options."""
 

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from flambeau import Tensor
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn.modules.module import Module
 
 
-@each_its_own("__init__", "forward", "extra_repr")
+@define_in_subclasses("__init__", "forward", "extra_repr")
 class _OverDimension(Module):
     __constants__ = ["dim"]
     dim: int | None

@@ -4,7 +4,7 @@ import functools
 import inspect
 from typing import get_args, get_origin, get_type_hints
 
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.utils.data.datapipes._types import DataPipeType
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 
@@ -45,7 +45,7 @@ class functional_datapipe:
         return cls
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _Setting:
     """A context in which one of the settings has another value."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._support.own_methods import each_its_own
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
 from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -115,7 +115,7 @@ qscheme=torch.per_tensor_affine))
         return f"{self._get_name()}({self.extra_repr()})"
 
 
-@each_its_own("__init__")
+@define_in_subclasses("__init__")
 class _LinearAnd(Linear):
     """`Linear` and a function of what it gives."""
 
