@@ -7,7 +7,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload
 from flambeau.core.op import table
-from flambeau.dispatch.refusals import check_fit, without_kernel
+from flambeau.dispatch.refusals import check_fit, has_no_kernel_of, without_kernel, without_rule
 from flambeau.nested import attention
 from flambeau.nested.tensors import NestedInt, NestedTensor, join, make
 
@@ -51,13 +51,15 @@ def _each(args: Any, change: Any) -> Any:
 
 def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """A public call with a nested argument."""
-    check_fit(func, args, kwargs)
+    fit = check_fit(func, args, kwargs)
     op = func.overloadpacket._op if isinstance(func, OpOverload) else getattr(func, "op", None)
     title = op.name if op is not None else getattr(func, "__name__", "")
     name = title.strip("_")
     if registered and (rule := registered.get(name)) is not None:
         return rule(func, args, kwargs)
     first = _nested_in((*args, *kwargs.values()))[0]
+    if first._ragged is None and fit is not None and has_no_kernel_of(fit, "NestedTensorCPU"):
+        return without_rule(func, args, kwargs, "NestedTensorCPU", "", fit)
     if name in _FACTS:
         return func(*_each(args, _plain), **kwargs)
     if name in _REDUCTIONS and len(args) == 1 and "dim" not in kwargs:
@@ -93,7 +95,7 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return _by_part(func, name, first, args, kwargs)
     if name in attention.RULES:
         return attention.RULES[name](func, *args, **kwargs)
-    raise _unsupported(name)
+    return without_rule(func, args, kwargs, "NestedTensorCPU", "", fit)
 
 
 def _cat(func: Any, name: str, tensors: Any, dim: int) -> NestedTensor:

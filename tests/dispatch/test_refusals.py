@@ -47,3 +47,31 @@ def test_an_op_without_a_kernel_names_the_backend_and_those_that_have_one(kind, 
     assert first.startswith(f"Could not run 'aten::mode' with arguments from the '{backend}' "
                             "backend. This could be because the operator doesn't exist")
     assert "'aten::mode' is only available for these backends: [CPU, " in first
+
+
+@pytest.mark.parametrize("kind", ("sparse", "opaque", "quantised", "nested"))
+def test_what_is_made_of_others_names_the_one_that_fails(kind):
+    with pytest.raises((NotImplementedError, RuntimeError)) as caught:
+        torch.fft.fftshift(made(kind))
+    assert "fftshift" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda x: x.cumsum(0), "Could not run 'aten::cumsum.out'"),
+    (lambda x: x.argmax(1), "Could not run 'aten::argmax.out'"),
+    (lambda x: x.sum(1), "Could not run 'aten::sum.IntList_out'"),
+    (lambda x: x.logical_and(x), "Could not run 'aten::logical_and.out'"),
+    (lambda x: x + torch.ones(3), "promoteTypes with quantized numbers is not handled yet"),
+    (lambda x: x + 1, "empty_strided not supported on quantized tensors yet")])
+def test_what_allocates_its_result_calls_the_form_that_writes(call, said):
+    with pytest.raises((NotImplementedError, RuntimeError)) as caught:
+        call(made("quantised"))
+    assert str(caught.value).startswith(said)
+
+
+def test_compressed_and_opaque_tensors_are_refused_by_layout():
+    for x, layout in ((torch.ones(2, 3).to_sparse_csr(), "SparseCsr"), (made("opaque"), "Mkldnn")):
+        with pytest.raises(RuntimeError, match=f"unsupported tensor layout: {layout}"):
+            x.maximum(x)
+        with pytest.raises(RuntimeError, match=f"resize_reduction: .*with {layout} layout"):
+            x.argmax(1)

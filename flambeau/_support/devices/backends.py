@@ -27,16 +27,33 @@ def could_not_run(name: str, backend: str, *kernels: str) -> NotImplementedError
 
 
 _DENSE = "HIP MPS IPU XPU HPU VE MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3".split()
-_ORDER = ("CPU", "CUDA", *_DENSE, "Meta", "FPGA", "Vulkan", "Metal", "QuantizedCPU",
-          "QuantizedCUDA", *(f"Quantized{name}" for name in _DENSE), "QuantizedMeta",
-          "CustomRNGKeyId", "MkldnnCPU", "SparseCPU", "SparseMeta", "SparseCsrCPU", "SparseCsrCUDA",
-          *(f"SparseCsr{name}" for name in _DENSE), "SparseCsrMeta", "NestedTensorCPU")
-_STRUCTURED = set(_ORDER) - {"SparseCPU", "SparseMeta", "NestedTensorCPU"}
+_LAZY = "HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3".split()
+
+
+def _every(devices: list[str]) -> tuple[str, ...]:
+    """All backends that there are with these devices beside CPU and CUDA."""
+    return ("CPU", "CUDA", *devices, "Meta", "FPGA", "Vulkan", "Metal", "QuantizedCPU",
+            "QuantizedCUDA", *(f"Quantized{name}" for name in devices), "QuantizedMeta",
+            "CustomRNGKeyId", "MkldnnCPU", "SparseCPU", "SparseCUDA",
+            *(f"Sparse{name}" for name in devices), "SparseMeta", "SparseCsrCPU", "SparseCsrCUDA",
+            *(f"SparseCsr{name}" for name in devices), "SparseCsrMeta", "NestedTensorCPU",
+            "NestedTensorHPU")
+
+
+_ORDER = _every(_LAZY)
+_NESTED = {"NestedTensorCPU", "NestedTensorHPU"}
+# Kernels that allocate a result suit all backends but those; what is made of other ops, more.
+_STRUCTURED = {name for name in _every(_DENSE) if not name.startswith("Sparse")
+               or name.startswith("SparseCsr")} - _NESTED
+_EXPLICIT = set(_ORDER) - _NESTED
 
 
 def has_no_kernel(name: str, backend: str, facts: tuple[str, ...]) -> NotImplementedError:
     """`could_not_run` of an overload, of which `facts` are recorded."""
-    known = (_STRUCTURED if "structured" in facts else {"CPU", "Meta"}).union(facts)
+    known = (_STRUCTURED if "structured" in facts else _EXPLICIT if "explicit" in facts
+             else {"CPU", "Meta"}).union(facts)
+    if "NestedTensorCPU" in known:
+        known.add("NestedTensorHPU")
     return could_not_run(name, backend, *(key for key in _ORDER if key in known))
 
 

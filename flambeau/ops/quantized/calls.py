@@ -13,7 +13,7 @@ from flambeau.core import devices, dtypes
 from flambeau.core.calling import overrides
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.dispatch.refusals import check_fit, without_kernel
+from flambeau.dispatch.refusals import check_fit, has_no_kernel_of, without_rule
 from flambeau.ops.coercion import each_result
 from flambeau.ops.quantized.tensors import (
     QuantizedTensor,
@@ -237,10 +237,12 @@ _OTHERS: dict[str, Any] = {
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with a quantised argument."""
-    check_fit(function, args, kwargs)
+    fit, called = check_fit(function, args, kwargs), function
     op = getattr(function, "op", None)
     name = (op.name if op is not None else function.__name__).strip("_")
     inplace = op is not None and op.inplace
+    if fit is not None and has_no_kernel_of(fit, "QuantizedCPU"):
+        return without_rule(called, args, kwargs, "QuantizedCPU", "Strided", fit)
     if function is Tensor.fill_:                # a method that is no op
         return _copy(args[0], _again(name, public["torch"]["fill"], args, kwargs))
     if inplace and name not in ("copy", "squeeze", "detach", "unsqueeze"):
@@ -256,7 +258,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if name in MOVE:
         return _move(name, function, args, kwargs)
     if name not in AGAIN and name not in _RANGES:
-        raise without_kernel(name, "QuantizedCPU", args[1:], kwargs.get("out"))
+        return without_rule(called, args, kwargs, "QuantizedCPU", "Strided", fit)
     result = _again(name, function, args, kwargs)
     return _copy(args[0], result) if inplace else result
 

@@ -26,7 +26,7 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_zero_grad
 from flambeau.dispatch.members import member
-from flambeau.dispatch.refusals import check_fit, without_kernel
+from flambeau.dispatch.refusals import check_fit, without_kernel, without_rule
 from flambeau.ops.coercion import each_result
 from flambeau.ops.sparse.values import sparse_op
 from flambeau.ops.view.conversion import cast, clone
@@ -99,7 +99,7 @@ class OpaqueTensor(Tensor):
         raise _could_not_run("resize_")
 
     def view(self, *shape: Any) -> Tensor:
-        _refuse("view", None)
+        _refuse("view")
 
     def new_zeros(self, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         return public["torch"]["zeros"](*size, dtype=dtype or self.dtype, layout=self.layout,
@@ -201,8 +201,9 @@ def to_mkldnn(self: Tensor, dtype: Any) -> Tensor:
         raise RuntimeError("cpu tensor only can be converted to be a float, bfloat16, half, uint8, "
                            "int8 mkldnn tensor")
     if not self._array.ndim:
-        raise RuntimeError("could not create a primitive descriptor for the reorder primitive: "
-                           "the layout has no tensors without dimensions")
+        raise RuntimeError("could not create a primitive descriptor for the reorder primitive. Run "
+                           "workload with environment variable ONEDNN_VERBOSE=all to get "
+                           "additional diagnostic information.")
     return _conversion("ToMkldnnBackward0")(self, dtype)
 
 
@@ -236,22 +237,17 @@ _VIEWS = frozenset("""as_strided squeeze unsqueeze permute expand expand_as narr
     adaptive_avg_pool1d unfold""".split())
 
 _RESHAPES = frozenset("view view_as unflatten ravel group_norm".split())
-_POINTWISE = frozenset("silu elu softplus square isclose allclose leaky_relu mish".split())
 
 
 def _could_not_run(name: str) -> NotImplementedError:
     return without_kernel(name, "MkldnnCPU")
 
 
-def _refuse(name: str, op: Any) -> NoReturn:
+def _refuse(name: str) -> NoReturn:
     if name in _RESHAPES:
         raise RuntimeError("Currently Mkldnn tensor does not support view. Change to use reshape "
                            "instead")
-    if name in _VIEWS:
-        raise _could_not_run("as_strided")
-    if name in _POINTWISE or (op is not None and op.kind == "pointwise"):
-        raise RuntimeError("unsupported tensor layout: Mkldnn")
-    raise _could_not_run(name)
+    raise _could_not_run("as_strided")
 
 
 def _elements(value: Any) -> Any:
@@ -369,7 +365,7 @@ _OTHERS: dict[str, Any] = {
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with an opaque argument."""
-    check_fit(function, args, kwargs)
+    fit = check_fit(function, args, kwargs)
     op = getattr(function, "op", None)
     name = (op.name if op is not None else function.__name__).strip("_")
     inplace = op is not None and op.inplace
@@ -380,7 +376,9 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if name in _OTHERS:
         return _OTHERS[name](*args, **kwargs)
     if name not in OPS:
-        _refuse(name, op.functional if inplace else op)
+        if name in _RESHAPES or name in _VIEWS:
+            _refuse(name)
+        return without_rule(function, args, kwargs, "MkldnnCPU", "Mkldnn", fit)
     out = kwargs.pop("out", None)
     if name in ("add", "mul", "multiply"):
         _check_operands(name, args)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +14,14 @@ from flambeau.core.op import Op, public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, as_leaf, tensor_types
-from flambeau.dispatch.refusals import check_fit
+from flambeau.dispatch.refusals import check_fit, without_rule
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.sparse.compressed import COO, TITLES
 from flambeau.ops.sparse.parts import _become
 from flambeau.ops.sparse.tensors import (
     SparseTensor,
+    backend_of,
     empty,
     is_sparse,
     on_meta,
@@ -56,7 +58,8 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         for family in ("math", "products", "reduce", "places"):     # these fill the table
             importlib.import_module(f"flambeau.ops.sparse.{family}")
     op = getattr(function, "op", None) or (function if isinstance(function, Op) else None)
-    check_fit(function, args, kwargs)
+    given = kwargs
+    fit = check_fit(function, args, given)
     name = (op.name if op is not None else function.__name__).lstrip("_")
     if op is not None and op.namespace not in (None, "torch") and "torch" not in op.namespace:
         name = f"{op.namespace}.{name}"
@@ -65,12 +68,12 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if op is not None and op.inplace and op.functional.name in rules:
         return write_result(op, args[0], args[1:], kwargs, True)    # into a dense tensor
     rule = rules.get(name)
-    out = kwargs.pop("out", None) if "out" in kwargs else None
+    out = kwargs.get("out")
+    kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     if rule is not None:
-        result = rule(*args, **kwargs)
-        return result if out is None else replace(out, result)
-    if op is not None and op.composite and name in ALSO_SPARSE:
-        return op.direct(*args, **kwargs)
+        result = _answer(rule, args, kwargs)
+        if result is not NotImplemented:
+            return result if out is None else replace(out, result)
     if name in ("zeros", "empty") and is_sparse(out):
         wanted = kwargs.get("layout")
         if wanted is not None and wanted is not out._layout:
@@ -80,14 +83,19 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
                                         out._array.dtype, out._layout))
         return as_leaf(result) if kwargs.get("requires_grad") else result
     sparse = next(a for a in _flat((*args, *kwargs.values(), out)) if is_sparse(a))
-    raise unsupported(name, sparse, (*args[1:], *kwargs.values()), out)
+    return without_rule(function, args, given, backend_of(sparse), TITLES[sparse._layout], fit)
 
 
-# composites whose bodies look at no element
-ALSO_SPARSE = {"subtract", "multiply", "divide", "true_divide", "negative", "square",
-               "absolute", "is_nonzero", "is_same_size", "is_floating_point", "is_complex",
-               "is_signed", "numel", "result_type", "is_inference", "get_device", "is_conj",
-               "is_neg", "resolve_neg", "validate_sparse_compressed_tensor_args"}
+def _answer(rule: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a rule says; NotImplemented of an overload whose arguments it does not take."""
+    try:
+        return rule(*args, **kwargs)
+    except TypeError:
+        try:
+            inspect.signature(rule).bind(*args, **kwargs)
+        except TypeError:
+            return NotImplemented
+        raise
 
 
 def _flat(args: Any) -> Any:

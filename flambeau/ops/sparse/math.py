@@ -101,14 +101,22 @@ def _cast(self: SparseTensor, dtype: np.dtype) -> SparseTensor:
     return like(self, convert(self._data, dtype))
 
 
-@rule("_to_copy")
-def cast(input: Tensor, dtype: np.dtype, *_: Any) -> Tensor:
+@rule("_to_copy", "to_copy")
+def cast(input: Tensor, dtype: Any, *_: Any) -> Tensor:
+    dtype = dtype if isinstance(dtype, np.dtype) else as_numpy_dtype(dtype)
     return input if input._array.dtype == dtype else _cast(input, dtype)
 
 
 @rule("to")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     wanted = arguments_of_to(input, args, kwargs)
+    memory_format = wanted["memory_format"]
+    if memory_format not in (None, type_info.preserve_format):
+        given = {type_info.contiguous_format: "Contiguous", type_info.channels_last: "ChannelsLast",
+                 type_info.channels_last_3d: "ChannelsLast3d"}[memory_format]
+        kind = forms.TITLES[input.layout].removeprefix("Sparse") or "COO"
+        raise RuntimeError(f"to(options): {kind} only supports memory format Preserve, but got "
+                           f"{given} instead.")
     if wanted["device"] is not None and wanted["device"].type == "meta":
         source: Any = input if wanted["dtype"] is None else cast(input, wanted["dtype"])
         return to_meta(source)
@@ -257,7 +265,7 @@ def angle(input: SparseTensor) -> Tensor:
 @rule("pow")
 def pow(input: Tensor, exponent: Any) -> Tensor:
     if not is_sparse(input) or not is_number(exponent):
-        raise unsupported("pow", input if is_sparse(input) else exponent)
+        return NotImplemented
     if float(exponent) <= 0:
         raise RuntimeError("pow(sparse) with an exponent that is not positive is dense")
     return through_values("PowBackward0", coalesced(input), lambda v: flambeau.pow(v, exponent))

@@ -26,7 +26,6 @@ from flambeau.ops.sparse.tensors import (
     is_sparse,
     like,
     make_sparse,
-    unsupported,
     without_history,
 )
 from flambeau.ops.sparse.values import (
@@ -119,13 +118,13 @@ _mv = sparse_op("MvBackward0", "self other", vjp=_mv_back)(_product)
 @rule("mv")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     if not is_sparse(input):
-        raise unsupported("mv", vec)
+        return NotImplemented
     if input._array.ndim != 2 or vec._array.ndim != 1:
         kinds = ["SparseTensor" if is_sparse(x) else "Tensor" for x in (input, vec)]
         raise RuntimeError("mv: two tensor dim should be 2 and 1, but got "
                            f"{kinds[0]} Dim: {input._array.ndim}Tensor Dim: {vec._array.ndim}")
     if is_sparse(vec):
-        raise unsupported("mv", vec)
+        return NotImplemented
     if input._array.shape[-1] != vec._array.shape[-1]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return _mv(input, vec)
@@ -269,8 +268,10 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: 
     return _sparse_addmm(mat, mat1, mat2, beta, alpha)
 
 
-@rule("reshape", "view")
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+@rule("reshape")
+def reshape(input: SparseTensor, *shape: Any) -> Tensor:
+    if input._layout is not forms.COO:
+        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
     raise RuntimeError("reshape is not implemented for sparse tensors")
 
 
@@ -294,5 +295,5 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
 @rule("dot", "vdot")
 def dot(input: Tensor, other: Tensor) -> Tensor:
     if not is_sparse(input) or is_sparse(other):
-        raise unsupported("dot", input if is_sparse(input) else other)
+        return NotImplemented
     return mul(input, other).sum()

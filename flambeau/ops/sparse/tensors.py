@@ -324,10 +324,14 @@ def unsupported(name: str, tensor: Tensor, others: tuple[Any, ...] = (), out: An
                 ) -> NotImplementedError:
     """What PyTorch says where an op has no rule for a layout; `others` are the further arguments,
     which tell overloads apart."""
+    return without_kernel(name, backend_of(tensor), others, out)
+
+
+def backend_of(tensor: Tensor) -> str:
+    """PyTorch's name of what holds a tensor of some layout."""
     layout = tensor.layout
-    where = TITLES[layout] + "CPU" if layout is COO else "CPU" if layout is type_info.strided \
+    return "SparseCPU" if layout is COO else "CPU" if layout is type_info.strided \
         else "SparseCsrCPU"
-    return without_kernel(name, where, others, out)
 
 
 # ---- gradients that arrive at leaves ------------------------------------------------------------
