@@ -100,6 +100,11 @@ class Adagrad(RuleOptimizer):
             total.add_(grad * grad)
             p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
 
+    def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
+        super()._check_fused(params[:1], grads)
+        if any(p.is_complex() or g.is_sparse for p, g in zip(params, grads, strict=True)):
+            raise RuntimeError("`fused` does not support sparse grad or complex param")
+
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:
         return group["lr"] / (1 + (t - 1) * group["lr_decay"]), group["eps"]

@@ -116,7 +116,7 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 line = _Line(self, closure, direction)
                 point, used = _search(line, _Point(0.0, loss, grad, slope), _number(length),
-                                      _largest(direction))
+                                      _largest(direction), most=group["max_eval"] - evals)
                 loss, grad, length = point.loss, point.grad, point.at
                 self._move(direction, length)
             else:
@@ -219,12 +219,12 @@ class _Line:
 
 
 def _search(line: Callable[[float], _Point], origin: _Point, at: float, scale: float,
-            c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9,
-            most: int = 25) -> tuple[_Point, int]:
+            c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9, *,
+            most: int) -> tuple[_Point, int]:
     """A point of the line that meets the strong Wolfe conditions, and the evaluations it took.
 
     The first loop extends an interval until it must hold such a point, the second one shrinks it.
-    `scale` is the largest entry of the direction.
+    `scale` is the largest entry of the direction, `most` bounds the evaluations after the first.
     """
 
     def too_high(point: _Point) -> bool:
@@ -268,7 +268,7 @@ def _search(line: Callable[[float], _Point], origin: _Point, at: float, scale: f
         point = line(at)
         evals += 1
         tries += 1
-        best = 0 if bracket[0].loss <= bracket[1].loss else 1
+        best = _least(bracket)
         if too_high(point) or point.loss >= bracket[best].loss:
             bracket[1 - best] = point
             continue
@@ -277,7 +277,12 @@ def _search(line: Callable[[float], _Point], origin: _Point, at: float, scale: f
         if point.slope * (bracket[1 - best].at - bracket[best].at) >= 0:
             bracket[1 - best] = bracket[best]
         bracket[best] = point
-    return min(bracket, key=lambda p: p.loss), evals
+    return bracket[_least(bracket)], evals
+
+
+def _least(bracket: list[_Point]) -> int:
+    """Which of the two points has the least loss: the second one if either is not a number."""
+    return 0 if bracket[0].loss <= bracket[1].loss else 1
 
 
 def _cubic_minimum(a: _Point, b: _Point, bounds: Sequence[float]) -> float:
@@ -314,7 +319,7 @@ def _strong_wolfe(obj_func: Callable[..., tuple[float, Tensor]], x: Any, t: floa
         return _Point(at, loss, grad, float(grad.dot(d)))
 
     point, evals = _search(line, _Point(0.0, f, g, float(gtd)), t, _largest(d), c1, c2,
-                           tolerance_change, max_ls)
+                           tolerance_change, most=max_ls)
     return point.loss, point.grad, point.at, evals
 
 

@@ -150,8 +150,7 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             params, grads = _with_grads(group["params"])
             if group.get("fused"):
-                for p in params:
-                    _device_dtype_check_for_fused(p)
+                self._check_fused(params, grads)
             if (differentiable and params and group.get("foreach")
                     and not self.lists_are_differentiable):
                 raise AssertionError("_foreach ops don't support autograd")
@@ -164,6 +163,11 @@ class RuleOptimizer(Optimizer):
                 for p in params:
                     self._update_one(p, p.grad, options, differentiable)
         return loss
+
+    def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
+        """Raise RuntimeError where PyTorch has no fused kernel for a parameter."""
+        for p in params:
+            _device_dtype_check_for_fused(p)
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if not self.keeps_state(group):
@@ -217,7 +221,11 @@ class RuleOptimizer(Optimizer):
         if group.get("capturable") or not params or intercepts_ops():   # which see ops, not kernels
             return params
         left: list[Tensor] = []
-        for dtype in {p.dtype for p in params}:
+        dtypes = dict.fromkeys([p.dtype for p in params])
+        if len(dtypes) > 1:     # checkpoints list what is kept in the order of the parameters
+            for p in params:
+                self._state_of(p, group)
+        for dtype in dtypes:
             pairs = [(p, g) for p, g in zip(params, grads, strict=True) if p.dtype is dtype]
             if (self._real_type(dtype) not in self.kernel_dtypes
                     or any(g.dtype is not dtype for _, g in pairs)

@@ -55,3 +55,14 @@ def test_decay_needs_dense_gradients():
     p.grad = torch.sparse_coo_tensor([[1]], [1.0], (3,))
     with pytest.raises(RuntimeError, match="weight_decay option is not compatible with sparse"):
         torch.optim.Adagrad([p], weight_decay=0.1).step()
+
+
+def test_fused_takes_dense_gradients_of_reals():
+    sparse, number = torch.ones(3, requires_grad=True), torch.ones(3)
+    sparse.grad = torch.sparse_coo_tensor([[1]], [1.0], (3,))
+    number.grad = torch.ones(3)
+    pair = torch.ones(2, dtype=torch.complex64)
+    pair.grad = torch.ones(2, dtype=torch.complex64)
+    for params in ([sparse], [number, pair]):
+        with pytest.raises(RuntimeError, match="`fused` does not support sparse grad or complex"):
+            torch.optim.Adagrad(params, fused=True).step()

@@ -123,3 +123,12 @@ def test_strong_wolfe_finds_the_recorded_point():
     assert loss == pytest.approx(0.00526994, rel=1e-4)
     assert (t, evals) == (pytest.approx(0.0299, rel=1e-2), 5)
     assert _cubic_interpolate(0.0, 1.0, -1.0, 1.0, 1.0, 1.0) == pytest.approx(0.5)
+
+
+def test_max_eval_bounds_the_line_search_too():
+    """The first length is far too short: the search would evaluate many times."""
+    x, optimizer, closure = fourth_powers(lr=1e-6, max_iter=1, max_eval=4,
+                                          line_search_fn="strong_wolfe")
+    calls = []
+    optimizer.step(lambda: calls.append(x.tolist()) or closure())
+    assert len(calls) == 5 == optimizer.state[x]["func_evals"]

@@ -166,3 +166,14 @@ def test_one_step_with_state_that_the_caller_keeps():
     with torch.no_grad():
         apply_rule(Halving, [p], [grad], {"step": steps}, lr=1.0)
     assert p.tolist() == [0.5, 0.5] and steps[0].item() == 3.0
+
+
+def test_state_lies_in_the_order_of_the_parameters():
+    """Whatever their types are, and which of them a kernel takes together."""
+    dtypes = [torch.float32, torch.float64, torch.bfloat16, torch.float32, torch.complex64]
+    params = [torch.ones(2, dtype=dtype, requires_grad=True) for dtype in dtypes]
+    for p in params:
+        p.grad = torch.ones_like(p)
+    optimizer = torch.optim.Adam(params)
+    optimizer.step()
+    assert list(optimizer.state_dict()["state"]) == [0, 1, 2, 3, 4]
