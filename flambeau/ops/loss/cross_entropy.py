@@ -401,6 +401,14 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
     if x.dtype.kind != "f" or x.dtype.itemsize < 4:
         raise NotImplementedError("\"ctc_loss_cpu\" not implemented for "
                                   f"'{type_name(log_probs.dtype)}'")
+    checking = "(while checking arguments for ctc_loss_allocate_outputs)"
+    if x.ndim != 3:
+        raise RuntimeError(f"Expected 3-dimensional tensor, but got {x.ndim + 1}-dimensional "
+                           f"tensor for argument #1 'log_probs' {checking}")
+    if targets._array.ndim not in (1, 2):
+        raise RuntimeError("Expected 1 to 2 dimensions, but got "
+                           f"{targets._array.ndim}-dimensional tensor for argument #2 'targets' "
+                           f"{checking}")
     if not 0 <= blank < x.shape[2]:
         raise RuntimeError("blank must be in label range")
     inputs = _lengths(input_lengths, x.shape[1], "input_lengths")

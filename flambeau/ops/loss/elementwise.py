@@ -191,6 +191,8 @@ def _weighed(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
             raise RuntimeError(f"output with shape {list(self._array.shape)} doesn't match the "
                                f"broadcast shape {list(shape)}")
         weight = weight.expand(shape)
+        if weight._array.dtype != x.dtype and weight._array.dtype.kind != "c":
+            weight = weight.to(self.dtype)      # it multiplies in place
     return self, target, weight, reduction
 
 

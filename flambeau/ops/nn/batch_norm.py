@@ -54,9 +54,8 @@ def _batch_norm_kernel(input: np.ndarray, weight: Any, bias: Any, mean: Any, var
     return y, center, rstd
 
 
-def _batch_norm_checked(input: Tensor, weight: Tensor | None, bias: Tensor | None,
-                        mean: Tensor | None, var: Tensor | None, training: bool, momentum: float,
-                        eps: float) -> tuple[Any, ...]:
+def _check_statistics(input: Tensor, weight: Tensor | None, bias: Tensor | None,
+                      mean: Tensor | None, var: Tensor | None, training: bool) -> None:
     x = input._array
     channels = x.shape[1] if x.ndim > 1 else 0
     if not training:
@@ -69,8 +68,14 @@ def _batch_norm_checked(input: Tensor, weight: Tensor | None, bias: Tensor | Non
                     ("bias", bias)):
         if p is not None and p._array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p._array.size}")
-    refuse(x, "bBilUcW8", "batch_norm")
-    same_types(input, mean, var, weight, bias)
+
+
+def _batch_norm_checked(input: Tensor, weight: Tensor | None, bias: Tensor | None,
+                        mean: Tensor | None, var: Tensor | None, training: bool, momentum: float,
+                        eps: float) -> tuple[Any, ...]:
+    _check_statistics(input, weight, bias, mean, var, training)
+    refuse(input._array, "bBilUcW8", "batch_norm")
+    same_types(input, weight, bias, mean, var)
     for running in (mean, var) if training else ():
         if running is not None and not running._array.flags.writeable:
             own(running._array)
@@ -243,11 +248,19 @@ def _batch_norm_no_update(input: Tensor, weight: Any, bias: Any, running_mean: A
                                            momentum, eps))
 
 
+def _batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+                training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
+    if not input._array.size:           # no statistics to take, but derivatives by all there is
+        _check_statistics(input, weight, bias, running_mean, running_var, training)
+        first = [None if p is None else p.select(0, 0) for p in (weight, bias)]
+        return affine(input.clone(), *first)
+    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
+                             eps)[0]
+
+
 batch_norm_op = op(
-    f"batch_norm({_BATCH}, bool cudnn_enabled) -> Tensor",
-    body=lambda input, weight, bias, running_mean, running_var, training, momentum, eps, *_:
-    native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0],
-    out=False, method=False, doc="`nn.functional.batch_norm` with its arguments in another order.")
+    f"batch_norm({_BATCH}, bool cudnn_enabled) -> Tensor", body=_batch_norm, out=False,
+    method=False, doc="`nn.functional.batch_norm` with its arguments in another order.")
 
 
 @python_function(namespace=NETWORK)
@@ -298,7 +311,8 @@ def instance_norm_op(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     shape = input._array.shape
     n, channels = shape[0], shape[1]
-    mean, var = _repeated(running_mean, n), _repeated(running_var, n)
+    mean, var = (None if p is None else p.repeat(n).to(input.dtype)
+                 for p in (running_mean, running_var))
     result = batch_norm_op(input.reshape(1, n * channels, *shape[2:]), _repeated(weight, n),
                            _repeated(bias, n), mean, var, use_input_stats, momentum, eps, True)
     for running, each in ((running_mean, mean), (running_var, var)):

@@ -9,7 +9,7 @@ import numpy as np
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.op import public
-from flambeau.core.promotion import is_half, join
+from flambeau.core.promotion import is_half, join, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -51,12 +51,23 @@ def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any = N
 
 
 def same_types(input: Tensor, *parameters: Tensor | None) -> None:
-    """Parameters have the input's type, or float32 for a narrow input."""
+    """Parameters have the input's type, or all float32 for a narrow input."""
     own = input._array.dtype
     for p in parameters:
-        if p is not None and p._array.dtype is not own and p._array.dtype != own and not (
-                is_narrow(own) and p._array.dtype == np.float32):
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+        if p is not None and p._array.dtype is not own and p._array.dtype != own:
+            _check_mixed(input, [p.dtype for p in parameters if p is not None])
+            return
+
+
+def _check_mixed(input: Tensor, found: list[Any]) -> None:
+    if found[0] is input.dtype:         # then PyTorch's kernels find out
+        other = next(dtype for dtype in found if dtype is not input.dtype)
+        raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
+                           f"{type_name(other)}")
+    if any(dtype is not flambeau.float32 for dtype in found):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if not is_narrow(input._array.dtype):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def recomputed(input: Tensor, dims: tuple[int, ...], rstd: Tensor) -> tuple[Tensor, Tensor]:

@@ -68,7 +68,6 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
             if len(output_size) != n:
                 adaptive_sizes(n, self, output_size, name)      # says what is wrong
             return inner(self, output_size)
-        adaptive_sizes(n, self, output_size, name)
         result = self.mean(tuple(range(-n, 0)), True)
         last = {2: channels_last, 3: channels_last_3d}[n]
         if self.ndim == n + 2 and not self.is_contiguous() and self.is_contiguous(
@@ -127,7 +126,7 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> Any:
     check_one_dimensional(self, "adaptive_max_pool1d")
     size = single(output_size, "adaptive_max_pool1d", "output_size")
     shape = self._array.shape
-    for dim in range(len(shape) - 2, len(shape)):
+    for dim in range(1, len(shape)):
         if not shape[dim]:
             raise RuntimeError("adaptive_max_pool1d(): Expected input to have non-zero size for "
                                f"non-batch dimensions, but input has sizes {list(shape)} with "

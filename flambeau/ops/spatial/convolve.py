@@ -315,9 +315,10 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
                            f"shape: {shape}")
     if x.dtype is not w.dtype and x.dtype != w.dtype:
         own, other = type_name(input.dtype), type_name(weight.dtype)
-        raise RuntimeError(f"Input type (torch.{own}Tensor) and weight type (torch.{other}Tensor) "
-                           "should be the same or input should be a MKLDNN tensor and weight is "
-                           "a dense tensor" if own == "Float" else
+        said = "Input type ({}) and weight type ({}) should be the same".format(*(
+            f"CPU{n}Type" if n.startswith("Complex") else f"torch.{n}Tensor" for n in (own, other)))
+        raise RuntimeError(f"{said} or input should be a MKLDNN tensor and weight is a dense tensor"
+                           if own == "Float" else said if input.is_complex() else
                            f"expected scalar type {own} but found {other}")
     _check_bias(input, bias)
     return stride, padding, dilation, transposed, output_padding, groups

@@ -175,7 +175,7 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
     title, kernel = f"{name}_pad{n}d", _mirror_kernel(mode)
     node = f"{name.capitalize()}Pad{n}DBackward"
     inner: Any = {"method": False, "namespace": "_nn"}
-    if mode == "circular":                  # PyTorch makes this of other ops
+    if mode == "circular":      # PyTorch makes this of other ops, which do not save the input
         title, inner = f"_{title}", {"method": False, "function": False, "out": False}
 
     def canonical(input: Tensor, padding: Any) -> tuple[Any, ...]:
@@ -203,7 +203,8 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
         canonical=canonical, checked_kernel=checked(f"{name}_pad"), refuses=refused,
         node=f"{node}0", batch=fronted, out_type=SCALAR_TYPE if mode == "reflect" else OUT_TYPE,
         autocast="" if mode == "circular" else "full",
-        d_self=lambda grad, self, padding: backward(grad, self, padding), **inner)
+        d_self=lambda grad, self, padding: backward(
+            grad, self.detach() if mode == "circular" else self, padding), **inner)
     return forward
 
 

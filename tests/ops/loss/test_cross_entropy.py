@@ -5,6 +5,8 @@ from layer_tests import LayerTests
 from layers import REDUCTIONS, WEIGHT, Cases
 
 import flambeau
+import flambeau as torch
+import flambeau.nn.functional as F
 from flambeau import func
 
 cases = Cases()
@@ -58,3 +60,12 @@ def test_ctc_loss_of_batched_lengths(kind, flat, no_loops):
         found = func.vmap(function)(logs, targets, steps, lengths)
         for k, one in enumerate(zip(logs, targets, steps, lengths)):
             np.testing.assert_allclose(found[k].numpy(), function(*one).numpy(), atol=1e-12)
+
+
+def test_ctc_loss_wants_three_dimensions():
+    ones, lengths = torch.ones(2, 3, dtype=torch.int64), torch.tensor([1, 1])
+    with pytest.raises(RuntimeError, match="Expected 3-dimensional tensor, but got 5-dimensional"):
+        F.ctc_loss(torch.ones(1, 2, 3, 4), ones, lengths, lengths)
+    for targets in (torch.tensor(3), ones.reshape(2, 3, 1)):
+        with pytest.raises(RuntimeError, match="Expected 1 to 2 dimensions, but got"):
+            F.ctc_loss(torch.ones(5, 2, 4), targets, lengths, lengths)

@@ -2,6 +2,9 @@
 from layer_tests import LayerTests
 from layers import Cases
 
+import flambeau as torch
+import flambeau.nn.functional as F
+
 cases = Cases()
 simple = cases.simple
 cases.pair("mse_loss", lambda t, F, x, y, r: F.mse_loss(x, y, reduction=r))
@@ -40,3 +43,10 @@ simple("kl_div_batchmean", lambda t, F, x, y: F.kl_div(x, y.abs(), reduction="ba
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+def test_weights_of_another_type_leave_the_type_of_the_loss():
+    x, weight = torch.tensor([0.25, 0.5]), torch.tensor([2.0, 4.0], dtype=torch.float64)
+    loss = F.binary_cross_entropy(x, torch.ones(2), weight, reduction="none")
+    assert loss.dtype is torch.float32
+    torch.testing.assert_close(loss, -x.log() * torch.tensor([2.0, 4.0]))

@@ -5,6 +5,8 @@ from layer_tests import LayerTests
 from layers import Cases
 
 import flambeau
+import flambeau as torch
+import flambeau.nn.functional as F
 
 cases = Cases()
 simple = cases.simple
@@ -98,3 +100,14 @@ def test_bfloat16_is_rounded_once(channels, out, size, kernel, geometry, bias):
     assert got.dtype is flambeau.bfloat16 and got.shape == want.shape
     assert (got.double() - want).abs().max() <= 2**-8 * want.abs().max()
     flambeau.testing.assert_close(got.double(), want, rtol=2**-8, atol=1e-4)
+
+
+@pytest.mark.parametrize("own, other, said", [
+    ("complex64", "float32", r"CPUComplexFloatType\) and weight type \(torch.FloatTensor\)"),
+    ("float32", "complex64", r"torch.FloatTensor\) and weight type \(CPUComplexFloatType\)"),
+    ("complex64", "complex128", r"CPUComplexFloatType\) and weight type \(CPUComplexDoubleType"),
+    ("float64", "complex128", "expected scalar type Double but found ComplexDouble")])
+def test_types_that_differ_are_named(own, other, said):
+    with pytest.raises(RuntimeError, match=said):
+        F.conv1d(torch.ones(2, 2, 4, dtype=getattr(torch, own)),
+                 torch.ones(2, 2, 2, dtype=getattr(torch, other)))

@@ -6,6 +6,8 @@ from layer_tests import LayerTests
 from layers import Cases
 
 import flambeau
+import flambeau as torch
+import flambeau.nn.functional as F
 
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
@@ -59,3 +61,11 @@ simple("pad_circular_negative", lambda t, F, x: F.pad(x, (-1, 2), "circular"), (
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+def test_the_gradient_of_circular_padding_is_a_constant():
+    """Padding is linear, so its gradient does not depend on the input."""
+    x = torch.ones(1, 3, 4, requires_grad=True)
+    y = F.pad(x, (1, 2), "circular")
+    grad, = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
+    assert not grad.requires_grad and grad.tolist() == [[[2.0, 2.0, 1.0, 2.0]] * 3]
