@@ -140,11 +140,20 @@ class error_on_graph_break:
         pass
 
 
+_PATCHED_WHILE_TRACING = (
+    "verbose", "verify_correctness", "rewrite_assert_with_torch_assert", "capture_scalar_outputs",
+    "allow_unspec_int_on_nn_module", "skip_torchrec", "dont_skip_tracing", "nested_graph_breaks")
+
+
 class patch_dynamo_config(error_on_graph_break):
-    """Switches of the tracer, for a block or function."""
+    """Switches of the tracer, for a block or function: those that may change while it traces."""
 
     def __init__(self, arg1: Any = None, arg2: Any = None, **kwargs: Any):
         from flambeau._dynamo import config
+        given = arg1 if isinstance(arg1, dict) else {} if arg1 is None else {arg1: arg2}
+        for name in (*given, *kwargs):
+            if name not in _PATCHED_WHILE_TRACING:
+                raise ValueError(f"patch_dynamo_config does not support patching config {name}")
         self._patch = config.patch(arg1, arg2, **kwargs)        # type: ignore[attr-defined]
 
     def __enter__(self) -> None:

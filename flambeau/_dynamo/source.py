@@ -111,10 +111,9 @@ class AttrSource(ChainedSource):
     member: str
 
     def __post_init__(self) -> None:
-        base, _, last = self.member.rpartition(".")
-        if base:
-            object.__setattr__(self, "base", AttrSource(self.base, base))
-            object.__setattr__(self, "member", last)
+        if "." in self.member:
+            raise AssertionError(f"AttrSource member must not contain '.', got {self.member!r}. "
+                                 "Use one AttrSource for each name.")
 
     @property
     def name(self) -> str:

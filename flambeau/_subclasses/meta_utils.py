@@ -76,10 +76,16 @@ class MetaConverter:
             self.miss += 1
             return t
         if id(t) not in self._of:
-            self._of[id(t)] = t, t.to("meta")
+            self._of[id(t)] = t, self._made(t)
         self.hit += 1
         made = self._of[id(t)][1]
         return made if callback is None else callback(lambda: made)
+
+    def _made(self, t: Tensor) -> Tensor:
+        """Views of one memory stay views of one memory."""
+        if t._base is None or t.requires_grad or is_sparse_any(t):
+            return t.to("meta")
+        return self(t._base).as_strided(t.shape, t.stride(), t.storage_offset())
 
 
 __all__ = ["MetaConverter", "assert_eq", "assert_metadata_eq", "is_sparse_any",

@@ -5,10 +5,10 @@ from typing import Any
 
 from flambeau._dynamo._absent import TRACER, absent_class, absent_function
 from flambeau._dynamo.exc import TorchDynamoException
-from flambeau._dynamo.variables import VariableTracer
+from flambeau._dynamo.variables.base import VariableTracker
 
 TorchHigherOrderOperatorVariable: Any = absent_class(
-    __name__, "TorchHigherOrderOperatorVariable", TRACER, VariableTracer)
+    __name__, "TorchHigherOrderOperatorVariable", TRACER, VariableTracker)
 WrapHigherOrderVariable: Any = absent_class(
     __name__, "WrapHigherOrderVariable", TRACER, TorchHigherOrderOperatorVariable)
 CondHigherOrderVariable: Any = absent_class(

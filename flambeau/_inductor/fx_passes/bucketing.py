@@ -47,13 +47,20 @@ bucket_reduce_scatter = absent_function(__name__, "bucket_reduce_scatter", COMPI
 bucket_all_reduce = absent_function(__name__, "bucket_all_reduce", COMPILER)
 
 
-def _pre_bucket_all_gather(ag_ins: list[Tensor], group_size: int, group_name: str, dtype: Any,
-                           out_dtype_ints: list[int], rank: int) -> Tensor:
-    """Room for what all processes give, with what this one gives in its place."""
-    sizes = [t.numel() for t in ag_ins]
-    out = flambeau.empty(sum(sizes) * group_size, dtype=dtype)
-    out.narrow(0, rank * sum(sizes), sum(sizes)).copy_(
-        flambeau.cat([t.flatten().to(dtype) for t in ag_ins]))
+# Types by number, as the op has them.
+_ALL_DTYPES = tuple(value for _, value in sorted(vars(flambeau).items())
+                    if isinstance(value, flambeau.dtype))
+
+
+def _pre_bucket_all_gather(ag_ins: list[Tensor], group_size: int, dtype: Any,
+                           out_dtype_ints: list[int], rank: int,
+                           foreach_group_indices: list[int] | None = None) -> Tensor:
+    """Room for what all processes give, with what this one gives in its place, each tensor in a
+    type of its own. Groups of copies (`foreach_group_indices`) make no difference."""
+    parts = [t.flatten().to(_ALL_DTYPES[n]).view(dtype) for t, n in zip(ag_ins, out_dtype_ints)]
+    mine = flambeau.cat(parts)
+    out = flambeau.empty(mine.numel() * group_size, dtype=dtype)
+    out.narrow(0, rank * mine.numel(), mine.numel()).copy_(mine)
     return out
 
 
@@ -63,8 +70,9 @@ def _pre_bucket_reduce_scatter(rs_ins: list[Tensor], group_size: int) -> Tensor:
 
 
 _library = Library("bucketing", "FRAGMENT")
-_library.define("_pre_bucket_all_gather(Tensor[] ag_ins, SymInt group_size, str group_name, "
-                "ScalarType dtype, int[] out_dtype_ints, SymInt rank) -> Tensor")
+_library.define("_pre_bucket_all_gather(Tensor[] ag_ins, SymInt group_size, "
+                "ScalarType dtype, SymInt[] out_dtype_ints, SymInt rank, "
+                "SymInt[]? foreach_group_indices=None) -> Tensor")
 _library.impl("_pre_bucket_all_gather", _pre_bucket_all_gather, "CompositeExplicitAutograd")
 _library.define("_pre_bucket_reduce_scatter(Tensor[] rs_ins, SymInt group_size) -> Tensor")
 _library.impl("_pre_bucket_reduce_scatter", _pre_bucket_reduce_scatter,

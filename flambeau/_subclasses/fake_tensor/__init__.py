@@ -115,13 +115,12 @@ def ordered_set(*items: Any) -> dict[Any, bool]:
 
 def get_plain_tensors(subclass: Any, *, out: list[Any]) -> list[Any]:
     """The tensors that a wrapper holds, those of wrappers among them too."""
+    if not is_traceable_wrapper_subclass(subclass):
+        out.append(subclass)
+        return out
     names, _ = subclass.__tensor_flatten__()
     for name in names:
-        inner = getattr(subclass, name)
-        if is_traceable_wrapper_subclass(inner):
-            get_plain_tensors(inner, out=out)
-        else:
-            out.append(inner)
+        get_plain_tensors(getattr(subclass, name), out=out)
     return out
 
 

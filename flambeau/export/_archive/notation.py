@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
 from typing import Any
 
@@ -141,11 +142,12 @@ def _sum(parts: list[Any]) -> Any:
 def function_of(target: str) -> Any:
     if target in SCALARS:
         return SCALARS[target]
-    parts = target.split(".")
-    if parts[:3] == ["torch", "ops", "aten"] and len(parts) == 5:
-        found = overloads.target(parts[3], parts[4])
-        if found is not None:
-            return found
-    elif parts[:2] == ["torch", "ops"] and len(parts) == 5:
-        return getattr(getattr(getattr(flambeau.ops, parts[2]), parts[3]), parts[4])
-    raise NotImplementedError(f"export.load: the op {target}")
+    parts, found = target.split("."), None
+    with contextlib.suppress(AttributeError):
+        if parts[:3] == ["torch", "ops", "aten"] and len(parts) == 5:
+            found = overloads.target(parts[3], parts[4])
+        elif parts[:2] == ["torch", "ops"] and len(parts) == 5:
+            found = getattr(getattr(getattr(flambeau.ops, parts[2]), parts[3]), parts[4])
+    if found is None:
+        raise NotImplementedError(f"export.load: the op {target}")
+    return found

@@ -146,11 +146,9 @@ def _weights(tensors: dict[str, Tensor], prefix: str) -> tuple[dict[str, Any], d
     config, files = {}, {}
     for i, (name, value) in enumerate(tensors.items()):
         path = f"{prefix}_{i}"
-        plain = value.detach().contiguous()
-        files[path] = bytes(plain.untyped_storage()) if plain.numel() and \
-            plain.untyped_storage().nbytes() == plain.numel() * plain.element_size() else \
-            plain.view(flambeau.uint8).numpy().tobytes() if plain.ndim else \
-            plain.reshape(1).view(flambeau.uint8).numpy().tobytes()
+        plain = value.detach().clone()              # without gaps, in the order of its strides
+        flat = plain.as_strided((plain.numel(),), (1,))
+        files[path] = flat.view(flambeau.uint8).numpy().tobytes()
         meta = tensor_json(plain) | {"requires_grad": value.requires_grad}
         config[name] = {"path_name": path, "is_param": isinstance(value, nn.Parameter),
                         "use_pickle": False, "tensor_meta": meta}

@@ -6,7 +6,6 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, fx, nn
-from flambeau._dynamo.exc import UserError
 from flambeau.export._trace import capture, overloads
 from flambeau.export._trace.inputs import Inputs, Sizes, _dynamic
 from flambeau.export._trace.runs import Explained, Program
@@ -167,8 +166,8 @@ class Builder:
             elif isinstance(leaf, (int, float, bool, str, type(None), complex)):
                 arg = ConstantArgument("", leaf)
             else:
-                raise UserError(f"It looks like one of the outputs with type `{type(leaf)}` is "
-                                "not supported or pytree-flattenable.")
+                raise RuntimeError(f"Found {type(leaf)} in output, which is not a known type. If "
+                                   "it holds tensors, register it as a pytree.")
             self.output_specs.append(OutputSpec(OutputKind.USER_OUTPUT, arg, None))
         self.graph.output(tuple(results))
 
