@@ -1,0 +1,55 @@
+"""Methods that subclasses seem to define themselves."""
+
+import pickle
+
+from flambeau._support import own_methods
+from flambeau.distributions import Normal
+
+
+def test_public_subclasses_of_this_library_get_methods_of_their_own():
+    def make(name, base, **members):
+        return type(name, (base,), {"__module__": "flambeau.somewhere", **members})
+
+    @own_methods.define_in_subclasses("run")
+    class Base:
+        def run(self, x=1):
+            """Run."""
+            return type(self).__name__, x
+
+    public, private = make("Public", Base), make("_Private", Base)
+    outside = type("Outside", (Base,), {"__module__": "program"})
+    other = make("Other", Base, run=lambda self: "other")
+    assert "run" in vars(public) and public.run.__qualname__ == "Public.run"
+    assert public().run() == ("Public", 1) and public.run.__doc__ == "Run."
+    assert all("run" not in vars(cls) for cls in (private, outside))
+    assert other().run() == "other"
+
+
+def test_inherited_methods_become_ones_of_the_class():
+    class Base:
+        def run(self):
+            return "ran"
+
+    @own_methods.copy_inherited("run")
+    class Child(Base):
+        pass
+    assert Child.run is not Base.run and Child().run() == "ran"
+    assert Child.run.__qualname__ == f"{Child.__qualname__}.run"
+
+
+def test_methods_have_the_names_that_they_are_told():
+    class Part:
+        @own_methods.shown_as("Whole.other")
+        def one(self):
+            pass
+
+        def two(self):
+            pass
+    assert Part.one.__qualname__ == "Whole.other"
+    own_methods.of_class("Whole", Part)
+    assert (Part.one.__qualname__, Part.two.__qualname__) == ("Whole.one", "Whole.two")
+
+
+def test_distributions_pickle_with_methods_of_their_own():
+    again = pickle.loads(pickle.dumps(Normal(0.0, 2.0)))
+    assert again.scale.item() == 2.0 and Normal.sample.__qualname__ == "Normal.sample"
