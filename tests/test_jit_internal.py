@@ -1,6 +1,5 @@
 """Marks, names and annotations, as TorchScript reads them."""
 
-import typing
 import warnings
 
 import pytest
@@ -35,34 +34,6 @@ def test_properties_can_be_unused():
             return 1
     marked = torch.jit.unused(Layer.size)
     assert J.should_drop(marked.fget)
-
-
-@pytest.mark.parametrize("question, yes, no", [
-    (J.is_final, typing.Final[int], int), (J.is_tuple, tuple[int, int], list[int]),
-    (J.is_list, list[int], int), (J.is_dict, dict[str, int], int),
-    (J.is_optional, typing.Optional[int], int | str | None),  # noqa: UP045
-    (J.is_union, int | str, int), (J.is_future, torch.jit.Future[int], int)])
-def test_annotations(question, yes, no):
-    assert question(yes) and not question(no)
-
-
-def test_containers_need_what_they_contain():
-    for question, bare in ((J.is_list, typing.List), (J.is_dict, typing.Dict),  # noqa: UP006
-                           (J.is_tuple, typing.Tuple), (J.is_optional, typing.Optional)):  # noqa: UP006
-        with pytest.raises(RuntimeError, match=r"without a? ?contained type"):
-            question(bare)
-    with pytest.raises(RuntimeError, match="Attempted to use list without a contained type"):
-        torch.jit.isinstance([1], list)
-
-
-def test_isinstance_looks_into_containers():
-    check = torch.jit.isinstance
-    assert check([1, 2], list[int]) and not check([1, "a"], list[int])
-    assert check((1, "a"), tuple[int, str]) and not check((1,), tuple[int, str])
-    assert check({"a": 1}, dict[str, int]) and check(None, int | None)
-    assert check(1, (int, str)) and check(torch.ones(1), torch.Tensor)
-    with pytest.warns(UserWarning, match="inner type of a container is lost"):
-        assert check([], list[int])
 
 
 def test_boolean_dispatch():

@@ -65,9 +65,11 @@ def _init_logs(log_file_name: str | None = None) -> None:
 def getArtifactLogger(module_qname: str, artifact_name: str) -> logging.Logger:
     """The logger of something that compilation leaves behind."""
     if artifact_name not in _ARTIFACTS:
-        raise ValueError(f"Artifact name: {artifact_name} not registered,"
-                         "please call register_artifact in torch._logging.registrations.")
-    return logging.getLogger(f"{module_qname}.__{artifact_name}")
+        raise ValueError(f"Artifact name: {artifact_name!r} not registered,please call "
+                         f"register_artifact({artifact_name!r}) in torch._logging.registrations.")
+    logger = logging.getLogger(f"{module_qname}.__{artifact_name}")
+    logger.artifact_name = artifact_name        # type: ignore[attr-defined]
+    return logger
 
 
 def trace_structured(name: str, metadata_fn: Callable[[], Any] = dict, *,
@@ -102,11 +104,12 @@ def warning_once(logger_obj: logging.Logger, *args: Any, **kwargs: Any) -> None:
 
 @contextlib.contextmanager
 def hide_warnings(filter_fn: Callable[..., bool] = lambda *args, **kwargs: True) -> Iterator[None]:
-    """Inside, warnings for which `filter_fn` gives True are not shown."""
+    """Inside, only warnings for which `filter_fn` gives True are shown; it is called as
+    `warnings.showwarning` is."""
     before = warnings.showwarning
 
     def show(*args: Any, **kwargs: Any) -> None:
-        if not filter_fn(*args, **kwargs):
+        if filter_fn(*args, **kwargs):
             before(*args, **kwargs)
     warnings.showwarning = show
     try:

@@ -91,8 +91,9 @@ class _Blas(Enum):
     Ck = 3
 
 
-_BlasBackends = {name: member for member in _Blas for name in (member.name.lower(),)}
-_preferred = {"blas": _Blas.Default}
+_BlasBackends = {"default": _Blas.Default, "cublas": _Blas.Cublas, "hipblas": _Blas.Cublas,
+                 "cublaslt": _Blas.Cublaslt, "hipblaslt": _Blas.Cublaslt, "ck": _Blas.Ck}
+_preferred = {"blas": _Blas.Cublas}
 
 
 def preferred_blas_library(backend: str | None = None) -> Any:
@@ -101,13 +102,17 @@ def preferred_blas_library(backend: str | None = None) -> Any:
         if backend not in _BlasBackends:
             raise RuntimeError("Unknown input value. Choose from: "
                                f"{', '.join(_BlasBackends)}.")
-        _preferred["blas"] = _BlasBackends[backend]
+        wanted = _BlasBackends[backend]
+        if wanted is _Blas.Cublaslt:
+            raise RuntimeError("Cannot set preferred backend to cuBLASLt if PyTorch has not been "
+                               "compiled with cuBLASLt.")
+        _preferred["blas"] = _Blas.Cublas if wanted is _Blas.Default else wanted
     return _preferred["blas"]
 
 
 def preferred_rocm_fa_library(backend: str | None = None) -> Any:
     """What computes attention on ROCm: the default, as there is none."""
-    return _preferred["blas"].Default
+    return _Blas.Default
 
 
 class cuFFTPlanCacheManager:

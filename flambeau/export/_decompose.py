@@ -40,8 +40,10 @@ def core_decompositions() -> dict[Any, Callable[..., Any]]:
 def _emit(name: str, *args: Any, **kwargs: Any) -> Any:
     """Call an overload, by its name."""
     base, overload = name.split(".")
-    call = overloads.Call(base, overload, args, kwargs)
     target = overloads.target(base, overload)
+    if capture.current.get() is None:           # a program calls the function itself
+        return target(*args, **kwargs)
+    call = overloads.Call(base, overload, args, kwargs)
     return capture.record_now(call, lambda: target(*args, **kwargs))
 
 

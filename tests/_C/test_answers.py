@@ -1,11 +1,9 @@
 """Questions that PyTorch answers in C++."""
 
-import logging
-
 import pytest
 
 import flambeau as torch
-from flambeau import _C, _logging
+from flambeau import _C
 from flambeau.autograd import profiler, profiler_legacy
 
 
@@ -78,24 +76,6 @@ def test_settings():
     _C._dynamo.eval_frame._set_lru_cache(True)
     with pytest.raises(NotImplementedError, match="does not watch frames"):
         _C._dynamo.eval_frame.set_eval_frame(print)
-
-
-def test_logs():
-    _logging.set_logs(dynamo=logging.DEBUG, graph_code=True, modules={"mine": logging.ERROR})
-    assert logging.getLogger("torch._dynamo").level == logging.DEBUG
-    assert logging.getLogger("mine").level == logging.ERROR
-    logging.getLogger("torch._dynamo").setLevel(logging.NOTSET)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'zz'"):
-        _logging.set_logs(zz=3)
-    with pytest.raises(ValueError, match="Unrecognized log level for log inductor: 3"):
-        _logging.set_logs(inductor=3)
-    with pytest.raises(ValueError, match="Expected bool to enable artifact graph"):
-        _logging.set_logs(graph=3)
-    assert str(_logging.LazyString(lambda word: word + "!", "hi")) == "hi!"
-    assert _logging.getArtifactLogger("m", "bytecode").name == "m.__bytecode"
-    with pytest.raises(ValueError, match="not registered"):
-        _logging.getArtifactLogger("m", "zz")
-    assert _logging.trace_structured("any") is None
 
 
 def test_profiles_can_be_ended_from_elsewhere():
