@@ -180,6 +180,8 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
     """Hand a call with canonical arguments to the innermost level, or run it if there is none."""
     stack = levels.get()
     if not stack:
+        if op.schema is not None and find_override(canonical) is not None:  # formulas call any op
+            return late_bound.coerce_general(op, canonical)
         return op.plain(canonical)
     top = stack[-1]
     if op.parts is not None and ((top.derives and not top.has_rule(op)) or (

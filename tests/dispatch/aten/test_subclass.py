@@ -256,3 +256,16 @@ def test_devices_and_modules_of_instances():
     layer.double()
     assert layer.weight is weight and weight.dtype is weight.a.dtype is torch.float64
     assert isinstance(weight, nn.Parameter) and weight.requires_grad
+
+
+def test_formulas_of_the_backward_pass_ask_the_type_inside_forward_mode():
+    """The gradient of a sum is expanded by its formula, no public call: forward mode over reverse
+    mode of such tensors gave zeros."""
+    import flambeau.autograd.forward_ad as forward_ad
+    x, tangent = Logged(torch.randn(3)), Logged(torch.ones(3))
+    x = x.detach().requires_grad_()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        grad, = torch.autograd.grad((3 * dual ** 2).sum(), dual, create_graph=True)
+        second = forward_ad.unpack_dual(grad).tangent
+    assert torch.equal(second.elem, torch.full((3,), 6.0))
