@@ -25,7 +25,7 @@ REDUCTIONS = {kind.name.lower(): kind for kind in RedOpType if kind is not RedOp
 
 def reduction(name: str) -> RedOpType:
     """The reduction of that name."""
-    found = REDUCTIONS.get(name.lower()) if isinstance(name, str) else None
+    found = REDUCTIONS.get(name) if isinstance(name, str) else None
     if found is None:
         raise RuntimeError(f"Unrecognized reduce_op: {name}")
     return found

@@ -70,7 +70,7 @@ def all_reduce(channel: Channel, tensor: Tensor, op: str) -> Requests:
 def _reduce_parts(channel: Channel, array: np.ndarray, like: Tensor, op: str) -> Requests:
     n, rank, count = channel.size, channel.rank, array.size
     bounds = [count * i // n for i in range(n + 1)]
-    longest = (count + n - 1) // n
+    longest = max(1, (count + n - 1) // n)
     length = min(max(1, _BLOCK // array.itemsize), longest)
     room = np.empty((n, length), array.dtype)
     gathering: list[Any] = []
