@@ -1,146 +1,31 @@
-"""Steps of pipelines over several processes: losses and gradients are those of one process."""
+"""Schedules by their names, and which counts they work with."""
 from __future__ import annotations
 
 import pytest
 
-import flambeau
-from flambeau import nn
-from flambeau.distributed.pipelining import (
-    PipelineStage,
-    Schedule1F1B,
-    ScheduleDualPipeV,
-    ScheduleGPipe,
-    ScheduleInterleaved1F1B,
-    ScheduleInterleavedZeroBubble,
-    ScheduleLoopedBFS,
-    ScheduleZBVZeroBubble,
-)
-from flambeau.distributed.pipelining._utils import generate_rank_to_stage_mapping
-
-CPU = flambeau.device("cpu")
-SINGLE = [ScheduleGPipe, Schedule1F1B]
-LOOPED = [ScheduleInterleaved1F1B, ScheduleLoopedBFS, ScheduleInterleavedZeroBubble]
-V = [ScheduleZBVZeroBubble, ScheduleDualPipeV]
-loss_fn = nn.functional.mse_loss
+from flambeau.distributed.pipelining import schedules
+from flambeau.distributed.pipelining._schedule_visualizer import get_schedule_ops
+from flambeau.distributed.pipelining.schedules import get_schedule_class
 
 
-class Block(nn.Module):
-    """A residual block with statistics, dropout and a second value that passes through."""
-
-    def __init__(self, size: int):
-        super().__init__()
-        self.up = nn.Linear(size, 2 * size)
-        self.norm = nn.LayerNorm(2 * size)
-        self.down = nn.Linear(2 * size, size, bias=False)
-        self.scale = nn.Parameter(flambeau.ones(size))
-
-    def forward(self, x, mask):
-        return x + self.down(flambeau.tanh(self.norm(self.up(x)))) * self.scale * mask, mask
-
-
-class First(Block):
-    def forward(self, x, mask):
-        return super().forward(x * 2, mask)
+def test_names_of_schedules():
+    assert get_schedule_class("1f1b") is schedules.Schedule1F1B
+    with pytest.raises(ValueError, match=r"Unknown schedule name 'foo'\. The valid options are"):
+        get_schedule_class("foo")
+    with pytest.raises(ValueError, match=r"multiple of the number of rounds \(2\), but got 5"):
+        get_schedule_ops("Interleaved1F1B", 2, 5, 2)
+    with pytest.raises(ValueError, match="ZBV requires exactly 2 stages per rank, but got 3"):
+        get_schedule_ops("ZBVZeroBubble", 2, 4, 3)
+    with pytest.raises(ValueError, match="at least as many microbatches as stages"):
+        get_schedule_ops("DualPipeV", 2, 3)
+    with pytest.raises(ValueError, match="greater than or equal to the number of stages"):
+        get_schedule_ops("1F1B", 4, 3)
 
 
-class Last(Block):
-    def forward(self, x, mask):
-        return super().forward(x, mask)[0]
-
-
-def blocks(count: int, size: int = 4) -> list[nn.Module]:
-    flambeau.manual_seed(1)
-    kinds = [First] + [Block] * (count - 2) + [Last]
-    return [kind(size) for kind in kinds]
-
-
-def batch(rows: int = 12, size: int = 4):
-    generator = flambeau.Generator().manual_seed(2)
-    draw = lambda: flambeau.randn(rows, size, generator=generator)
-    return draw(), draw().gt(0).float(), draw()
-
-
-def expected(count: int, microbatches: int):
-    """Losses and gradients of the whole model in one process."""
-    model = blocks(count)
-    losses = []
-    x, mask, target = batch()
-    for part in zip(*(value.tensor_split(microbatches) for value in (x, mask, target))):
-        values = part[:2]
-        for block in model:
-            values = block(*values)
-        loss = loss_fn(values, part[2])
-        loss.backward()
-        losses.append(loss.item())
-    return losses, [[p.grad / microbatches for p in block.parameters()] for block in model]
-
-
-def run_steps(rank, kind, microbatches, size, per_rank, steps, options):
-    """Some steps, of which all but the last are forgotten, and an evaluation in between."""
-    count = size * per_rank
-    style = "v" if kind in V else "loop"
-    mine = generate_rank_to_stage_mapping(size, count, style)[rank]
-    model = blocks(count)
-    stages = [PipelineStage(model[place], place, count, CPU) for place in mine]
-    schedule = kind(stages if per_rank > 1 else stages[0], microbatches, loss_fn=loss_fn,
-                    **options)
-    x, mask, target = batch()
-    losses: list = []
-    for step in range(steps):
-        for stage in stages:
-            stage.submod.zero_grad()
-        args = (x, mask) if any(stage.is_first for stage in stages) else ()
-        at_end = any(stage.is_last for stage in stages)
-        output = schedule.step(*args, target=target if at_end else None, losses=losses)
-        if step == 0 and steps > 1:
-            before = [p.grad.clone() for stage in stages for p in stage.submod.parameters()]
-            evaluated = schedule.eval(*args, target=target if at_end else None)
-            after = [p.grad for stage in stages for p in stage.submod.parameters()]
-            assert all(flambeau.equal(a, b) for a, b in zip(before, after, strict=True))
-            if at_end:
-                flambeau.testing.assert_close(evaluated, output)
-    wanted_losses, wanted = expected(count, microbatches)
-    if at_end:
-        flambeau.testing.assert_close([loss.item() for loss in losses], wanted_losses)
-        assert output.shape == (12, 4)
-    else:
-        assert output is None and losses == []
-    for stage in stages:
-        grads = [p.grad for p in stage.submod.parameters()]
-        flambeau.testing.assert_close(grads, wanted[stage.stage_index])
-
-
-@pytest.mark.parametrize("kind", SINGLE)
-@pytest.mark.parametrize("size, microbatches", [(2, 4), (3, 6)])
-def test_one_stage_a_rank(processes, kind, size, microbatches):
-    processes(run_steps, kind, microbatches, size, 1, 2, {}, size=size)
-
-
-@pytest.mark.parametrize("kind", LOOPED + V)
-def test_two_stages_a_rank(processes, kind):
-    processes(run_steps, kind, 6, 2, 2, 2, {}, size=2)
-
-
-@pytest.mark.parametrize("kind", LOOPED + V)
-def test_receives_are_deferred(processes, kind):
-    processes(run_steps, kind, 4, 2, 2, 1, {"defer_pp_recv": True}, size=2)
-
-
-@pytest.mark.parametrize("kind", [ScheduleInterleaved1F1B, ScheduleZBVZeroBubble])
-def test_several_stages_on_three_ranks(processes, kind):
-    processes(run_steps, kind, 6, 3, 2, 1, {}, size=3)
-
-
-@pytest.mark.parametrize("kind", SINGLE)
-def test_one_rank(alone, kind):
-    flambeau.manual_seed(0)
-    model = nn.Linear(4, 4)
-    x, _, target = batch()
-    losses: list = []
-    output = kind(PipelineStage(model, 0, 1, CPU), 3, loss_fn=loss_fn).step(
-        x, target=target, losses=losses)
-    flambeau.testing.assert_close(output, model(x))
-    grads = [p.grad.clone() for p in model.parameters()]
-    model.zero_grad()
-    loss_fn(model(x), target).backward()
-    flambeau.testing.assert_close(grads, [p.grad for p in model.parameters()])
+@pytest.mark.parametrize("name", ["GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS",
+                                  "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV",
+                                  "PipelineScheduleSingle", "PipelineScheduleMulti"])
+def test_case_does_not_matter(name):
+    found = get_schedule_class(name)
+    assert found is get_schedule_class(name.upper()) is get_schedule_class(name.lower())
+    assert found.__name__ in (name, f"Schedule{name}")

@@ -331,17 +331,3 @@ def test_names_of_workers(name, port):
     options = rpc.TensorPipeRpcBackendOptions(init_method=f"tcp://localhost:{port}")
     with pytest.raises(RuntimeError, match="Worker name must match"):
         rpc.init_rpc(name, rank=0, world_size=1, rpc_backend_options=options)
-
-
-def test_a_fork_that_is_dropped_before_its_owner_knows_of_it_leaves_nothing(monkeypatch):
-    """News of the same fork may arrive in either order."""
-    from flambeau.distributed.rpc import rref
-    context = rref._Context()
-    monkeypatch.setattr(rref, "_context", context)
-    value, first, second = object(), object(), object()
-    rref._add_fork(value, first)
-    rref._delete_fork(value, second)
-    rref._add_fork(value, second)
-    assert context.forks == {value: {first}} and value in context.owned
-    rref._delete_fork(value, first)
-    assert not context.forks and not context.owned and not context.dropped_early

@@ -153,7 +153,7 @@ class _PipelineStageBase(ABC):
 
     def _check_chunk_id(self, chunk_id: int) -> None:
         if self.chunks is None:
-            raise RuntimeError("Attempted to access chunk before chunks are configured.")
+            raise RuntimeError("Attempted to access chunk_id before chunks have been configured.")
         if chunk_id >= self.chunks:
             raise RuntimeError(f"Chunk id {chunk_id} is out of range [0, {self.chunks})")
 
@@ -409,7 +409,11 @@ class _PipelineStageBase(ABC):
             state = {"stage_output": loss, "output_grads": None, "input_values": inputs}
         else:
             grads = self._retrieve_recv_grads(bwd_chunk_id)
-            state = {"stage_output": outputs, "output_grads": grads, "input_values": inputs}
+            # the next stage may leave some outputs out
+            used = [place for place, grad in enumerate(grads) if grad is not None]
+            state = {"stage_output": tuple(outputs[place] for place in used),
+                     "output_grads": tuple(grads[place] for place in used),
+                     "input_values": inputs}
         if full_backward or self.dw_builder is not None:
             # with a builder, modules leave their weights' gradients to what it builds
             found, _ = self.backward_maybe_with_nosync("full", state, last_backward)

@@ -6,7 +6,6 @@ import json
 import pytest
 from order_cases import DATA, parse, written
 
-from flambeau.distributed.pipelining import schedules
 from flambeau.distributed.pipelining._schedule_visualizer import (
     add_schedule_op_spacing,
     get_schedule_ops,
@@ -16,7 +15,6 @@ from flambeau.distributed.pipelining.schedules import (
     _get_1f1b_rank_ops,
     _simulate_comms_compute,
     _validate_schedule,
-    get_schedule_class,
 )
 
 
@@ -33,20 +31,6 @@ def test_1f1b_rank_ops():
         lambda step, rank=rank: (1 - (step - 5) // 4 % 2) * 4 + rank, waiting, bool(zero)))
         for rank in range(4) for waiting in (0, 2) for zero in (0, 1)]
     assert found == DATA["_get_1f1b_rank_ops"]
-
-
-def test_names_of_schedules():
-    assert get_schedule_class("1f1b") is schedules.Schedule1F1B
-    with pytest.raises(ValueError, match=r"Unknown schedule name 'foo'\. The valid options are"):
-        get_schedule_class("foo")
-    with pytest.raises(ValueError, match=r"multiple of the number of rounds \(2\), but got 5"):
-        get_schedule_ops("Interleaved1F1B", 2, 5, 2)
-    with pytest.raises(ValueError, match="ZBV requires exactly 2 stages per rank, but got 3"):
-        get_schedule_ops("ZBVZeroBubble", 2, 4, 3)
-    with pytest.raises(ValueError, match="at least as many microbatches as stages"):
-        get_schedule_ops("DualPipeV", 2, 3)
-    with pytest.raises(ValueError, match="greater than or equal to the number of stages"):
-        get_schedule_ops("1F1B", 4, 3)
 
 
 def test_impossible_orders():
