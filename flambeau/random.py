@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import ReadOnly, bound, counted
+from flambeau._support.c_functions import ReadOnly, counted, type_name
 from flambeau._support.own_methods import belong
-from flambeau.core import devices, late_bound
+from flambeau.core import devices
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import set_error_name
 from flambeau.kernels.creation.random import STATE_BYTES, Stream
+from flambeau.schema.arguments import bound
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
            "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]
@@ -61,7 +62,7 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start over from `seed`, any integer of 64 bits; returns the generator."""
         if type(seed) is bool or not isinstance(seed, (int, np.integer)):
-            raise RuntimeError(f"manual_seed expected a long, but got {late_bound.type_name(seed)}")
+            raise RuntimeError(f"manual_seed expected a long, but got {type_name(seed)}")
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
         self._stream.seed(int(seed) % 2**64)
@@ -88,7 +89,7 @@ class Generator:
         """Continue from what `get_state` gave."""
         if not isinstance(new_state, Tensor):
             raise TypeError("expected a torch.ByteTensor, but got "
-                            f"{late_bound.type_name(new_state)}")
+                            f"{type_name(new_state)}")
         state = new_state._array
         if state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
@@ -126,7 +127,6 @@ class Generator:
     def graphsafe_set_state(self, state: Generator) -> Generator:
         """Not for this kind of generator: raises."""
         if not isinstance(state, Generator):
-            from flambeau.schema.errors import type_name
             raise TypeError(f"expected a Generator, but got {type_name(state)}")
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 

@@ -27,20 +27,19 @@ LONGEST = 500         # more lines than a reader should have to take in
 
 
 def imports_of(name, everywhere=False):
-    """The modules of the package that a module imports: as it loads, or wherever it does."""
+    """The modules of the package that a module imports: as it loads, or wherever it does. What
+    only type checkers read is not imported."""
     def statements(body):
         for node in body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                yield from statements(node.orelse)
+            elif everywhere or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef
+                                              | ast.ClassDef | ast.Lambda):
                 yield node
-            elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.dump(node.test):
-                yield from statements(node.body + node.orelse)
-            elif isinstance(node, ast.Try):
-                yield from statements(node.body)
+                yield from statements(ast.iter_child_nodes(node))
 
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    nodes = ast.walk(tree) if everywhere else statements(tree.body)
     found = set()
-    for node in nodes:
+    for node in statements(ast.parse(MODULES[name].read_text(encoding="utf-8")).body):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -25,9 +25,11 @@ from flambeau.core.autograd import engine
 from flambeau.core.autograd.engine import current_pass
 from flambeau.core.autograd.graph import AccumulateGrad, Node, accumulator_of
 from flambeau.core.autograd.recording import edges_of
+from flambeau.core.calling.overrides import (
+    _disabled_torch_function as _disabled_torch_function_impl,
+)
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
-from flambeau.core.tensor import _disabled_torch_function as _disabled_torch_function_impl
 from flambeau.dispatch.aten.keys import DispatchKey, DispatchKeySet
 from flambeau.schema.function_schema import Argument, FunctionSchema
 from flambeau.transforms.function_modes import DisableTorchFunction, DisableTorchFunctionSubclass

@@ -12,8 +12,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from typing import Any
+
+# PyTorch's classes that are made in C: those have the module in their names
+_MADE_IN_C = {name: f"torch.{name}" for name in
+              ("Size", "device", "dtype", "finfo", "iinfo", "layout", "memory_format", "qscheme")} \
+    | {"Generator": "torch._C.Generator", "TypedStorage": "torch.storage.TypedStorage",
+       "UntypedStorage": "torch.storage.UntypedStorage", "TensorMeta": "torch._C._TensorMeta"}
+_INSIDE = ("transforms.", "ops.")
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as messages of C have it."""
+    cls = type(value)
+    if cls.__module__.partition(".")[2].startswith(_INSIDE) and hasattr(cls, "__torch_function__"):
+        return "Tensor"                         # what PyTorch has in tensors of its one class
+    if cls.__module__.partition(".")[0] in ("flambeau", "torch"):
+        if cls.__name__ in ("Function", "function"):
+            written = type(getattr(value, "twin", value)).__name__ == "PythonFunction"
+            return "function" if written else "builtin_function_or_method"
+        return _MADE_IN_C.get(cls.__name__, cls.__name__)
+    made_in_c = not cls.__flags__ & 1 << 9                  # those have the module in their name
+    return f"{cls.__module__}.{cls.__name__}" if made_in_c and cls.__module__ != "builtins" \
+        else cls.__name__
 
 
 def _refuse(name: str, takes: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -79,7 +101,6 @@ class ReadOnly(property):
         self.name = name
 
     def __set__(self, instance: Any, value: Any) -> None:
-        from flambeau.schema.errors import type_name
         raise AttributeError(
             f"attribute '{self.name}' of '{type_name(instance)}' objects is not writable")
 
@@ -104,46 +125,6 @@ def frozen(cls: Any) -> Any:
             raise AttributeError(f"'torch.{type(self).__name__}' object has no attribute '{name}'")
     cls.__setattr__ = cls.__delattr__ = refuse
     return cls
-
-
-def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
-    """Decorates a function whose arguments are bound by schemas. It takes the values of the
-    parameters of the one that a call fits; several are told apart by how many those are."""
-    def decorate(function: Callable[..., Any]) -> Any:
-        @wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            return function(*bound(schemas, args, kwargs))
-        return called
-    return decorate
-
-
-@cache
-def _signatures(schemas: tuple[str, ...]) -> list[Any]:
-    from flambeau.schema.parser import parse
-    from flambeau.schema.signature import function_signature
-    return [function_signature(parse(text)) for text in schemas]
-
-
-def bound(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The values of the parameters of the first of the schemas that a call fits."""
-    from flambeau.schema import errors
-    from flambeau.schema.arguments import Wrong, bind
-    name, said, signatures = schemas[0].partition("(")[0], [], _signatures(schemas)
-    for signature in signatures:
-        try:
-            values = bind(signature, name, args, kwargs)
-        except Wrong as error:
-            raise TypeError(str(error)) from None
-        if not isinstance(values, str):
-            return values
-        said.append(values)
-    raise TypeError(errors.fits_none(name, signatures, said, args, kwargs))
-
-
-def type_name(value: Any) -> str:
-    """The name of a value's type as messages of C have it."""
-    from flambeau.schema import errors
-    return errors.type_name(value)
 
 
 _TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "dict": dict, "object": object}
@@ -183,5 +164,5 @@ def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str
     return decorate
 
 
-__all__ = ["NoArguments", "ReadOnly", "bound", "counted", "frozen", "matched", "parsed",
-           "takes_nothing", "takes_one", "takes_positions", "type_name"]
+__all__ = ["NoArguments", "ReadOnly", "counted", "frozen", "matched", "takes_nothing", "takes_one",
+           "takes_positions", "type_name"]

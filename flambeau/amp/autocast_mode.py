@@ -12,10 +12,11 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.c_functions import parsed, takes_nothing, takes_one
+from flambeau._support.c_functions import takes_nothing, takes_one
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
+from flambeau.schema.arguments import parsed
 from flambeau.schema.errors import type_name
 
 _DTYPES = {

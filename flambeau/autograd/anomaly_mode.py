@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import parsed, takes_nothing
+from flambeau._support.c_functions import takes_nothing
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import current_autograd_node
+from flambeau.core import modes
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import described
 from flambeau.core.autograd.graph import Node
 from flambeau.core.autograd.recording import node_watchers
 from flambeau.core.tensor import plain_types
+from flambeau.schema.arguments import parsed
 from flambeau.schema.errors import type_name
 
 
@@ -35,18 +37,18 @@ def _store_traceback(node: Node) -> None:
 @takes_nothing
 def is_anomaly_enabled() -> bool:
     """Is anomaly mode on?"""
-    return engine.anomaly.enabled
+    return modes.anomaly.enabled
 
 
 @takes_nothing
 def is_anomaly_check_nan_enabled() -> bool:
     """Does anomaly mode raise where a gradient is NaN?"""
-    return engine.anomaly.check_nan
+    return modes.anomaly.check_nan
 
 
 def _mode_changes(mode: bool, check_nan: bool) -> Any:
     """The changes that switch anomaly mode."""
-    state, was = vars(engine.anomaly), engine.anomaly.enabled
+    state, was = vars(modes.anomaly), modes.anomaly.enabled
     changes: Any = (state, "enabled", mode), (state, "check_nan", check_nan)
     if was == mode:
         return changes
@@ -66,7 +68,7 @@ def run_checked(node: Node, grad: Any) -> Any:
     except Exception:
         warn_forward_traceback(node)
         raise
-    if engine.anomaly.check_nan:
+    if modes.anomaly.check_nan:
         for i, g in enumerate(produced):
             if type(g) in plain_types and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
                 warn_forward_traceback(node)
@@ -103,7 +105,7 @@ def warn_forward_traceback(node: Node) -> None:
         parent = parent.metadata.get("parent_")
 
 
-engine.anomaly.run = run_checked
+modes.anomaly.run = run_checked
 
 
 class detect_anomaly(Scope):
@@ -119,7 +121,7 @@ class detect_anomaly(Scope):
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
-        self.prev, self.prev_check_nan = engine.anomaly.enabled, engine.anomaly.check_nan
+        self.prev, self.prev_check_nan = modes.anomaly.enabled, modes.anomaly.check_nan
         warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and "
                       "should only be enabled for debugging.", stacklevel=2)
 
@@ -142,7 +144,7 @@ class set_detect_anomaly(Scope):
                                 f"must be bool, not {type_name(value)}")
         self = super().__new__(cls)
         self.mode, self.check_nan = mode, check_nan
-        self.prev, self.prev_check_nan = engine.anomaly.enabled, engine.anomaly.check_nan
+        self.prev, self.prev_check_nan = modes.anomaly.enabled, modes.anomaly.check_nan
         return self
 
     def _changes(self) -> Any:

@@ -32,6 +32,7 @@ from flambeau.autograd.profiler_util import (
     FunctionEventAvg,
     MemRecordsAcc,
 )
+from flambeau.core import modes
 from flambeau.core.autograd import engine, recording
 from flambeau.core.modes import Level
 from flambeau.core.tensor import Tensor
@@ -75,10 +76,10 @@ class Recorder(Level):
         self.__enter__()
 
     def _changes(self) -> Any:
-        self._anomaly = engine.anomaly.enabled, engine.anomaly.run
+        self._anomaly = modes.anomaly.enabled, modes.anomaly.run
         self._accumulate = engine.accumulate_into
         self.origin = perf_counter_ns()
-        anomaly = vars(engine.anomaly)
+        anomaly = vars(modes.anomaly)
         return (*super()._changes(), (anomaly, "enabled", True), (anomaly, "run", self._run_node),
                 (vars(engine), "accumulate_into", self._run_leaf),
                 (recording.node_watchers, self._see_node), (recorders, self))

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.core.autograd.backward_errors import freed
 from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, unpack
 from flambeau.core.dtypes import from_numpy_dtype
@@ -56,17 +57,16 @@ def _user_value(value: Any) -> Any:
 
 
 def saved_attribute(node: Node, name: str) -> Any:
-    """The value of `node._saved_<name>`."""
-    return _find(node, name, lambda node, i: _user_value(unpack(node, i)), "_saved_")
-
-
-def raw_attribute(node: Node, name: str) -> Any:
-    """The value of `node._raw_saved_<name>`: handles on the saved tensors."""
-    found = _find(node, name, SavedTensor.handle, "_raw_saved_")
+    """The value of `node._saved_x`, or, of `node._raw_saved_x`, handles on the saved tensors."""
+    if name.startswith("_saved_"):
+        if node.part_of is not None and node.part_of[0].saved is None:
+            raise freed(node.part_of[0])
+        return _find(node, name[7:], lambda node, i: _user_value(unpack(node, i)), "_saved_")
+    found = _find(node, name[11:], SavedTensor.handle, "_raw_saved_")
     if isinstance(found, list | tuple):
         found = tuple([SavedTensor.of(node, None) if f is None else f for f in found])
     if not isinstance(found[0] if isinstance(found, tuple) and found else found, SavedTensor):
-        raise _missing(node, f"_raw_saved_{name}")
+        raise _missing(node, name)
     return found
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._support.c_functions import bound, frozen
+from flambeau._support.c_functions import frozen
 from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
+from flambeau.core import late_bound
 from flambeau.kernels import set_error_name
 
 _TORCH_TYPES = (
@@ -36,8 +37,8 @@ class device(Scope):
     def __init__(self, *args: Any, **kwargs: Any):
         type, index = args[0] if args else None, None
         if kwargs or len(args) != 1 or not isinstance(type, str):
-            type, *rest = bound(("device(Device device)", "device(str type, int? index=-1)"),
-                                args, kwargs)
+            type, *rest = late_bound.bound(
+                ("device(Device device)", "device(str type, int? index=-1)"), args, kwargs)
             index = rest[0] if rest and rest[0] != -1 else None
             if args[1:] == (-1,) or kwargs.get("index") == -1:
                 raise RuntimeError("Device index must not be negative")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from flambeau.core.autograd.graph import Node
     from flambeau.core.op import Op
-    from flambeau.core.tensor import Tensor
+    from flambeau.core.tensor import Tensor, View
 
     Gives = Callable[..., Tensor]               # an op, called with its arguments
     Geometry = tuple[tuple[int, ...], tuple[int, ...], int]     # shape, strides, offset
@@ -33,7 +33,6 @@ add: Annotated[Gives, "ops.pointwise.arithmetic"]
 mul: Annotated[Gives, "ops.pointwise.arithmetic"]
 div: Annotated[Gives, "ops.pointwise.arithmetic"]
 neg: Annotated[Gives, "ops.pointwise.arithmetic"]
-log: Annotated[Gives, "ops.pointwise.elementary"]
 where: Annotated[Gives, "ops.pointwise.conditional"]
 conjugated: Annotated[Callable[[Tensor], Tensor], "ops.pointwise.complex"]
 real_part: Annotated[Callable[[Tensor], Tensor], "ops.pointwise.complex"]
@@ -50,6 +49,7 @@ later_gradient: Annotated[Callable[[Tensor, Tensor, bool], Tensor], "ops.sparse.
 
 # ---- views ---------------------------------------------------------------------------------------
 
+regenerate: Annotated[Callable[[Tensor, View], Any], "core.views"]
 as_strided: Annotated[Any, "ops.view.strided"]         # called, and its op
 cut_out: Annotated[Callable[..., tuple[Tensor, Callable[[Tensor | None], Tensor]]],
                    "ops.view.strided"]
@@ -60,10 +60,10 @@ memory_of: Annotated[Callable[[Tensor, Tensor], np.ndarray], "ops.inplace"]
 
 # ---- calls ---------------------------------------------------------------------------------------
 
+without_entries: Annotated[Gives, "ops.sparse.create"]
 legacy_constructor: Annotated[Callable[[type, tuple[Any, ...], dict[str, Any]], Tensor],
                               "ops.factory.legacy_types"]
 default_torch_function: Annotated[Callable[..., Any], "transforms.function_modes"]
-handle_torch_function: Annotated[Callable[..., Any], "transforms.function_modes"]
 has_meta: Annotated[Callable[[Sequence[Any]], bool], "transforms.meta"]
 on_meta: Annotated[Callable[[Op, tuple[Any, ...]], Any], "transforms.meta"]
 make_inplace: Annotated[Callable[[Op], Op], "ops.inplace"]
@@ -71,7 +71,7 @@ write_result: Annotated[Gives, "ops.inplace"]
 store: Annotated[Callable[..., Any], "ops.coercion"]
 refuse_out: Annotated[Callable[..., None], "ops.coercion"]
 coerce_general: Annotated[Callable[..., Any], "ops.coercion"]
-type_name: Annotated[Callable[[Any], str], "schema.errors"]
+bound: Annotated[Callable[..., Any], "schema.arguments"]
 too_large: Annotated[Callable[..., Exception | None], "dispatch.memory_errors"]
 
 # ---- autograd ------------------------------------------------------------------------------------
@@ -80,10 +80,10 @@ backward: Annotated[Callable[..., None], "autograd.differentiate"]
 pack_node: Annotated[Callable[[Node], None], "autograd.saved_hooks"]
 Opened: Annotated[Callable[[Node], Node], "autograd.saved_hooks"]
 saved_attribute: Annotated[Callable[[Node, str], Any], "autograd.saved_names"]
-raw_attribute: Annotated[Callable[[Node, str], Any], "autograd.saved_names"]
 listed: Annotated[Callable[[Node], list[str]], "autograd.saved_names"]
 close_whole: Annotated[Callable[[Node], None], "ops.node_names"]
 known_as: Annotated[Callable[..., type], "ops.node_names"]
+accumulate: Annotated[Callable[[Tensor, Any], None], "core.autograd.engine"]
 see_formula: Annotated[Callable[[Node, Any, Any, int], None], "ops.node_names"]
 
 # annotations are not evaluated: "Annotated[Gives, 'ops.pointwise.arithmetic']" is cut as text

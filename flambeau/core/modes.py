@@ -79,3 +79,16 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Is inference mode on, on this thread?"""
     return inference.get()
+
+
+# ---- anomaly mode --------------------------------------------------------------------------------
+
+class Anomaly:
+    """The state of anomaly mode; `run` is how nodes run in it (see `autograd.anomaly_mode`)."""
+
+    enabled = False
+    check_nan = True
+    run: Any = None
+
+
+anomaly = Anomaly()

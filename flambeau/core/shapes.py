@@ -12,7 +12,7 @@ from operator import index
 from typing import Any
 
 from flambeau._support.c_functions import counted
-from flambeau.core import late_bound
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.kernels import set_error_name
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
@@ -81,7 +81,7 @@ def _extent(extent: Any, place: int) -> Any:
     except (TypeError, RuntimeError, ValueError):
         if hasattr(extent, "_array") or not type(extent).__module__.startswith("flambeau."):
             raise TypeError("torch.Size() takes an iterable of 'int' (item "
-                            f"{place} is '{late_bound.type_name(extent)}')") from None
+                            f"{place} is '{type_name_of(extent)}')") from None
     return extent
 
 
@@ -94,7 +94,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     try:
         fits = -n <= dim < n
     except TypeError:
-        raise TypeError(f"argument 'dim' must be int, not {late_bound.type_name(dim)}") from None
+        raise TypeError(f"argument 'dim' must be int, not {type_name_of(dim)}") from None
     if not fits:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
                          f"but got {dim})")

@@ -20,15 +20,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from flambeau._support.scopes import within
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.core import devices, dtypes, late_bound
+from flambeau.core.calling.overrides import (
+    handle_torch_function,
+    has_torch_function,
+    is_disabled,
+    plain_types,
+)
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
-from flambeau.core.modes import grad_mode, is_inference_mode_enabled
+from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import Size, as_size
 from flambeau.kernels.moving.views import array_offset as array_offset
 from flambeau.kernels.moving.views import array_root as array_root
-from flambeau.kernels.moving.views import array_strides
+from flambeau.kernels.moving.views import array_strides as array_strides
 
 if TYPE_CHECKING:
     from flambeau.core.methods import Methods  # a stub: what ops/ give to Tensor
@@ -44,7 +50,6 @@ class Marker:
 
 
 LEAF, LAZY = Marker("LEAF"), Marker("LAZY")
-plain_types: set[type] = set()       # those whose tensors an op may take without asking anybody
 tensor_types: set[type] = set()      # all subclasses of Tensor
 
 
@@ -59,8 +64,7 @@ class TensorMeta(type):
         super().__init__(name, bases, members)
         if any(isinstance(base, TensorMeta) for base in bases):
             tensor_types.add(cls)
-            function = cast(Any, cls).__torch_function__
-            if getattr(function, "__func__", function) is _disabled_torch_function:
+            if is_disabled(cast(Any, cls).__torch_function__):
                 plain_types.add(cls)
 
 
@@ -240,12 +244,10 @@ class Tensor(Methods, metaclass=TensorMeta):
         saved values for another pass; `create_graph` records the pass itself, for higher
         derivatives; `inputs` restricts where gradients are accumulated.
         """
-        if type(self) not in plain_types:
-            from flambeau.core.calling.overrides import handle_torch_function, has_torch_function
-            if has_torch_function((self,)):
-                return handle_torch_function(
-                    Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
-                    create_graph=create_graph, inputs=inputs)
+        if type(self) not in plain_types and has_torch_function((self,)):
+            return handle_torch_function(
+                Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
+                create_graph=create_graph, inputs=inputs)
         late_bound.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         return None
 
@@ -264,7 +266,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError("Variable data has to be a tensor, but got "
-                            f"{late_bound.type_name(value)}")
+                            f"{type_name_of(value)}")
         if value.layout is not self.layout:
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
                                "`tensor` have incompatible tensor type.")
@@ -304,7 +306,7 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
     """Raise if `grad` cannot be the gradient of `tensor`: its type, device or shape is wrong."""
     if not isinstance(grad, Tensor):
         raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
-                        f"{late_bound.type_name(grad)}")
+                        f"{type_name_of(grad)}")
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
@@ -325,15 +327,6 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
                            f"'{list(grad._array.shape)}' to a tensor of size "
                            f"'{list(tensor._array.shape)}'. Please ensure that the gradient and "
                            "the tensor are the same size")
-
-
-def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (),
-                             kwargs: dict[str, Any] | None = None) -> Any:
-    """A subclass whose `__torch_function__` is this takes no part in overriding."""
-    return NotImplemented
-
-
-disabled_torch_function = classmethod(_disabled_torch_function)
 
 
 class Untracked(list):
@@ -371,36 +364,8 @@ def gradient_edge(tensor: Tensor) -> Any:
         view = tensor._view
         if view.version == tensor._counter[0]:
             return view.node
-        return _regenerate(tensor, view)
+        return late_bound.regenerate(tensor, view)
     return tensor if edge is LEAF else edge
-
-
-def _regenerate(tensor: Tensor, view: View) -> Any:
-    base, now, old = tensor._base, tensor._counter[0], view.node
-    base_edge = None if tensor._array.dtype not in dtypes.FLOATING else gradient_edge(base)
-    if base_edge is None and old is not LEAF:
-        view.node, view.version = None, now
-        return None
-    if base_edge is None or view.version == ~now:
-        return tensor
-    if view.made:
-        from flambeau.core.views import forbidden
-        raise forbidden(tensor, "its base or another view of its base has been")
-    view.version = now
-    array, offset = tensor._array, tensor.storage_offset()
-    if view.replay is not None:
-        view.node = within(grad_mode, True, view.replay, base)._view.node
-    elif type(base) in plain_types:               # the node alone: nothing is computed
-        from flambeau.core.autograd.recording import record
-        record(late_bound.as_strided.op, (base, array.shape, array_strides(array), offset),
-               (base_edge,), tensor)
-    else:
-        view.node = within(grad_mode, True, late_bound.as_strided, base, array.shape,
-                           array_strides(array), offset)._view.node
-    if tensor._retains_grad:
-        from flambeau.core.autograd.hooks import move_retained_grad
-        move_retained_grad(tensor, old, view.node)
-    return view.node
 
 
 def wrap(array: Any, requires_grad: bool = False) -> Tensor:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.c_functions import NoArguments, bound, frozen
+from flambeau._support.c_functions import NoArguments, frozen
+from flambeau.core import late_bound
 from flambeau.core.dtypes import dtype, get_default_dtype
 from flambeau.kernels import set_error_name
 
@@ -41,7 +42,7 @@ class finfo(_Info):
     resolution: float
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*bound(("finfo(ScalarType type)", "finfo()"), args, kwargs))
+        super().__init__(*late_bound.bound(("finfo(ScalarType type)", "finfo()"), args, kwargs))
         if self._type.kind not in "fc":
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
                             "to handle 'torch.finfo'")
@@ -73,7 +74,7 @@ class iinfo(_Info):
     max: int
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*bound(("iinfo(ScalarType type)",), args, kwargs))
+        super().__init__(*late_bound.bound(("iinfo(ScalarType type)",), args, kwargs))
         if self._type.kind == "b":
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if self._type.kind not in "ui":

@@ -21,16 +21,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.scopes import within
 from flambeau.core import late_bound
 from flambeau.core.autograd.backward_errors import op_name
 from flambeau.core.autograd.graph import Node, next_order
 from flambeau.core.autograd.hooks import move_retained_grad
+from flambeau.core.autograd.recording import record
 from flambeau.core.calling import overrides
 from flambeau.core.copy_on_write import own
 from flambeau.core.devices import cpu
-from flambeau.core.modes import deriving, grad_enabled, is_inference_mode_enabled
-from flambeau.core.tensor import LAZY, LEAF, Tensor, array_strides, gradient_edge
-from flambeau.kernels.moving.views import has_internal_overlap
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import deriving, grad_enabled, grad_mode, is_inference_mode_enabled
+from flambeau.core.tensor import LAZY, LEAF, Tensor, View, gradient_edge, plain_types
+from flambeau.kernels.moving.views import array_strides, has_internal_overlap
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
@@ -137,6 +140,32 @@ class _Nothing(Node):
 
 _nothing = _Nothing()
 _nothing.edges, _nothing.saved, _nothing.order = (None,), (), 0
+
+
+def regenerate(tensor: Tensor, view: View) -> Any:
+    """The edge of a view whose memory was written to since its node was made."""
+    base, now, old = tensor._base, tensor._counter[0], view.node
+    base_edge = None if tensor._array.dtype not in FLOATING else gradient_edge(base)
+    if base_edge is None and old is not LEAF:
+        view.node, view.version = None, now
+        return None
+    if base_edge is None or view.version == ~now:
+        return tensor
+    if view.made:
+        raise forbidden(tensor, "its base or another view of its base has been")
+    view.version = now
+    array, offset = tensor._array, tensor.storage_offset()
+    if view.replay is not None:
+        view.node = within(grad_mode, True, view.replay, base)._view.node
+    elif type(base) in plain_types:               # the node alone: nothing is computed
+        record(late_bound.as_strided.op, (base, array.shape, array_strides(array), offset),
+               (base_edge,), tensor)
+    else:
+        view.node = within(grad_mode, True, late_bound.as_strided, base, array.shape,
+                           array_strides(array), offset)._view.node
+    if tensor._retains_grad:
+        move_retained_grad(tensor, old, view.node)
+    return view.node
 
 
 def gradient_edge_before_write(base: Tensor) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from flambeau._support.settings import warn_of_complex_half
 from flambeau._support.source_locations import native
-from flambeau.core import devices, dtypes, type_info
+from flambeau.core import devices, dtypes, late_bound, type_info
 from flambeau.core.calling.call import into
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
@@ -195,9 +195,9 @@ class Factory(Record):
         where = devices.checked(own._device if own is not None and options["device"] is None
                                 else options["device"])
         if options.get("layout") not in (None, type_info.strided):
-            from flambeau.ops.sparse.tensors import without_entries
-            return without_entries(self.name, canonical[0], array_type, options["layout"],
-                                   bool(options.get("requires_grad")), where)
+            return late_bound.without_entries(
+                self.name, canonical[0], array_type, options["layout"],
+                bool(options.get("requires_grad")), where)
         if options.get("pin_memory"):
             raise devices.cannot_pin()
         memory_format, wanted = options.get("memory_format"), bool(options.get("requires_grad"))

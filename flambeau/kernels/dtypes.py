@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau.kernels import _extension
 from flambeau.kernels._quiet import quiet
+from flambeau.kernels.moving.views import permute_memory_like
 
 SCALARS = (bool, int, float, complex)
 KINDS = {"b": "b", "i": "i", "u": "i", "f": "f", "V": "f", "c": "c", "W": "W"}
@@ -123,7 +124,6 @@ def cast(x, dtype, out=None):
     if out is None:
         if result.ndim < 2 or x.flags.c_contiguous:
             return result
-        from flambeau.kernels.moving.views import permute_memory_like
         return permute_memory_like(x, result)
     np.copyto(out, result, "unsafe")
     return out

@@ -20,9 +20,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.c_functions import parsed
 from flambeau._support.settings import warn_once
 from flambeau.nested.tensors import NestedTensor, join, make
+from flambeau.schema.arguments import parsed
 
 
 def _tensors(given: Any, dtype: Any, device: Any) -> list[Tensor]:

@@ -7,7 +7,8 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.core.calling import overrides
-from flambeau.core.tensor import TensorMeta, disabled_torch_function, plain_types
+from flambeau.core.calling.overrides import disabled_torch_function
+from flambeau.core.tensor import TensorMeta, plain_types
 from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor

@@ -26,7 +26,7 @@ from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, ref
 from flambeau.ops.overlap import allows_internal_overlap, check_overlap
 from flambeau.ops.resizing import resized
 from flambeau.return_types import with_out
-from flambeau.transforms.meta import meta_array
+from flambeau.transforms.meta import meta_array, on_meta
 
 
 def values_below(tensor: Tensor) -> np.ndarray:
@@ -71,12 +71,6 @@ def coerce_general(op: Op, canonical: Any) -> Any:
     if any(t is not None and t._device is not cpu for t in inputs):
         return on_meta(op, canonical)
     return op.direct(*canonical)
-
-
-def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
-    """A call with tensors that have only a shape and a type."""
-    from flambeau.transforms.meta import on_meta
-    return on_meta(op, canonical)
 
 
 def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:

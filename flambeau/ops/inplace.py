@@ -232,10 +232,8 @@ def memory_of(value: Tensor, heir: Tensor) -> np.ndarray:
     """The array that `value` is on, for `heir`, which is to show from now on what `value` does."""
     if not (value._conjugated or value._negated or heir._conjugated or heir._negated):
         return value._array
-    from flambeau.ops.view.conjugate_views import inherited
-    return inherited(value, heir)
-
-
+    view: Any = value if value._conjugated or value._negated else heir
+    return view._inherited(value, heir)
 
 
 _SQUEEZES = {f"SqueezeBackward{i}": f"SqueezeBackward{i + 3}" for i in range(3)}
@@ -257,8 +255,7 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
         args = tuple([arg for arg in args if arg is not None])
         check_inplace(self, False, apart=False)
         if type(self) not in plain_types and hasattr(self, "_bdim"):
-            from flambeau.transforms.batching import reshape_slices
-            reshape_slices(self, lambda before: view(before, *args))
+            self.become_view(lambda before: view(before, *args))
             return self
         result = view(self, *args)
         if result is self:

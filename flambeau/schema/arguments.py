@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from flambeau.core.promotion import number_of
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.schema import errors
 from flambeau.schema.parser import Parameter, parse
-from flambeau.schema.signature import NUMPY_NAMES, Signature
+from flambeau.schema.signature import NUMPY_NAMES, Signature, function_signature
 
 
 class Wrong(TypeError):
@@ -211,5 +212,36 @@ def _check_range(number: int) -> None:
         raise OverflowError("can't convert negative int to unsigned")
 
 
-__all__ = ["Wrong", "as_declared", "bind", "fits", "is_index",
-           "is_int", "parse"]
+# ---- functions of C that are no ops --------------------------------------------------------------
+
+def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorates a function whose arguments are bound by schemas. It takes the values of the
+    parameters of the one that a call fits; several are told apart by how many those are."""
+    def decorate(function: Callable[..., Any]) -> Any:
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            return function(*bound(schemas, args, kwargs))
+        return called
+    return decorate
+
+
+@cache
+def _signatures(schemas: tuple[str, ...]) -> list[Any]:
+    return [function_signature(parse(text)) for text in schemas]
+
+
+def bound(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The values of the parameters of the first of the schemas that a call fits."""
+    name, said, signatures = schemas[0].partition("(")[0], [], _signatures(schemas)
+    for signature in signatures:
+        try:
+            values = bind(signature, name, args, kwargs)
+        except Wrong as error:
+            raise TypeError(str(error)) from None
+        if not isinstance(values, str):
+            return values
+        said.append(values)
+    raise TypeError(errors.fits_none(name, signatures, said, args, kwargs))
+
+
+__all__ = ["Wrong", "as_declared", "bind", "bound", "fits", "is_index", "is_int", "parse", "parsed"]

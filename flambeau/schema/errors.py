@@ -15,38 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.core.tensor import Tensor
+from flambeau._support.c_functions import type_name
 from flambeau.schema.hash_order import in_hash_order
 from flambeau.schema.parser import Parameter
 from flambeau.schema.signature import NUMPY_NAMES, Signature, title
-
-# PyTorch's classes that are made in C: those have the module in their names
-_MADE_IN_C = {name: f"torch.{name}" for name in
-              ("Size", "device", "dtype", "finfo", "iinfo", "layout", "memory_format", "qscheme")} \
-    | {"Generator": "torch._C.Generator", "TypedStorage": "torch.storage.TypedStorage",
-       "UntypedStorage": "torch.storage.UntypedStorage", "_TensorMeta": "torch._C._TensorMeta"}
-
-
-_INSIDE = ("transforms.", "ops.")
-
-
-def type_name(value: Any) -> str:
-    """The name of a value's type as messages of C have it."""
-    cls = type(value)
-    if cls is Tensor:
-        return "Tensor"
-    if issubclass(cls, Tensor) and cls.__module__.partition(".")[2].startswith(_INSIDE):
-        return "Tensor"                         # what PyTorch has in tensors of its one class
-    if cls is type(Tensor):
-        return "torch._C._TensorMeta"
-    if cls.__module__.partition(".")[0] in ("flambeau", "torch"):
-        if cls.__name__ in ("Function", "function"):
-            written = type(getattr(value, "twin", value)).__name__ == "PythonFunction"
-            return "function" if written else "builtin_function_or_method"
-        return _MADE_IN_C.get(cls.__name__, cls.__name__)
-    made_in_c = not cls.__flags__ & 1 << 9                  # those have the module in their name
-    return f"{cls.__module__}.{cls.__name__}" if made_in_c and cls.__module__ != "builtins" \
-        else cls.__name__
 
 
 def wrong_type(parameter: Parameter, value: Any, position: int = 0) -> str:

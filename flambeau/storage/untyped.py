@@ -12,11 +12,11 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.c_functions import bound
 from flambeau._support.own_methods import shown_as
-from flambeau.core import copy_on_write, late_bound
+from flambeau.core import copy_on_write
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
 from flambeau.ops.python.methods import copied_root
+from flambeau.schema.arguments import bound
 from flambeau.schema.errors import type_name
 
 set_data = vars(Tensor)["data"].fset
@@ -92,7 +92,7 @@ def _bytes_of(data: Any) -> list[int]:
     """The elements of a sequence as bytes."""
     if not hasattr(data, "__len__"):
         raise RuntimeError("torch.UntypedStorage(): Expected a sequence type, but got "
-                           f"{late_bound.type_name(data)}")
+                           f"{type_name(data)}")
     for item in data:
         if not isinstance(item, int):
             raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a "

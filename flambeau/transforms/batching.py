@@ -81,6 +81,16 @@ class BatchedTensor(WithoutMemory, Tensor):
             return self._level.repeated(apart)
         return tensor if apart is value else self._level.wrap(apart, bdim)
 
+    def become_view(self, view: Callable[[Tensor], Any]) -> None:
+        """Let this become a view of what it is."""
+        before = self._level.wrap(self._value, self._bdim)
+        before.__dict__.update(self.__dict__)
+        before._edge, before._counter = self._edge, counter_of(self)
+        result = view(before)
+        self.__dict__.update(result.__dict__)
+        self._array, self._edge = result._array, result._edge
+        bump(self)
+
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         value = repr(self._value).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n    {value}\n)"
@@ -427,17 +437,6 @@ def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any])
         return _stacked(calls, size), 0
     stacked = [_stacked(list(column), size) for column in zip(*calls)]
     return stacked, [0] * len(stacked)
-
-
-def reshape_slices(tensor: Any, view: Callable[[Tensor], Any]) -> None:
-    """Let `tensor` become a view of what it is."""
-    before = tensor._level.wrap(tensor._value, tensor._bdim)
-    before.__dict__.update(tensor.__dict__)
-    before._edge, before._counter = tensor._edge, counter_of(tensor)
-    result = view(before)
-    tensor.__dict__.update(result.__dict__)
-    tensor._array, tensor._edge = result._array, result._edge
-    bump(tensor)
 
 
 def lift(tensor: Any, level: BatchLevel) -> Any:

@@ -7,24 +7,9 @@ from typing import Any
 import flambeau
 from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
-from flambeau.core.calling.overrides import ask, find_override, overriding, subclasses_enabled
+from flambeau.core.calling.overrides import subclasses_enabled
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.transforms import watched_members
-
-
-def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
-    modes_active = modes.function_modes.get()
-    if modes_active:
-        types = tuple([type(r) for r in overriding(relevant_args)])
-        answer = within(modes.function_modes, modes_active[:-1],
-                        modes_active[-1].__torch_function__, public_api, types, args, kwargs)
-        if answer is not NotImplemented:
-            return answer
-    relevant = overriding(relevant_args)
-    if not relevant and (own := find_override(args, kwargs)):
-        return own(public_api, args, kwargs)
-    return ask(public_api, relevant, args, kwargs)
 
 
 class DisableTorchFunctionSubclass(Scope):

@@ -21,6 +21,7 @@ from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.shapes import Size, broadcast_shapes
 from flambeau.core.tensor import LAZY, LEAF, Tensor, alias, plain_types, tensor_types, wrap
 from flambeau.kernels.moving import views
+from flambeau.ops.inplace import save_anew, type_of_result
 
 
 class MetaTensor(Tensor):
@@ -104,7 +105,6 @@ def emptied(tensor: Tensor) -> Tensor:
         tensor._array = laid_out_as(array)
         edge = tensor._edge
         if edge is not None and edge is not LEAF and edge is not LAZY:
-            from flambeau.ops.inplace import save_anew
             save_anew(edge.node, array, tensor)
             saves_on_meta(edge.node)
     tensor.__class__ = MetaTensor
@@ -180,7 +180,6 @@ def _data_dependent_shape(name: str) -> NotImplementedError:
 
 def _without_kernel(op: Any, canonical: tuple[Any, ...]) -> Tensor:
     """The result of a pointwise op of a type that it has no kernel for."""
-    from flambeau.ops.inplace import type_of_result
     shape = broadcast_shapes(*[t._array.shape for t in op.inputs(canonical)
                                if type(t) in tensor_types])
     result = alias(meta_array(shape, type_of_result(op, canonical).numpy), MetaTensor)

@@ -13,9 +13,14 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._support.scopes import locked
-from flambeau.core import late_bound, modes
-from flambeau.core.calling.overrides import overriding, subclasses_enabled
-from flambeau.core.tensor import Tensor, _disabled_torch_function
+from flambeau.core import modes
+from flambeau.core.calling.overrides import (
+    _disabled_torch_function,
+    handle_torch_function,
+    overriding,
+    subclasses_enabled,
+)
+from flambeau.core.tensor import Tensor
 
 # Members that Python, not the user, looks at, and those that make and tell classes.
 _LEFT = frozenset("""
@@ -81,7 +86,7 @@ class _BoundMethod:
 
 def _asked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if modes.function_modes.get() or (subclasses_enabled.get() and overriding(args[:1])):
-        return late_bound.handle_torch_function(function, args, *args, **kwargs)
+        return handle_torch_function(function, args, *args, **kwargs)
     return function(*args, **kwargs)
 
 

@@ -5,7 +5,7 @@ import enum
 from typing import Any
 
 import flambeau
-from flambeau._support.c_functions import parsed
+from flambeau.schema.arguments import parsed
 
 
 class DLDeviceType(enum.IntEnum):

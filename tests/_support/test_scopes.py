@@ -61,7 +61,7 @@ def state(*owners):
                 for name, value in vars(module).items()}
                for owner in owners for module in owner.modules()]
     return ([v.get() for v in variables], [tuple(each) for each in lists],
-            vars(engine.anomaly).copy(), engine.accumulate_into, engine.accumulate_lock.locked(),
+            vars(modes.anomaly).copy(), engine.accumulate_into, engine.accumulate_lock.locked(),
             fx_traceback.current_meta.copy(), fx_traceback.should_preserve_node_meta,
             fx_traceback.current_replay_node, members)
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from flambeau._support.source_locations import read_place
+from flambeau.core.modes import anomaly
 from flambeau.core.promotion import type_label
 from flambeau.core.tensor import gradient_edge, tensor_types
 
@@ -49,8 +50,7 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
 
 
 def _hint() -> str:
-    from flambeau.core.autograd import engine  # which stands above the graph
-    if engine.anomaly.enabled:
+    if anomaly.enabled:
         return ("the backtrace further above shows the operation that failed to compute its "
                 "gradient. The variable in question was changed in there or anywhere later. Good "
                 "luck!")

@@ -30,6 +30,7 @@ from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
 from flambeau.core import late_bound
 from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.fresh_stack import needs_fresh_stack, on_fresh_stack
 from flambeau.core.autograd.graph import Node, Output, current_pass, next_order, takes_no_gradient
 from flambeau.core.autograd.hooks import (
     check_replacement,
@@ -38,23 +39,19 @@ from flambeau.core.autograd.hooks import (
     run_tensor_hooks,
 )
 from flambeau.core.calling.overrides import own_rules, sparse_types
-from flambeau.core.modes import grad_layouts, grad_mode, interceptors, intercepts_ops
+from flambeau.core.modes import (
+    anomaly,
+    grad_enabled,
+    grad_layouts,
+    grad_mode,
+    interceptors,
+    intercepts_ops,
+)
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain_types, tensor_types, wrap
 from flambeau.kernels._quiet import quiet
 
 accumulate_lock = threading.Lock()
-
-
-class Anomaly:
-    """The state of anomaly mode; `run` is how nodes run in it (see `autograd.anomaly_mode`)."""
-
-    enabled = False
-    check_nan = True
-    run: Any = None
-
-
-anomaly = Anomaly()
 
 
 def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
@@ -72,7 +69,6 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     if outer is not None:
         this.depth = outer.depth + 1
         if this.depth % 25 == 0:
-            from flambeau.core.autograd.fresh_stack import needs_fresh_stack, on_fresh_stack
             if needs_fresh_stack(this.depth):
                 return on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
                                       accumulate, closed)
@@ -366,6 +362,11 @@ def apply_node(node: Node, grad: Any) -> Any:
     elif node.saved is None:
         raise freed(node)
     return node.apply(grad)
+
+
+def accumulate(leaf: Tensor, grad: Tensor) -> None:
+    """Add `grad`, which others may hold, to `leaf.grad`."""
+    accumulate_into(leaf, grad, grad_enabled(), 0)
 
 
 def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:

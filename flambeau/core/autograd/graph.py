@@ -32,7 +32,7 @@ from flambeau.core.autograd.backward_errors import freed, stale
 from flambeau.core.autograd.hooks import NodeHooks, hooks_of, register
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
-from flambeau.core.modes import deriving, grad_enabled, interceptors
+from flambeau.core.modes import deriving, interceptors
 from flambeau.core.tensor import LAZY, Tensor, alias, new_tensor, plain_types, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
@@ -185,12 +185,8 @@ class Node(Place):
         return produced[0] if len(produced) == 1 else produced
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            if self.part_of is not None and self.part_of[0].saved is None:
-                raise freed(self.part_of[0])
-            return late_bound.saved_attribute(self, name[7:])
-        if name.startswith("_raw_saved_"):
-            return late_bound.raw_attribute(self, name[11:])
+        if name.startswith(("_saved_", "_raw_saved_")):
+            return late_bound.saved_attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
@@ -436,8 +432,7 @@ class AccumulateGrad(Node):
         self.variable._accumulator = self
 
     def apply(self, grad: Any) -> Any:
-        from flambeau.core.autograd.engine import accumulate_into  # which builds on this
-        accumulate_into(self.variable, grad, grad_enabled(), 0)
+        late_bound.accumulate(self.variable, grad)
         return ()
 
 

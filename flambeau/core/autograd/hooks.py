@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flambeau.core import late_bound
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _name(hook: Any) -> str:
 def check_replacement(grad: Any, answer: Any, hook: Any = None) -> Any:
     """What a hook returned in place of a gradient."""
     if type(answer) not in tensor_types:
-        raise TypeError(f"expected Variable, but hook returned '{late_bound.type_name(answer)}'")
+        raise TypeError(f"expected Variable, but hook returned '{type_name_of(answer)}'")
     if grad is None:
         return answer
     if answer._array.dtype != grad._array.dtype:
@@ -181,7 +181,7 @@ def check_replacement(grad: Any, answer: Any, hook: Any = None) -> Any:
 def _replacements(before: Any, answer: Any, hook: Any) -> tuple[Any, ...]:
     """What a hook of a node returned in place of all of its gradients."""
     if not isinstance(answer, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{late_bound.type_name(answer)}'")
+        raise TypeError(f"expected tuple, but hook returned '{type_name_of(answer)}'")
     if len(answer) != len(before):
         raise RuntimeError(f"{_name(hook)} has returned an incorrect number of values (got "
                            f"{len(answer)}, but expected {len(before)})")

@@ -15,11 +15,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau.core import late_bound, tensor
+from flambeau.core import late_bound
 from flambeau.core.modes import autocast, function_modes, levels, replaced
-from flambeau.core.tensor import plain_types
 
 subclasses_enabled: ContextVar[bool] = ContextVar("torch_function_subclasses", default=True)
+plain_types: set[type] = set()          # whose tensors an op may take without asking anybody
 _PLAIN_TYPES = frozenset({int, float, bool, complex, str, type(None), slice, type(Ellipsis)})
 
 
@@ -46,12 +46,21 @@ def overrides(cls: type) -> bool:
     if cls in plain_types or cls in internal_types:
         return False
     function = getattr(cls, "__torch_function__", None)
-    return getattr(function, "__func__", function) not in (None, tensor._disabled_torch_function)
+    return function is not None and not is_disabled(function)
 
 
-def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
-    return late_bound.handle_torch_function(public_api, relevant_args, *args, **kwargs)
+def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (),
+                             kwargs: dict[str, Any] | None = None) -> Any:
+    """A subclass whose `__torch_function__` is this takes no part in overriding."""
+    return NotImplemented
+
+
+disabled_torch_function = classmethod(_disabled_torch_function)
+
+
+def is_disabled(function: Any) -> bool:
+    """Is the `__torch_function__` of a class the one that takes no part?"""
+    return getattr(function, "__func__", function) is _disabled_torch_function
 
 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors
@@ -128,6 +137,20 @@ def ask(function: Any, relevant: list[Any], args: tuple[Any, ...], kwargs: dict[
     raise TypeError(f"no implementation found for '{getattr(function, '__module__', 'torch')}."
                     f"{name}' on types that implement __torch_function__: "
                     f"{list(types)}")
+
+
+def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
+    if modes := function_modes.get():
+        types = tuple([type(r) for r in overriding(relevant_args)])
+        answer = within(function_modes, modes[:-1], modes[-1].__torch_function__, public_api, types,
+                        args, kwargs)
+        if answer is not NotImplemented:
+            return answer
+    relevant = overriding(relevant_args)
+    if not relevant and (own := find_override(args, kwargs)):
+        return own(public_api, args, kwargs)
+    return ask(public_api, relevant, args, kwargs)
 
 
 def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -4,7 +4,6 @@ from functools import wraps
 
 import numpy as np
 
-from flambeau._support.settings import warn_of_lost_parts
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.dtypes import cast
 from flambeau.kernels.moving import views as kernels
@@ -55,12 +54,10 @@ def channels_last(x):
     return result.transpose(_BACK[x.ndim])
 
 
-@compiled("to_copy")
 def to_copy(x, dtype, memory_format):
     """Another array with the values of x, of type `dtype` if one is given, laid out as a memory
     format says, or with strides (a tuple, in elements); None: as x is."""
     if dtype is not None and dtype != x.dtype:
-        warn_of_lost_parts(x, dtype)
         values = np.asarray(cast(x, dtype))
         if memory_format is not None and memory_format.name != "preserve_format":
             return clone(values, memory_format)

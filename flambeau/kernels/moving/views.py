@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 
-from flambeau import kernels
 from flambeau.kernels._extension import compiled
+from flambeau.kernels._extension import native as _native
 
 
 def strided(x, shape, strides, offset):
@@ -350,7 +350,6 @@ def copy(x):
     return result
 
 
-_native = kernels._native
 if _native is not None:
     strided, expand = _native.view_strided, _native.view_expand
     select, reshape = _native.view_select, _native.view_reshape

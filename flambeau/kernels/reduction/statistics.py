@@ -13,6 +13,7 @@ import numpy as np
 from flambeau.kernels._extension import Misfit
 from flambeau.kernels._quiet import quiet
 from flambeau.kernels.dtypes import cast, compute_dtype, real_dtype, type_title
+from flambeau.kernels.moving.views import part
 from flambeau.kernels.reduction import reductions
 
 
@@ -53,8 +54,6 @@ def _check_spread(name, x, axis, correction):
 
 def _moments(x, axis, correction, keepdims):
     if x.dtype.kind == "W":  # the parts each round
-        from flambeau.kernels.moving.views import part
-
         parts = [part(x, "real"), part(x, "imag")]
         (a, re), (b, im) = [
             [cast(found, p.dtype)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.c_functions import parsed
 from flambeau.ops.node_names import one_node
+from flambeau.schema.arguments import parsed
 from flambeau.utils._typing_utils import copy_method_params  # noqa: F401
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",

@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
-from flambeau.core import devices, dtypes, late_bound
+from flambeau.core import devices, dtypes
 from flambeau.core.calling import fast
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_mode
@@ -112,7 +112,7 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
 def _no_number(data: Any, target: np.dtype | None) -> Exception:
     """What is said of something that is no number of the type, which is None if it is to be
     found."""
-    name = late_bound.type_name(data)
+    name = type_name_of(data)
     if isinstance(data, (str, bytes)) and target is None:
         return TypeError(f"new(): invalid data type '{name}'")
     if target is None:

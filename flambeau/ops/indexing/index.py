@@ -19,14 +19,17 @@ from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import indexing, views
 from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.create import zeros
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.basic import _alias, _select, _slice, _unsqueeze, basic_view, take_first
 from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, as_slot, is_whole, overriding, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import check_overlap, share_memory, warn_of_expanded
-from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import batch_first, movedim, unsqueeze
+from flambeau.ops.pointwise.conditional import fill
+from flambeau.ops.view.copying import copy
+from flambeau.ops.view.reshaping import reshape, view
+from flambeau.ops.view.shape import batch_first, expand, movedim, unsqueeze
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -462,10 +465,6 @@ def delitem(self: Tensor, index: Any) -> None:
 
 def _ops_of_assignment() -> tuple[Any, ...]:
     """What `assign` calls, for its form in C; modules that build on this one have them."""
-    from flambeau.ops.pointwise.conditional import fill
-    from flambeau.ops.view.copying import copy
-    from flambeau.ops.view.reshaping import view
-    from flambeau.ops.view.shape import expand
     by_tensor = fill.twin.declaration.inplace_ops[-1].functional
     return tuple([op.call for op in (copy.op, by_tensor, view.op, expand.op)])
 
@@ -482,7 +481,6 @@ add_members(__getitem__=getitem, __setitem__=setitem, __delitem__=delitem)
 
 
 def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-    from flambeau.ops.factory.create import zeros
     if interceptors or type(like) not in plain_types:
         return like.new_zeros(shape)
     return zeros(shape, dtype=like.dtype, device=like._device)

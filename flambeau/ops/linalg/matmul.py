@@ -459,16 +459,15 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
 
 def _as_addmm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """A linear layer as PyTorch computes it: rows times the transposed weight."""
-    from flambeau.ops.linalg.added_products import addmm
     if weight.ndim != 2 or (bias is not None and bias.ndim != 1) or input.ndim < 2:
         return NotImplemented if input.ndim != 1 or weight.ndim != 2 else _as_addmm(
             input.unsqueeze(0), weight, bias).squeeze(0)
     if bias is None:
         return input.matmul(weight.t())
     if input.ndim == 2:
-        return addmm(bias, input, weight.t())
+        return bias.addmm(input, weight.t())
     rows = input.reshape(-1, input.shape[-1])
-    return addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
+    return bias.addmm(rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 
 def _to_input(grad: Tensor, weight: Tensor) -> Tensor:

@@ -302,7 +302,7 @@ def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
         flat = (exponent.imag == 0) & (exponent.real >= 0)
     else:
         flat = exponent >= 0
-    return late_bound.where((self == 0) & flat, 0, result * late_bound.log(self))
+    return late_bound.where((self == 0) & flat, 0, result * self.log())
 
 
 pow = pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",

@@ -13,6 +13,7 @@ from flambeau.kernels import conj
 from flambeau.kernels.moving import views
 from flambeau.kernels.pointwise import complex as kernels
 from flambeau.ops.factory.create import zeros_like
+from flambeau.ops.indexing.values import as_value
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import sgn
 from flambeau.ops.view.conversion import contiguous
@@ -120,13 +121,7 @@ def _real(input: Tensor) -> Tensor:
         return input
     if input._edge is None and not input._conjugated:
         return real_view(input)             # in one step, since no node will be seen
-    return select(view_as_real(_memory_view(input) if input._conjugated else input), -1, 0)
-
-
-def _memory_view(input: Tensor) -> Tensor:
-    """The elements that the memory of a conjugated view holds."""
-    from flambeau.ops.view.conjugate_views import conj
-    return conj(input)
+    return select(view_as_real(input.conj() if input._conjugated else input), -1, 0)
 
 
 def _imag(input: Tensor) -> Tensor:
@@ -135,8 +130,7 @@ def _imag(input: Tensor) -> Tensor:
     if input._edge is None and not input._conjugated:
         return imag_view(input)
     if input._conjugated:
-        from flambeau.ops.view.conjugate_views import neg_view
-        return select(neg_view(view_as_real(_memory_view(input))), -1, 1)
+        return select(view_as_real(input.conj())._neg_view(), -1, 1)
     return select(view_as_real(input), -1, 1)
 
 
@@ -148,7 +142,6 @@ imag = op("imag(Tensor(a) self) -> Tensor(a)", body=_imag, method=False,
 
 def _set_part(part: Any) -> Any:
     def setter(self: Tensor, value: Any) -> None:
-        from flambeau.ops.indexing.values import as_value
         written = part(self)
         written.copy_(as_value(value, written))
     return setter

@@ -72,8 +72,7 @@ where = pointwise(
     """)
 @op("where(Tensor condition) -> Tensor[]", overload_of=where, out=False, method=False)
 def positions(condition: Tensor) -> tuple[Tensor, ...]:
-    from flambeau.ops.reduction.searching import nonzero
-    return nonzero(condition, as_tuple=True)
+    return condition.nonzero(as_tuple=True)
 
 # ---- masked_fill --------------------------------------------------------------------------------
 

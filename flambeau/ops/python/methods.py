@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._support.c_functions import parsed
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
 from flambeau.core import type_info
@@ -23,7 +22,6 @@ from flambeau.core.tensor import (
     LEAF,
     Tensor,
     TensorMeta,
-    _disabled_torch_function,
     alias,
     array_offset,
     array_root,
@@ -37,6 +35,7 @@ from flambeau.dispatch.members import member
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
 from flambeau.schema import errors
+from flambeau.schema.arguments import parsed
 from flambeau.schema.errors import type_name as type_name_of
 from flambeau.transforms.watched_members import watch_class
 
@@ -398,7 +397,7 @@ def _init_type(cls: type[Tensor], *args: Any, **kwargs: Any) -> None:
         install_torch_dispatch(cls)
         own = getattr(cls.__torch_function__, "__func__", None)
         if own is vars(Tensor)["__torch_function__"].__func__:      # one of the two is enough
-            cls.__torch_function__ = _disabled_torch_function       # type: ignore[assignment]
+            cls.__torch_function__ = overrides._disabled_torch_function       # type: ignore[assignment]
     if cls.__module__.partition(".")[0] not in ("flambeau", "torch"):
         watch_class(cls)
 

@@ -126,12 +126,11 @@ def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bo
 
 def products_of_others(input: Tensor, dim: int) -> Tensor:
     """For each element the product of all others along `dim`, right also where some are zero."""
-    from flambeau.ops.reduction.scan import cumprod
     n = input._array.shape[dim]
     one = ones_like(narrow(input, dim, 0, min(n, 1)))
     before = cat([one, narrow(input, dim, 0, n - 1)], dim) if n else input
     after = cat([narrow(input, dim, 1, n - 1), one], dim) if n else input
-    return cumprod(before, dim) * flip(cumprod(flip(after, (dim,)), dim), (dim,))
+    return before.cumprod(dim) * flip(flip(after, (dim,)).cumprod(dim), (dim,))
 
 
 def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:

@@ -10,18 +10,19 @@ import numpy as np
 
 import flambeau
 from flambeau._support.devices.backends import could_not_run
-from flambeau.core import devices
+from flambeau.core import devices, type_info
 from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
-from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.tensor import Tensor, as_leaf, wrap
 from flambeau.dispatch.members import member
+from flambeau.dispatch.refusals import without_kernel
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.calls import replace
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
-from flambeau.ops.sparse.tensors import Invariants, SparseTensor, make_sparse, on_meta
+from flambeau.ops.sparse.tensors import Invariants, SparseTensor, empty, make_sparse, on_meta
 from flambeau.ops.sparse.values import expect_coo, stored_values, with_values
 from flambeau.ops.view.conversion import cast
 
@@ -194,6 +195,22 @@ sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
     _compressed(f"sparse_{kind}_tensor", fixed, *forms.names_of(fixed))
     for kind, fixed in (("csr", forms.CSR), ("csc", forms.CSC), ("bsr", forms.BSR),
                         ("bsc", forms.BSC)))
+
+
+def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
+                    requires_grad: bool, device: Any = devices.cpu) -> Tensor:
+    """`zeros` and `empty` with a layout that is not strided."""
+    if layout is type_info.mkldnn:
+        from flambeau.ops.quantized.mkldnn import made  # which builds on this package
+        return made(name, shape, dtype, requires_grad)
+    if name == "empty_like":
+        raise without_kernel("empty_strided", f"{TITLES[layout]}CPU")
+    if name not in ("zeros", "empty", "zeros_like"):
+        raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
+    result = empty(shape, dtype, layout)
+    if device is not devices.cpu:
+        result._device = device
+    return as_leaf(result) if requires_grad else result
 
 
 # ---- products of other kinds --------------------------------------------------------------------

@@ -20,7 +20,7 @@ from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import Size, size_of
-from flambeau.core.tensor import LEAF, Tensor, as_leaf, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, tensor_types, wrap
 from flambeau.dispatch.refusals import without_kernel
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import conjugated
@@ -263,22 +263,6 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | No
     where = np.zeros((*batch, lines + 1), np.int64), np.zeros((*batch, 0), np.int64)
     return make_sparse(layout, where,
                        np.zeros((*batch, 0, *(blocksize or ()), *dense), dtype), shape)
-
-
-def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
-                    requires_grad: bool, device: Any = devices.cpu) -> Tensor:
-    """`zeros` and `empty` with a layout that is not strided."""
-    if layout is type_info.mkldnn:
-        from flambeau.ops.quantized import mkldnn as opaque
-        return opaque.made(name, shape, dtype, requires_grad)
-    if name == "empty_like":
-        raise without_kernel("empty_strided", f"{TITLES[layout]}CPU")
-    if name not in ("zeros", "empty", "zeros_like"):
-        raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
-    result = empty(shape, dtype, layout)
-    if device is not devices.cpu:
-        result._device = device
-    return as_leaf(result) if requires_grad else result
 
 
 def empty_like(pattern: SparseTensor, dtype: Any = None) -> SparseTensor:

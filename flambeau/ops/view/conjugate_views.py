@@ -30,6 +30,7 @@ from flambeau.core.views import check_places
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving.views import copy_into
 from flambeau.ops.coercion import each_result, store
+from flambeau.ops.indexing.values import as_value, assign
 from flambeau.ops.inplace import slot, write_result
 from flambeau.ops.overlap import allows_internal_overlap
 from flambeau.ops.pointwise.arithmetic import neg
@@ -92,7 +93,6 @@ class ConjugateView(Tensor):
         return dispatch(Tensor.__getitem__, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from flambeau.ops.indexing.values import as_value, assign
         part = self[index]
         if type(part) is ConjugateView:
             assign(part, as_value(value, self))
@@ -100,6 +100,16 @@ class ConjugateView(Tensor):
             changed = clone(self)
             changed[index] = value
             self.copy_(changed)
+
+    @staticmethod
+    def _inherited(value: Tensor, heir: Tensor) -> np.ndarray:
+        """The array of `value` for `heir`, which becomes a view of its kind, or no view any more;
+        one of another class, such as a parameter, gets the elements in memory of their own."""
+        if type(heir) not in (Tensor, ConjugateView):
+            return resolved(value)._array
+        heir.__class__ = type(value) if type(value) is ConjugateView else Tensor
+        heir._conjugated, heir._negated = value._conjugated, value._negated
+        return in_memory(value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
@@ -171,16 +181,6 @@ def resolved(tensor: Tensor) -> Tensor:
     result = _with_history(tensor)
     result._array, result._base = tensor._turned(in_memory(tensor)), None
     return result
-
-
-def inherited(value: Tensor, heir: Tensor) -> np.ndarray:
-    """The array of `value` for `heir`, which becomes a view of its kind, or no view any more; one
-    of another class, such as a parameter, gets the elements in memory of their own."""
-    if type(heir) not in (Tensor, ConjugateView):
-        return resolved(value)._array
-    heir.__class__ = type(value) if type(value) is ConjugateView else Tensor
-    heir._conjugated, heir._negated = value._conjugated, value._negated
-    return in_memory(value)
 
 
 def _with_history(view: Tensor) -> Tensor:

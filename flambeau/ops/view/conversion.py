@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_of_lost_parts
 from flambeau._support.source_locations import counter_of, native
 from flambeau.core import devices, dtypes, late_bound, type_info
 from flambeau.core.calling import overrides
@@ -16,6 +17,7 @@ from flambeau.core.tensor import Tensor, plain_types
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import layouts as kernels
 from flambeau.transforms import meta
 
@@ -28,11 +30,18 @@ def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
     return grad if grad._array.dtype == dtype else cast(grad, dtype)
 
 
+@compiled("to_copy")
+def _converted(self: np.ndarray, dtype: np.dtype | None, memory_format: Any) -> np.ndarray:
+    if dtype is not None:
+        warn_of_lost_parts(self, dtype)
+    return kernels.to_copy(self, dtype, memory_format)
+
+
 _FORMAT = "MemoryFormat? memory_format=None"
 to_copy = op(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     f"bool? pin_memory=None, bool non_blocking=False, {_FORMAT}) -> Tensor",
-    kernel=kernels.to_copy, unused="layout device pin_memory non_blocking", kind="linear",
+    kernel=_converted, unused="layout device pin_memory non_blocking", kind="linear",
     function=False, method=False, shape="self", node="ToCopyBackward0",
     d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
     batch=lambda size, dims, self, dtype, memory_format: (
@@ -55,8 +64,7 @@ clone = op(
 def _clone_batched(dim: int, self: Tensor, memory_format: Any) -> Any:
     if memory_format is None or memory_format is type_info.preserve_format:
         return copy_in(self, memory_format), dim
-    from flambeau.ops.view.shape import movedim
-    front = movedim(self, dim, 0)                       # each slice has a memory of its own then
+    front = self.movedim(dim, 0)                        # each slice has a memory of its own then
     if memory_format in type_info.CHANNELS_LAST:
         memory_format = kernels.channels_last_strides(front._array.shape[1:])
     if type(memory_format) is tuple:

@@ -18,6 +18,7 @@ from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import rearranging, views
 from flambeau.kernels.moving.layouts import has_channels_last
 from flambeau.kernels.refused import refuse
+from flambeau.ops.indexing.basic import cut
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.inplace import becomes_view
 from flambeau.ops.pointwise.arithmetic import together
@@ -31,7 +32,6 @@ from flambeau.ops.view.shape import (
     transpose,
     unsqueeze,
 )
-from flambeau.ops.view.splitting import cut
 from flambeau.schema.errors import type_name as type_name_of
 
 _CAST = "torch.cat(): input types can't be cast to the desired output type {out}"

@@ -65,8 +65,7 @@ def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     if size == self._array.shape:
         return self
     if type(self) not in plain_types and hasattr(self, "_bdim"):          # a slice under vmap
-        from flambeau.transforms.batching import reshape_slices
-        reshape_slices(self, lambda before: _first_elements(before, size))
+        self.become_view(lambda before: _first_elements(before, size))
         return self
     return _moved(self, resized(self, size))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.core import late_bound
 from flambeau.core.dtypes import int32, int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative, wrap_dim
@@ -16,6 +17,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import rearranging
 from flambeau.kernels.refused import characters
+from flambeau.ops.indexing.counted_slices import repeated_places_batched
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select
 from flambeau.ops.view.conversion import clone
@@ -42,8 +44,7 @@ def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...])
     extra = len(repeats) - len(shape)
     sizes = (*repeats[:extra], *itertools.chain(*zip(repeats[extra:], shape)))
     dims = (*range(extra), *range(extra, len(sizes), 2))
-    from flambeau.ops.reduction.sums import sum_over
-    return sum_over(reshape(grad, sizes), dims, False) if dims else grad
+    return late_bound.sum_over(reshape(grad, sizes), dims, False) if dims else grad
 
 
 def _repeat_batched(size: int, dims: Any, self: Tensor, repeats: tuple[int, ...]) -> Any:
@@ -91,7 +92,6 @@ def _counted(repeats: Tensor, output_size: int | None) -> tuple[Tensor, int | No
 
 
 def _counted_batched(size: int, dims: Any, repeats: Tensor, output_size: int | None) -> Any:
-    from flambeau.ops.indexing.counted_slices import repeated_places_batched
     return repeated_places_batched(size, dims, repeats, output_size)
 
 

@@ -130,8 +130,7 @@ def reinterpretable(input: Tensor, target: Any) -> tuple[Any, ...]:
 
 
 def _reinterpreted_batched(size: int, dims: Any, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    from flambeau.ops.view.shape import movedim
-    return reinterpreted_view(contiguous(movedim(self, dims[0], 0)), dtype), 0
+    return reinterpreted_view(contiguous(self.movedim(dims[0], 0)), dtype), 0
 
 
 op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", overload_of=view,

@@ -20,6 +20,7 @@ from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select
 from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.view.join import cat, stack
 from flambeau.ops.view.shape import movedim, reshape
 
 NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -97,7 +98,6 @@ def _unbound(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
 
 
 def _unbind_back(grad: list[Any], self_shape: tuple[int, ...], dim: int) -> Tensor:
-    from flambeau.ops.view.join import stack
     known = next(g for g in grad if g is not None)
     return stack([new_zeros(known, self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
                   for g in grad], dim)
@@ -111,7 +111,6 @@ unbind = op(
 
 
 def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
-    from flambeau.ops.view.join import cat
     known = next(g for g in grad if g is not None)
     return cat([new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
                 if g is None else g for g, n in zip(grad, sizes)], dim)
