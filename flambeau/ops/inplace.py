@@ -251,7 +251,7 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
     what it takes beside the tensor."""
     name = parameters[0].partition("(")[0].removesuffix("_")
 
-    def method(self: Tensor, *args: Any) -> Tensor:
+    def method(self: Any, *args: Any) -> Tensor:
         args = tuple([arg for arg in args if arg is not None])
         check_inplace(self, False, apart=False)
         if type(self) not in plain_types and hasattr(self, "_bdim"):

@@ -54,7 +54,7 @@ def _first_elements(slices: Tensor, size: Any) -> Tensor:
 
 @member("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
         "Tensor(a!)", function=False, explicit=True)
-def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
+def resize_(self: Any, size: Any, memory_format: Any) -> Tensor:
     """Another shape on the same memory, in its order, with more memory if that is too small; new
     elements are zero."""
     refuse_negative(size)
