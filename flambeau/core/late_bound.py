@@ -1,4 +1,5 @@
-"""What core calls that stands above it, and what a few formulas need of families above theirs.
+"""What modules of core call that stands above them, and what a few formulas need of families
+above theirs.
 
 Imports point one way: ops are built on core, and core knows none of them. It does need some: the
 engine adds gradients, an in-place write to a view cuts its part out of the gradient of the base,

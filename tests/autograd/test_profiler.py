@@ -4,9 +4,8 @@ import pytest
 
 import flambeau
 from flambeau.autograd.profiler import profile, record_function
-from flambeau.core.autograd import engine
 from flambeau.core.autograd.recording import node_watchers
-from flambeau.core.modes import interceptors
+from flambeau.core.modes import anomaly, interceptors
 
 
 def names(prof):
@@ -40,10 +39,10 @@ def test_composites_are_seen_and_run_as_they_do_without_a_profile():
 
 
 def test_nothing_is_left_behind():
-    before = len(interceptors), len(node_watchers), engine.anomaly.enabled
+    before = len(interceptors), len(node_watchers), anomaly.enabled
     with pytest.raises(ZeroDivisionError), profile():
         1 / 0
-    assert (len(interceptors), len(node_watchers), engine.anomaly.enabled) == before
+    assert (len(interceptors), len(node_watchers), anomaly.enabled) == before
 
 
 def test_memory_and_tables():
