@@ -8,7 +8,7 @@ import pytest
 import flambeau
 from flambeau._support import printing
 
-DATA = Path(__file__).with_name("data")
+DATA = Path(__file__).parents[1] / "data"
 RECORDS = json.loads(DATA.joinpath("printing.json").read_text())
 TENSORS = json.loads(DATA.joinpath("printing_tensors.json").read_text())
 
