@@ -32,11 +32,11 @@ def fail():
 
 
 def test_a_value_of_this_process(alone):
-    value = [1, 2]
+    value = Counter(3)
     x = rpc.RRef(value)
     assert x.is_owner() and x.confirmed_by_owner() and x.owner_name() == "w0"
     assert x.to_here() is x.local_value() is value
-    assert x.owner() == rpc.get_worker_info() and x._get_type() is list
+    assert x.owner() == rpc.get_worker_info() and x._get_type() is Counter
     assert str(x) == repr(x) and str(x).startswith("OwnerRRef(GloballyUniqueId(created_on=0, local")
     with pytest.raises(RuntimeError, match="rref can only be pickled when using RPC"):
         pickle.dumps(x)
