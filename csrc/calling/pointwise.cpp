@@ -164,6 +164,7 @@ struct Operands {
         mixed |= f->floating && category(common) < 2;
         for (int i = 0; numbers && !mixed && i < f->tensors; i++)
             mixed = !is_plain_tensor(values[i]) && values[i] != Py_None && !stays(f, values[i]);
+        if (mixed && f->checked & 2 && !(f->dtypes >> common & 1)) return false;
         if (mixed && (f->fixed || !convert(f, values))) return false;
         return f->dtypes >> common & 1;
     }

@@ -107,7 +107,8 @@ class Declaration(Record):
     out_resized is it warned of, if it had elements? A function of both shapes says another thing
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to; "fill": what is read
-                may be one element of it. Several words may be said
+                may be one element of it; "whole": not even an expanded `out=` of another shape is
+                taken. Several words may be said
     autocast    what autocast makes of floating tensors: "lower", "full", the "widest" precision,
                 "untouched"; or "opened", if it looks at what it is made of
     out_any     may `out` have any type?

@@ -141,7 +141,7 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "kind": one_of("general", "linear", "multilinear", "creation"),
     "shape": one_of("self"),
     "out_first": one_of("bool"),
-    "overlap": some_of("index", "element", "anywhere", "fill"),
+    "overlap": some_of("index", "element", "anywhere", "fill", "whole"),
     "autocast": one_of("", "lower", "full", "widest", "untouched", "opened"),
     "out": _overloads, "hidden": _overloads, "refuses": _refused, "parameter_names": _spellings,
     "rules": _rules,

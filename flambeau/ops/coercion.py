@@ -23,7 +23,11 @@ from flambeau.core.views import check_inplace, check_places
 from flambeau.kernels.moving import views
 from flambeau.ops.inplace import any_requires_grad, type_of_result
 from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
-from flambeau.ops.overlap import allows_internal_overlap, check_overlap
+from flambeau.ops.overlap import (
+    allows_internal_overlap,
+    check_overlap,
+    check_resized_overlap,
+)
 from flambeau.ops.resizing import resized
 from flambeau.return_types import with_out
 from flambeau.transforms.meta import meta_array, on_meta
@@ -234,6 +238,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if result.dtype is not out.dtype:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
+        if out._array.size and type(out) in plain_types:
+            check_resized_overlap(op, out, read)
         in_rows = _in_rows(op, out, read)
         resize_output(out, result._array.shape,
                       op.declaration is None or op.declaration.out_resized)

@@ -208,7 +208,8 @@ over = with_number(lambda input, number: input / number, "DivBackward1")
 
 def clamped_value(input: Any, least: float) -> Any:
     """A copy whose values are at least `least`, and whose slope is 1 everywhere."""
-    if type(input) is Tensor and input._edge is None and not interceptors:
+    if type(input) is Tensor and input._edge is None and not interceptors \
+            and input.is_floating_point():
         return input.clamp_min(least)
     result = input.clone()
     within(grad_mode, False, result.clamp_min_, least)

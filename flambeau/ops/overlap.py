@@ -9,6 +9,7 @@ import numpy as np
 
 from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, array_strides, plain_types
+from flambeau.core.views import check_places
 from flambeau.kernels.moving.views import is_dense
 
 slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the tensor shows of it
@@ -67,6 +68,15 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
             raise RuntimeError("unsupported operation: some elements of the input tensor and the "
                                "written-to tensor refer to a single memory location. Please "
                                "clone() the tensor before performing the operation.")
+
+
+def check_resized_overlap(op: Op, out: Tensor, operands: Any) -> None:
+    """The same of `out=` that is to get another shape: ops that read by index look first."""
+    said = op.declaration.overlap if op.declaration is not None else ""
+    if "index" in said:
+        if "whole" in said:
+            check_places(out)
+        check_overlap(op, out, operands[1:] if op.declaration.inplace else operands)
 
 
 def share_memory(a: np.ndarray, b: np.ndarray) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau import Tensor
+from flambeau.core.modes import grad_enabled
 from flambeau.dispatch.members import member
 from flambeau.ops.sparse import math as sparse_math
 from flambeau.ops.sparse import places as sparse_places
@@ -26,6 +27,8 @@ from flambeau.ops.sparse import reduce as sparse_reduce
 from flambeau.ops.sparse import tensors as _sparse
 from flambeau.ops.sparse.calls import replace as _replace
 from flambeau.ops.sparse.calls import rules as _rules
+from flambeau.ops.sparse.compressed import CSR as _CSR
+from flambeau.ops.sparse.compressed import TITLES as _TITLES
 from flambeau.ops.sparse.diagonals import spdiags
 
 
@@ -67,6 +70,15 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: A
     >>> flambeau.sparse.sampled_addmm(places, flambeau.ones(2, 3), flambeau.ones(3, 2)).values()
     tensor([4., 4.])
     """
+    if out is not None:
+        if grad_enabled() and any(
+                each.requires_grad for each in (input, mat1, mat2, out)):
+            raise RuntimeError("sparse_sampled_addmm(): functions with out=... arguments don't "
+                               "support automatic differentiation, but one of the arguments "
+                               "requires grad.")
+        if out.layout is not _CSR:
+            raise RuntimeError("sampled_addmm: Expected result to have sparse csr layout, but got "
+                               f"{_TITLES[out.layout]}")
     result = _rules["sparse.sampled_addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
     return result if out is None else _replace(out, result)
 

@@ -364,7 +364,10 @@ def _hfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tens
 
 
 def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
-    x = _real(input, name, "real-valued")
+    if input._array.dtype.kind in "cW":
+        raise RuntimeError("Only supports floating-point dtypes, but found: "
+                           f"{type_name(input.dtype)}")
+    x = _floating(input)
     dims, sizes = _many_dims(x, s, dim, name)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")

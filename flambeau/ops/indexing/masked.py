@@ -54,8 +54,9 @@ take = op(
     canonical=_taken, kernel_checks=True,
     batch=_take_batched,
     d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True),
-    overlap="index", out_first=True, out_type="take(): self and out expected to have the same "
-    "dtype, but got self.dtype = {found} and out.dtype = {out}",
+    overlap="index whole", out_first=True,
+    out_type="take(): self and out expected to have the same dtype, but got self.dtype = {found} "
+             "and out.dtype = {out}",
     doc="The elements of the flattened `input` at `index`.")
 
 
@@ -163,7 +164,7 @@ def _mask_of(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 masked_select = op(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     kernel=_masked_select, kind="linear", canonical=_mask_of, kernel_checks=True, unsized=True,
-    refuses=("masked_select", "U"), overlap="index",
+    refuses=("masked_select", "U"), overlap="index whole",
     out_type="masked_select(): self and result must have the same scalar type", out_first=True,
     d_self=lambda grad, self_shape, mask: _selected_back(grad, self_shape, mask),
     batch=masked_select_batched,

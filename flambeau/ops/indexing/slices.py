@@ -127,7 +127,8 @@ index_select = op(
     batch=_select_batched,
     d_self=lambda grad, self_shape, index, dim: index_add(
         new_zeros(grad, self_shape), dim, index, grad),
-    overlap="index", out_type="index_select(): self and result must have the same scalar type",
+    overlap="index whole",
+    out_type="index_select(): self and result must have the same scalar type",
     doc="The slices of `input` along `dim` that the vector `index` names.")
 
 

@@ -207,7 +207,7 @@ def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: boo
     if pivots._array.shape != LU._array.shape[:-1]:
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of "
                            "the matrix")
-    check_floating(LU, f"torch.{name}", "lu_solve_cpu")
+    check_floating(LU, f"torch.{name}", "linalg.lu_solve_cpu")
     return LU, pivots, B, left, adjoint
 
 

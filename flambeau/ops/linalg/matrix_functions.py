@@ -85,6 +85,8 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     tensor([[1, 5],
             [0, 1]])
     """
+    if n == 0:
+        refuse(A._array, "UW8", "eye")
     result = _power(A, n)
     return clone(A) if result is A else result
 

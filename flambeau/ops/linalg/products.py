@@ -191,6 +191,8 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     columns = [n[j] for j in other]
     left = _as_matrix(a, [*kept, *first], (prod(rows), inside))
     right = _as_matrix(b, [*second, *other], (inside, prod(columns)))
+    if not kept and not other:
+        refuse(a._array, "bUW8", "dot")
     outer = not first and left._array.dtype.kind == "b"     # of truth values there are no sums
     product = mul(left, right) if outer else mm(left, right)
     return view(product, (*rows, *columns))
@@ -328,6 +330,7 @@ def _check_cross(self: Tensor, other: Tensor, dim: int) -> Any:
 linalg_cross = op(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", kernel=_cross,
     kernel_checks=True, canonical=_check_cross, kind="multilinear", dims="dim", overlap="index",
+    refuses=("cross", "bUW8"),
     autocast="untouched", out_type=OUT_TYPE,
     d_self=lambda grad, other, dim: linalg_cross(conj(other), grad, dim=dim),
     d_other=lambda grad, self, dim: linalg_cross(grad, conj(self), dim=dim),

@@ -54,7 +54,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float,
                         reduction: int) -> Tensor:
     """max(0, -target · (x₁ - x₂) + margin)."""
-    return reduce_loss(plus(-target * (input1 - input2), float(margin)).clamp_min(0), reduction)
+    apart = input1 - input2
+    return reduce_loss(plus(-target * apart, float(margin)).clamp_min(0), reduction)
 
 
 @op("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, "

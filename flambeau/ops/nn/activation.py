@@ -63,8 +63,10 @@ def _curved(backward: Any, bend: Any) -> Any:
 
 
 def _hardtanh(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
-    if x.dtype.kind == "u" and low < 0:
+    if x.dtype.kind == "u" and int(low) < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if x.dtype.kind == "u":
+        low, high = int(low), int(high)
     if x.dtype.char not in "fd":
         low, high = as_element(low, x.dtype), as_element(high, x.dtype)
     return kernels.hardtanh(x, low, high)

@@ -6,6 +6,7 @@ from flambeau.core.op import public
 from flambeau.core.promotion import c_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import one_node
 
 
@@ -43,6 +44,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if bias is not None and bias._array.shape[0] != w[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got "
                            f"{bias._array.shape[0]} but expected {w[0]}")
+    refuse(input1._array, "bUW8", "bmm")
     rows = input1.reshape(-1, a[-1]) if input1._array.size else input1.reshape(0, a[-1])
     second = input2.reshape(rows._array.shape[0], w[2])
     result = _products(rows, weight, second).reshape(*a[:-1], w[0])

@@ -26,6 +26,10 @@ def _kernel_name(name: str) -> Any:
         f"{name}{'_lastdim' if not x.ndim or dim == x.ndim - 1 else ''}_kernel_impl"
 
 
+def _backward_name(name: str) -> Any:
+    return lambda grad, y, dim, *_: _kernel_name(f"{name}_backward")(grad, dim)
+
+
 def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> Any:
     """`softmax` of a dimension, by the op that has the derivative; gives both functions."""
     def run(x: Any, dim: int, half_to_float: bool) -> Any:
@@ -73,7 +77,7 @@ def _along(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
 _softmax_backward_data = op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
     "Tensor", kernel=lambda grad, y, dim, input_dtype: kernels.softmax_backward(grad, y, dim),
-    dims="dim", shape="self", **_INSIDE,
+    dims="dim", shape="self", **_INSIDE, refuses=(_backward_name("softmax"), _REAL),
     d_grad_output=lambda grad, output, dim: _softmax_backward_data(
         grad, output, dim, output.dtype),
     d_output=lambda grad, grad_output, output, dim: _by_output(grad, grad_output, output, dim),
@@ -94,6 +98,7 @@ _log_softmax, log_softmax = _declare(
 _log_softmax_backward_data = op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)"
     " -> Tensor", dims="dim", shape="self", **_INSIDE,
+    refuses=(_backward_name("log_softmax"), _REAL),
     kernel=lambda grad, y, dim, input_dtype: kernels.log_softmax_backward(grad, y, dim),
     d_grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, True),
     d_output=lambda grad, grad_output, output, dim: -grad * output.exp() * grad_output.sum(

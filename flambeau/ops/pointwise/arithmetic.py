@@ -32,6 +32,7 @@ from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import times
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.view.conversion import cast
+from flambeau.schema.errors import no_instance
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -158,10 +159,13 @@ reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", kernel=kernels.recip
                        floating=True, d=lambda result: neg(result * result), doc="1 / input.")
 
 
-def reversed_operator(name: str, function: Any) -> None:
+def reversed_operator(name: str, function: Any, of_tensors: bool = False) -> None:
     """Let Tensor have the method `name`, which calls `function(other, self)`: it says
-    NotImplemented to operands that it does not know, and to anything but one operand."""
+    NotImplemented to operands that it does not know, and to anything but one operand; that `self`
+    is no tensor is an error if it is `of_tensors`, as a slot of a type is."""
     def method(self: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+        if of_tensors and not isinstance(self, Tensor):
+            raise TypeError(no_instance(name, (self,)))
         if len(args) != 1 or kwargs:
             return NotImplemented
         try:
@@ -173,7 +177,7 @@ def reversed_operator(name: str, function: Any) -> None:
 
 
 for _name in ("__rdiv__", "__rtruediv__"):
-    reversed_operator(_name, lambda other, self: reciprocal(self) * other)
+    reversed_operator(_name, lambda other, self: self.reciprocal() * other)
 
 
 @op("positive(Tensor(a) self) -> Tensor(a)", operators="__pos__")

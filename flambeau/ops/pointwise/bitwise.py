@@ -23,7 +23,7 @@ def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scala
                          out_reported_as=f"aten::{name}")
     commutes = "shift" not in name
     reversed_operator(f"__r{symbol}__", (lambda other, self: function(self, other)) if commutes
-                      else function)
+                      else function, of_tensors=commutes)
     return function
 
 

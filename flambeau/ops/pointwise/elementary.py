@@ -113,8 +113,9 @@ atanh = pointwise("atanh(Tensor self)", kernel=kernels.arctanh, floating=True,
 
 def _degrees(name: str, factor: float, doc: str) -> None:
     pointwise(f"{name}(Tensor self)", kernel=lambda self: kernels.multiply(self, factor),
-              floating=True, d=factor, doc=doc, refuses=("mul_cpu", "c"),
-              refused_as={"c": RuntimeError(f"{name} is not supported for complex tensors.")},
+              floating=True, d=factor, doc=doc, refuses=("mul_cpu", "cW"),
+              refused_as=dict.fromkeys("cW", RuntimeError(
+                  f"{name} is not supported for complex tensors.")),
               node=f"{name[:3].capitalize()}2{name[4:].capitalize()}Backward0")
 
 

@@ -36,14 +36,16 @@ frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1, out_ty
 
 def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
     if self.dtype not in FLOATING or self.dtype.kind in "cW":
-        raise no_kernel("round_cpu", self.dtype)
+        raise no_kernel("round_cpu" if decimals else "round_vml_cpu", self.dtype)
+    if not decimals:
+        return kernels.rint(self)
     from flambeau.kernels.pointwise import special  # which few programs need
     return special.round_decimals(self, decimals)
 
 
 round = pointwise("round(Tensor self) -> Tensor",
                   "round.decimals(Tensor self, *, int decimals) -> Tensor",
-                  kernel=lambda self, decimals=0: _round_decimals(self, decimals) if decimals
+                  kernel=lambda self, *decimals: _round_decimals(self, *decimals) if decimals
                   else kernels.rint(self), default_kernel=kernels.rint, d=0,
                   aliases=("special_round(Tensor self, *, int decimals=0) -> Tensor",),
                   refuses=("round_vml_cpu", ""), out_type=FOUND_TYPE,

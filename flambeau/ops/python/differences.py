@@ -75,8 +75,8 @@ def _check_samples(name: str, y: Tensor, x: Any, dim: int, dx: Any) -> int:
     dim = wrap_dim(dim, y._array.ndim)
     if y._array.shape[dim]:
         if y._array.dtype.kind == "b" or (x is not None and x._array.dtype.kind == "b"):
-            which = "y" if y._array.dtype.kind == "b" else "x"
-            raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not "
+            which = "`y`" if x is None else "`x` or `y`"
+            raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not "
                                "supported")
         refuse(y._array, "U", "add_stub")
     return dim

@@ -14,7 +14,7 @@ from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
-from flambeau.kernels.refused import characters
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.gather import gather
@@ -92,15 +92,25 @@ def _spread(name: str, doc: str, results: str = "Tensor", **declared: Any) -> An
                  "and complex dtypes", "bBilU8"), doc=doc, **declared)
 
 
+def _spread_out(read: Any, out: Any, found: Any) -> str:
+    """PyTorch computes in the type of `out`; that of all elements in the type of the input."""
+    self, dim = read[0], read[1] if len(read) > 1 else None
+    if dim is None or type(dim) is bool or dim == ():
+        return "" if self._array.dtype.itemsize > 2 else "std_var_all: Unsupported dtype {found}"
+    if out.is_complex and not self.dtype.is_complex:
+        raise no_kernel("std_cpu", out.numpy)
+    return ""
+
+
 var = _spread("var", """The variance of all elements, or along `dim`: the sum of the squared
     distances from the mean over n - correction.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
     (tensor(2.), tensor(1.))
-    """, d_self=_var_back, out="correction dim", overlap="anywhere")
+    """, d_self=_var_back, out="correction dim", out_type=_spread_out, overlap="anywhere")
 std = _spread("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
-              out="correction dim", overlap="anywhere")
+              out="correction dim", out_type=_spread_out, overlap="anywhere")
 _PAIR: dict[str, Any] = {"results": "(Tensor, Tensor)", "method": False, "out": False}
 var_mean = _spread("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
 std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
@@ -224,9 +234,19 @@ def _dist_of_rows(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> 
     return vector_norm(reshape(x - y, (size, -1)), p, 1), 0
 
 
+def _dist_speaker(self: np.ndarray, *_: Any) -> str:
+    """Who refuses a type: the difference, or its norm."""
+    if self.dtype.kind == "b":
+        return ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                "`^` or `logical_xor()` operator instead.")
+    if self.dtype.char in characters("U"):
+        return "add_stub"
+    return "norm(): input dtype should be either floating point or complex. Got {} instead."
+
+
 dist = op(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist, out=False,
-    batch=_dist_of_rows,
+    batch=_dist_of_rows, refuses=(_dist_speaker, "bBilU"),
     d_self=_dist_back,
     d_other=lambda grad, self, other, result, p: -_dist_back(grad, self, other, result, p),
     doc="The norm of order `p` of input - other.")

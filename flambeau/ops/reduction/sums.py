@@ -168,7 +168,8 @@ nansum = op(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
     kernel=kernels.nansum, dims="dim", typed_by_out="floating", out_type=_sum_of_other_type,
-    refuses=(_sum_name, "UW8"),
+    refuses=(lambda self, *rest: "nansum on CPU does not support complex inputs"
+             if self.dtype.kind in "cW" else _sum_name(self, *rest), "UW8"),
     overlap="anywhere", d_self=lambda grad, self, dim, keepdim: masked_fill(
         _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
     jvp=lambda self_t, self, dim, keepdim, dtype: sum_over(

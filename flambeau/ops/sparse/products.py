@@ -14,6 +14,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels.linalg import sparse_products as kernels
+from flambeau.kernels.refused import refuse
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.calls import rule
@@ -217,6 +218,7 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
+    refuse(mat1._array, "bBilUcW8", "spmm_reduce_kernel")
     if _fits_kernel(mat1, mat2):
         outer, inner = mat1._where
         return wrap(kernels.reduced(outer, inner, mat1._data, mat2._array, reduce))
@@ -282,6 +284,8 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
     if not is_sparse(input) or input._layout is not forms.CSR:
         raise RuntimeError("Expected input to have sparse csr layout, but got "
                            f"{forms.TITLES[input.layout]}")
+    refuse(input._array, "bBilUeW8", "sparse_sampled_addmm: Expected self to be a floating-point "
+           "or complex tensor, but got {}")
     if _fits_kernel(input, mat1, mat2) and mat1._array.shape == (
             input._array.shape[0], mat2._array.shape[0]):
         outer, inner = input._where

@@ -39,7 +39,8 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
 
     def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
         sizes = adaptive_sizes(n, input, output_size, name)
-        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        refuse(input._array, "bBilUcW8" if n == 3 or input._array.size else "b",
+               name + "_cpu" * (n == 3))
         return input, sizes
 
     def gradient(grad_output: Tensor, self: Tensor) -> Tensor:

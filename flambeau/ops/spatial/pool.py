@@ -124,6 +124,7 @@ def _declare_max_pool(n: int) -> Any:
 
     def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
                  dilation: Any, ceil_mode: bool, indices: Tensor) -> Tensor:
+        refuse(grad_output._array, "bBilUcW8", f"{name}_backward")
         return of_input(add_at(grad_output, indices, self._array.shape, n), self,
                         f"MaxPool{n}DWithIndicesBackwardBackward0", True)
 

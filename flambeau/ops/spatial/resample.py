@@ -83,8 +83,8 @@ def _declare_upsampling(kind: str, n: int) -> Any:
 
     def canonical(input: Tensor, size: Any, *rest: Any) -> tuple[Any, ...]:
         _check_resizing(input, size, n)
-        refuse(input._array, "bBilUcW8" if mode in ("linear", "trilinear") else "bilUcW8",
-               _kernel_name(n, mode, antialias))
+        refuse(input._array, "bBilUcW8" if mode in ("linear", "trilinear") else
+               "bilUcW8" + "e" * antialias, _kernel_name(n, mode, antialias))
         return input, tuple(size), *rest
 
     def unfolded(size: int, dims: Any, grad: Tensor, out: Any, shape: Any, *rest: Any) -> Any:
@@ -96,6 +96,7 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size, "
         f"{given}) -> Tensor", kind="linear", out=False, **inner, batch=unfolded,
         kernel=preserve_channels_last(transposed) if keeps else transposed,
+        refuses=(f"{name.strip('_')}_backward_cpu", "bBilUecW8") if antialias else (),
         shape=lambda grad, size, shape, *rest: tuple(shape),
         node=f"{node}BackwardBackward0", d_grad_output=_named(
             lambda grad, size, *rest: forward(grad, size, *rest), "grad", "output_size", *saved))

@@ -62,6 +62,8 @@ def _of_the_memory(input: Tensor, size: Any, stride: Any, storage_offset: int | 
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
+    if len(size) > 64:                  # of NumPy's arrays
+        raise RuntimeError("only tensors with up to 64 dims are supported")
     if any(n < 0 for n in size):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and "
                            f"strides={list(stride)}")
