@@ -242,7 +242,7 @@ def _conjugated_type(read: Any, out: Any, found: Any) -> str:
     return "" if _is_complex(*read) or not out.is_complex else FOUND_TYPE
 
 
-def _declared(name: str, out: str, kernel: str, title: str = "") -> Any:
+def _declared(name: str, out: str, kernel: Any, title: str = "") -> Any:
     """Declare a function of `flambeau.fft`, over one dimension or (of a `title`) several: what is
     said of an `out` of another type, and the map that refuses to differentiate it."""
     many = name[-1] in "n2"
@@ -258,7 +258,8 @@ def _declared(name: str, out: str, kernel: str, title: str = "") -> Any:
     return declare
 
 
-@_declared("fft", COMPLEX_OUT, "fft_fft")
+@_declared("fft", COMPLEX_OUT, lambda input, *_: (
+    "_fft_c2c" if _is_complex(input) else "_fft_r2c"))
 def fft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """X_k = Σ_j x_j exp(-2πi jk/n) along `dim`, cut or padded with zeros to `n`.
 
@@ -274,7 +275,8 @@ def fft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     return _full(resized(x, d, n), (d,), norm, True)
 
 
-@_declared("ifft", COMPLEX_OUT, "aten::conj_physical")
+@_declared("ifft", COMPLEX_OUT, lambda input, *_: (
+    "_fft_c2c" if _is_complex(input) else "aten::conj_physical"))
 def ifft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `fft`."""
     x = _floating(input)

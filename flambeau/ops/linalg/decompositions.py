@@ -287,6 +287,7 @@ def svdvals(A: Tensor, driver: str | None) -> Tensor:
 
 
 @op("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+    out_reported_as=lambda self, *_: "_linalg_svd" if self.requires_grad else None,
     out_type=OUT_TYPE, out_device=OUT_DEVICE, autocast="full")
 def svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
     """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""

@@ -180,7 +180,8 @@ native_batch_norm = op(
     f"Tensor running_var, bool training, float momentum, float eps) {THREE}",
     "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
     f"float momentum, float eps) {THREE}", method=False,
-    out_type="expected scalar type {found} but found {out}")
+    out_type="expected scalar type {found} but found {out}",
+    out_reported_as="aten::_native_batch_norm_legit")
 def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, running_mean: Any,
                              running_var: Any, training: bool, momentum: float, eps: float
                              ) -> tuple[Tensor, Tensor, Tensor]:

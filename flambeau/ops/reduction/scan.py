@@ -21,10 +21,10 @@ from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import exp, log
 from flambeau.ops.reduction.minmax import put_along
 from flambeau.ops.reduction.sums import has_zero
-from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.diagonal import triu
 from flambeau.ops.view.rearranging import flip
-from flambeau.ops.view.shape import movedim, unsqueeze
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import unsqueeze
 
 
 def _converted(kernel: Any) -> Any:
@@ -60,6 +60,20 @@ cumsum = op(
     """)
 
 
+# ---- pairs of elements along a dimension ---------------------------------------------------------
+
+
+def _pairs(mask: Any, self: Tensor, dim: int) -> Tensor:
+    """A mask of rows and columns, where `dim` and the dimension after it count those."""
+    n, after = self._array.shape[dim], self._array.ndim - dim - 1
+    return reshape(mask(n, dtype=bool_), (n, n, *[1] * after))
+
+
+def _later(n: int, dtype: Any) -> Tensor:
+    """Is the column not before the row?"""
+    return triu(ones(n, n, dtype=dtype))
+
+
 # ---- products -----------------------------------------------------------------------------------
 
 
@@ -72,13 +86,9 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     if not (grad_enabled() or interceptors or type(grad) not in plain_types):
         return _cumprod_back_with_zeros(grad, self, result, dim)
     # row i of `others` is the input with a 1 in place i
-    n = self._array.shape[dim]
-    last = movedim(self, dim, -1)
-    diagonal = eye(n, dtype=bool_)
-    others = where(diagonal, 1, unsqueeze(last, -2))
-    so_far = triu(conjugated(cumprod(others, -1)))
-    weighted = so_far * unsqueeze(movedim(grad, dim, -1), -2)
-    return movedim(weighted.sum(-1), -1, dim)
+    others = where(_pairs(eye, self, dim), 1, unsqueeze(self, dim))
+    so_far = where(_pairs(_later, self, dim), conjugated(cumprod(others, dim + 1)), 0)
+    return (so_far * unsqueeze(grad, dim)).sum(dim + 1)
 
 
 def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -127,24 +137,18 @@ def _scan_back(input: Tensor, dim: int) -> Tensor:
 
 def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
     """exp(self_i - result_k) for i ≤ k, in row i and column k."""
-    rows = unsqueeze(movedim(self, dim, -1), -1)
-    columns = unsqueeze(movedim(result, dim, -1), -2)
-    n = self._array.shape[dim]
-    upper = triu(ones(n, n, dtype=bool_))
-    return exp(where(upper, rows - columns, -float("inf")))
+    apart = unsqueeze(self, dim + 1) - unsqueeze(result, dim)
+    return exp(where(_pairs(_later, self, dim), apart, -float("inf")))
 
 
 def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    weights = conjugated(_weights(self, result, dim))
-    spread = weights * unsqueeze(movedim(grad, dim, -1), -2)
-    return contiguous(movedim(spread.sum(-1), -1, dim))
+    return (conjugated(_weights(self, result, dim)) * unsqueeze(grad, dim)).sum(dim + 1)
 
 
 def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if not self._array.ndim:
         return self_t
-    spread = _weights(self, result, dim) * unsqueeze(movedim(self_t, dim, -1), -1)
-    return movedim(spread.sum(-2), -1, dim)
+    return (_weights(self, result, dim) * unsqueeze(self_t, dim + 1)).sum(dim)
 
 
 logcumsumexp = op(

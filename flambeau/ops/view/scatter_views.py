@@ -47,8 +47,9 @@ for _view in (shape.select, cut, split_evenly, complex_views.view_as_complex,
               complex_views.view_as_real):
     copies(_view)
 for _view in (copying.alias, strided.as_strided, shape.expand, shape.permute,
-              shape.squeeze, shape.t, shape.transpose, unfold, shape.unsqueeze, unbind):
+              shape.squeeze, shape.t, shape.transpose, unfold, shape.unsqueeze):
     exact_copies(_view)
+exact_copies(unbind, out_reported_as="unbind_copy")
 exact_copies(split_with_sizes, out_reported_as=False)
 view_copy = exact_copies(
     view, kernel=lambda self, size: views.view(views.contiguous(self), size), batch=None)

@@ -78,3 +78,15 @@ def test_running_results_lie_in_rows():
     assert x.cumsum(0).stride() == (2, 1)
     assert x.cumsum(0, dtype=flambeau.float64).stride() == (2, 1)
     assert x.cumprod(0, dtype=flambeau.float64).stride() == (2, 1)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("scan", ["cumprod", "logcumsumexp"])
+def test_first_and_second_gradients_lie_row_by_row(scan, dim):
+    x = flambeau.randn(2, 3, 4, dtype=flambeau.float64)
+    x[1, 2, 0] = 0                          # where the product of the others has its own formula
+    x.requires_grad_()
+    grad = flambeau.ones(2, 3, 4, dtype=flambeau.float64, requires_grad=True)
+    first, = flambeau.autograd.grad(getattr(x, scan)(dim), x, grad, create_graph=True)
+    for found in (first, *flambeau.autograd.grad(first, (x, grad), flambeau.ones_like(first))):
+        assert found.stride() == (12, 4, 1)
