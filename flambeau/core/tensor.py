@@ -295,7 +295,10 @@ def as_leaf(tensor: Tensor) -> Tensor:
     """A tensor that has just been made, as one whose gradients are wanted."""
     if tensor._array.dtype not in dtypes.FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    Tensor.requires_grad.__set__(tensor, True)          # type: ignore[attr-defined]
+    if tensor._base is None:
+        tensor._edge = LEAF             # a class that watches its members is not asked
+    else:
+        Tensor.requires_grad.__set__(tensor, True)      # type: ignore[attr-defined]
     return tensor
 
 

@@ -37,7 +37,7 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, alias, plain_types
+from flambeau.core.tensor import Tensor, alias, as_leaf, plain_types
 from flambeau.dispatch.aten import forms
 from flambeau.dispatch.aten.level import DispatchLevel, dispatching_types
 
@@ -149,7 +149,7 @@ def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any 
     if device is not None and devices.device(device) != devices.cpu:
         result._device = devices.device(device)
     if requires_grad:
-        result.requires_grad = True
+        as_leaf(result)
     return result
 
 

@@ -26,10 +26,11 @@ def _shard_tensor(tensor: Tensor, sharding_spec: ShardingSpec, src_rank: int = 0
     dist.all_gather_object(found, (src_rank, sharding_spec), group=group)
     for rank, (source, spec) in enumerate(found):
         if src_rank != source:
-            raise ValueError(f"src_rank on rank: {dist.get_rank(group)} and {rank} don't match")
+            raise ValueError(f"src_rank={src_rank} on rank: {dist.get_rank(group)} does not match "
+                             f"with src_rank={source} on rank: {rank}")
         if sharding_spec != spec:
-            raise ValueError(f"sharding_spec on rank: {dist.get_rank(group)} and {rank} don't "
-                             "match")
+            raise ValueError(f"sharding_spec={sharding_spec} on rank: {dist.get_rank(group)} does "
+                             f"not match with sharding_spec={spec} on rank: {rank}")
     return sharding_spec.shard(tensor, src_rank=src_rank, process_group=process_group)
 
 
@@ -95,21 +96,22 @@ def shard_module(module: nn.Module, plan: ShardingPlan, src_rank: int = 0,
                  process_group: Any = None) -> None:
     """Shard the parameters of a model as a plan says."""
     sharders = [prefix for prefix, how in plan.plan.items() if isinstance(how, Sharder)]
-    for i, first in enumerate(sharders):
-        for second in sharders[i + 1:]:
-            for outer, inner in ((first, second), (second, first)):
-                if inner.startswith(outer + ".") or not outer:
-                    raise RuntimeError(f"ShardingPlan is in-valid, trying to shard a conflict: "
-                                       f"{outer!r} and {inner!r}")
     for name, how in plan.plan.items():
         prefix, _, last = name.rpartition(".")
-        owner = module.get_submodule(prefix)
         if isinstance(how, ShardingSpec):
+            for sharder in sharders:
+                if not sharder or f"{prefix}.".startswith(f"{sharder}."):
+                    raise RuntimeError(
+                        f"ShardingPlan is in-valid, trying to shard a parameter: {name}, but "
+                        f"there's already a Sharder entry for module {sharder}, parameter sharding "
+                        "should not conflict with the submodule tree that a Sharder is working "
+                        "with!")
+            owner = module.get_submodule(prefix)
             shard_parameter(owner, last, how, src_rank=src_rank, process_group=process_group)
         elif isinstance(how, Sharder):
             if not name:
-                raise KeyError("path must not be empty for custom sharder!")
-            setattr(owner, last, how.shard(module.get_submodule(name)))
+                raise KeyError("Module path must not be empty for custom sharder!")
+            setattr(module.get_submodule(prefix), last, how.shard(module.get_submodule(name)))
         else:
             raise TypeError(f"Only `ShardingSpec` and `Sharder` are supported to shard '{name}'")
     for name, spec in (plan.output_plan or {}).items():

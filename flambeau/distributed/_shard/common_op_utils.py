@@ -19,8 +19,8 @@ def _basic_validation(op: Any, args: Any = (), kwargs: Any = None) -> None:
         raise TypeError(f"torch function '{op.__name__}', with args: {args} and kwargs: {kwargs} "
                         "are called without any distributed tensor!")
     if any(group is not groups[0] for group in groups):
-        raise RuntimeError("All distributed tensors should use the same process group if multiple "
-                           "are used in distributed ops.")
+        raise RuntimeError("All distributed tensors should use the same ProcessGroup if used "
+                           "together in an op.")
 
 
 def _register_default_op(op: Any, decorator: Callable[[Any], Any]) -> None:

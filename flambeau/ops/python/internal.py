@@ -30,6 +30,7 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
     return flambeau.tensor(list(self.shape), dtype=flambeau.int64)
 
 
+@member("_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool", method=False)
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
     """May `input.data` be set to the other: are both of one layout, on one type of device?"""
     return input.layout is from_.layout and input.device.type == from_.device.type

@@ -123,6 +123,26 @@ def test_values_come_from_the_type(call, name, expected):
     assert seen[-1] == name
 
 
+def test_nobody_is_asked_when_one_is_made():
+    class Watched(torch.Tensor):
+        asked = []
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            raise AssertionError
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.asked.append(func)
+    made = [torch.Tensor._make_wrapper_subclass(Watched, (2,), requires_grad=True),
+            torch.Tensor._make_subclass(Watched, torch.ones(2), True)]
+    assert not Watched.asked
+    with torch._C.DisableTorchFunctionSubclass():
+        assert all(x.requires_grad and x.is_leaf for x in made)
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype"):
+        torch.Tensor._make_wrapper_subclass(Watched, (2,), dtype=torch.int32, requires_grad=True)
+
+
 def test_values_that_a_wrapper_does_not_have():
     for name in ("numpy", "tolist"):
         with pytest.raises(RuntimeError, match="is not supported for tensor subclasses"):

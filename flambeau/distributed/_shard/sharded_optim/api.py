@@ -25,6 +25,10 @@ class ShardedOptimizer(Optimizer):
         self._optim = optimizer_class(tensors, *optimizer_args, **optimizer_kwargs)
         self.param_groups, self.state = self._optim.param_groups, self._optim.state
 
+    def add_param_group(self, param_group: Any) -> None:
+        """Not there: in PyTorch neither."""
+        raise NotImplementedError("ShardedOptimizer add_param_group not implemented yet!")
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""
         self._optim.zero_grad(set_to_none)

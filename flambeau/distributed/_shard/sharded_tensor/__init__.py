@@ -65,8 +65,7 @@ def full(sharding_spec: ShardingSpec, size: Any, fill_value: Any, *, dtype: Any 
          memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
          init_rrefs: bool = False) -> ShardedTensor:
     """A sharded tensor of one value."""
-    sizes = size if len(size) != 1 or isinstance(size[0], int) else size[0]
-    return _filled(sharding_spec, tuple(sizes), lambda x: x.fill_(fill_value), {
+    return _filled(sharding_spec, tuple(size), lambda x: x.fill_(fill_value), {
         "dtype": dtype, "layout": layout, "requires_grad": requires_grad,
         "pin_memory": pin_memory, "memory_format": memory_format, "process_group": process_group,
         "init_rrefs": init_rrefs})

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,8 +10,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed._shard import sharding_spec as shard_spec
-from flambeau.distributed._shard._utils import DEPRECATE_MSG as DEPRECATE_MSG
-from flambeau.distributed._shard._utils import narrow_tensor
+from flambeau.distributed._shard._utils import DEPRECATE_MSG, narrow_tensor
 from flambeau.distributed._shard.sharded_tensor.metadata import (
     ShardedTensorMetadata,
     TensorProperties,
@@ -26,9 +26,10 @@ from flambeau.distributed._shard.sharded_tensor.utils import (
     _validate_output_tensor_for_gather,
     build_global_metadata,
     build_metadata_from_local_shards,
+    validate_local_shard,
 )
 from flambeau.distributed._shard.sharding_spec.api import _dispatch_custom_op, _has_custom_op
-from flambeau.distributed.remote_device import _remote_device
+from flambeau.transforms.watched_members import watch_class
 
 _SHARDED_OPS: dict[Callable[..., Any], Callable[..., Any]] = {}
 _CUSTOM_SHARDED_OPS: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -163,7 +164,8 @@ class ShardedTensor(ShardedTensorBase):
     def local_tensor(self) -> Tensor:
         """The one piece of this process."""
         if len(self._local_shards) != 1:
-            raise NotImplementedError("Only single local shard is supported.")
+            raise NotImplementedError("Only single local shard is supported. Number of shards: "
+                                      f"{len(self._local_shards)}")
         return self._local_shards[0].tensor
 
     def sharding_spec(self) -> shard_spec.ShardingSpec:
@@ -180,11 +182,15 @@ class ShardedTensor(ShardedTensorBase):
         """Put the whole tensor into `out`, at process `dst`."""
         group, rank = self._process_group, dist.get_rank(self._process_group)
         _validate_output_tensor_for_gather(rank, dst, self._metadata.size, out)
-        if enforce_dtype and dtype and out is not None and out.dtype != dtype:
-            raise ValueError("enforce_dtype: out has another dtype")
-        kind = dtype if enforce_dtype and dtype else None
-        mine = [(shard.metadata, shard.tensor.detach() if kind is None
-                 else shard.tensor.detach().to(kind)) for shard in self._local_shards]
+        if enforce_dtype:
+            warnings.warn("`enforce_dtype` is deprecated. Please use `dtype` instead.",
+                          FutureWarning, stacklevel=2)
+            if out is not None and out.dtype != self._metadata.tensor_properties.dtype:
+                raise ValueError("Invalid usage of tensors with different dtypesFound "
+                                 f"{self._metadata.tensor_properties.dtype} and  {out.dtype}")
+        kind = None if enforce_dtype else dtype or flambeau.get_default_dtype()
+        mine = [(shard.metadata, shard.tensor.detach().to(kind or shard.tensor.dtype))
+                for shard in self._local_shards]
         every: Any = [None] * dist.get_world_size(group) if rank == dst else None
         dist.gather_object(mine, every, group=group, group_dst=dst)
         if out is not None:
@@ -193,12 +199,14 @@ class ShardedTensor(ShardedTensorBase):
 
     def reshard(self, resharding_spec: shard_spec.ShardingSpec) -> ShardedTensor:
         """The same tensor, cut in another way."""
+        warnings.warn(DEPRECATE_MSG, FutureWarning, stacklevel=2)
         if not (isinstance(resharding_spec, shard_spec.ChunkShardingSpec)
                 and isinstance(self._sharding_spec, shard_spec.ChunkShardingSpec)):
             raise NotImplementedError("Only ChunkShardingSpec supported for reshard.")
         shards = self.local_shards()
         if len(shards) != 1:
-            raise NotImplementedError("Only single local shard supported for reshard.")
+            raise NotImplementedError("Only single local shard supported for reshard. Number of "
+                                      f"shards: {len(shards)}")
         # Pieces of one form only change their owners.
         same = self._sharding_spec.dim == resharding_spec.dim
         if same and self._sharding_spec.placements == resharding_spec.placements:
@@ -215,17 +223,20 @@ class ShardedTensor(ShardedTensorBase):
     def _like(self, change: Callable[[Tensor], Tensor], group: Any = None) -> ShardedTensor:
         """The sharded tensor of changed pieces."""
         about = copy.deepcopy(self._metadata)
-        shards = []
+        shards, device = [], None
         for shard in self._local_shards:
             tensor = change(shard.tensor)
             metadata = copy.deepcopy(shard.metadata)
             placement = metadata.placement
             if placement is not None and placement.device() != tensor.device:
-                metadata.placement = _remote_device(
-                    f"rank:{placement.rank()}/{tensor.device}")
+                placement._device = tensor.device
             shards.append(Shard(tensor, metadata))
             about.tensor_properties.dtype = tensor.dtype
             about.tensor_properties.requires_grad = tensor.requires_grad
+            device = tensor.device
+        for place in (piece.placement for piece in about.shards_metadata if device is not None):
+            if place is not None and place.device() != device:
+                place._device = device
         return ShardedTensor._init_from_local_shards_and_global_metadata(
             shards, sharded_tensor_metadata=about, init_rrefs=self._init_rrefs,
             process_group=self._process_group if group is None else group)
@@ -233,7 +244,13 @@ class ShardedTensor(ShardedTensorBase):
     def cpu(self, memory_format: flambeau.memory_format = flambeau.preserve_format,
             process_group: Any = None) -> ShardedTensor:
         """The tensor in main memory."""
-        return self if process_group is None else self._like(lambda x: x.cpu(), process_group)
+        if memory_format not in (flambeau.preserve_format, flambeau.contiguous_format):
+            raise RuntimeError("Only `torch.contiguous_format` or `torch.preserve_format` is "
+                               "supported!")
+        if all(piece.placement is None or piece.placement.device().type == "cpu"
+               for piece in self._metadata.shards_metadata):
+            return self
+        return self._like(lambda x: x.cpu(), process_group)
 
     def cuda(self, device: Any = None, non_blocking: bool = False,
              memory_format: flambeau.memory_format = flambeau.preserve_format,
@@ -244,7 +261,6 @@ class ShardedTensor(ShardedTensorBase):
     def to(self, *args: Any, **kwargs: Any) -> ShardedTensor:
         """The tensor with another type or device."""
         group = kwargs.pop("process_group", None)
-        kwargs.pop("copy", None)
         if all(shard.tensor.to(*args, **kwargs) is shard.tensor for shard in self._local_shards):
             return self
         return self._like(lambda x: x.to(*args, **kwargs), group)
@@ -278,6 +294,7 @@ class ShardedTensor(ShardedTensorBase):
                                 init_rrefs: bool = False) -> ShardedTensor:
         """The tensor of this size of which `local_tensor` is the piece here; nothing is asked of
         the other processes."""
+        warnings.warn(DEPRECATE_MSG, FutureWarning, stacklevel=2)
         if not local_tensor.is_contiguous():
             raise ValueError("local_tensor is not a contiguous Tensor.")
         group = cls._normalize_pg(process_group)
@@ -307,20 +324,18 @@ class ShardedTensor(ShardedTensorBase):
             owner, _ = _parse_and_validate_remote_device(group, piece.placement)
             if owner == rank:
                 mine.append(piece)
+        if not sharded_tensor_metadata.shards_metadata:
+            raise ValueError("shards_metadata must not be empty!")
         if len(local_shards) != len(mine):
             raise RuntimeError(f"Number of local shards ({len(local_shards)}) does not match "
                                f"number of local shards metadata in sharded_tensor_metadata "
                                f"({len(mine)}) on rank ({rank}) ")
-        for shard, about in zip(local_shards, mine):
-            if shard.metadata.shard_sizes != about.shard_sizes or \
-                    shard.metadata.shard_offsets != about.shard_offsets:
-                raise ValueError("local shard metadata and sharded_tensor_metadata do not match: "
-                                 f"{shard.metadata} and {about}")
-        if sharding_spec is None:
-            shard_spec._internals.validate_non_overlapping_shards_metadata(
-                sharded_tensor_metadata.shards_metadata)
-            shard_spec._internals.check_tensor(sharded_tensor_metadata.shards_metadata,
-                                               list(sharded_tensor_metadata.size))
+        for shard in local_shards:
+            validate_local_shard(shard, sharded_tensor_metadata.tensor_properties)
+        shard_spec._internals.validate_non_overlapping_shards_metadata(
+            sharded_tensor_metadata.shards_metadata)
+        shard_spec._internals.check_tensor(sharded_tensor_metadata.shards_metadata,
+                                           list(sharded_tensor_metadata.size))
         made = super()._init_from_local_shards_and_global_metadata(
             local_shards, sharded_tensor_metadata, sharding_spec)
         made._prepare_init(process_group=process_group, init_rrefs=init_rrefs)
@@ -331,6 +346,8 @@ class ShardedTensor(ShardedTensorBase):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        warnings.warn(DEPRECATE_MSG, FutureWarning, stacklevel=2)
+
         def call(this: ShardedTensor) -> Any:
             spec = this.sharding_spec()
             if _has_custom_op(spec, func):
@@ -338,9 +355,6 @@ class ShardedTensor(ShardedTensorBase):
             for table in (_CUSTOM_SHARDED_OPS, _SHARDED_OPS):
                 if func in table:
                     return table[func](types, args, kwargs, this._process_group)
-            if _reads_attribute(func):
-                with flambeau._C.DisableTorchFunctionSubclass():
-                    return func(*args, **(kwargs or {}))
             raise RuntimeError(f"torch function '{func.__name__}', with args: {args} and kwargs: "
                                f"{kwargs} not supported for ShardedTensor!")
         for x in flambeau.utils._pytree.tree_leaves((args, kwargs or {})):
@@ -395,13 +409,6 @@ class ShardedTensor(ShardedTensorBase):
                           properties.requires_grad), self.__getstate__()
 
 
-def _reads_attribute(func: Any) -> bool:
-    """Is this the reading of what the wrapper knows itself?"""
-    return getattr(func, "__name__", "") in ("__get__", "dim", "size", "is_contiguous", "__set__",
-                                             "requires_grad_", "__repr__") and \
-        getattr(func, "__self__", None) not in (getattr(Tensor, "T", None),)
-
-
 def _rebuild(cls: type, dtype: flambeau.dtype, size: tuple[int, ...], requires_grad: bool) -> Any:
     return Tensor._make_wrapper_subclass(cls, size, dtype=dtype, requires_grad=requires_grad)
 
@@ -412,3 +419,6 @@ def _create_tensor_from_params(*size: Any, local_device: flambeau.device,
     sizes = _flatten_tensor_size(size)
     return flambeau.empty(sizes, dtype=tensor_properties.dtype, device=local_device,
                           requires_grad=tensor_properties.requires_grad)
+
+
+watch_class(ShardedTensor)      # what has no values here is refused, and not only ops

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 
 from flambeau.distributed._shard.sharded_tensor.logging_handlers import _log_handlers
-from flambeau.distributed.c10d_logger import _described_handler, _make_logger
+from flambeau.distributed.c10d_logger import _make_logger
 
 __all__: list[str] = []
 
@@ -14,4 +14,5 @@ def _get_or_create_logger() -> logging.Logger:
 
 
 def _get_logging_handler(destination: str = "default") -> tuple[logging.Handler, str]:
-    return _described_handler(_log_handlers, destination)
+    handler = _log_handlers[destination]
+    return handler, type(handler).__name__

@@ -87,8 +87,10 @@ def build_metadata_from_local_shards(local_shards: list[Shard], global_size: fla
         tensor, about = shard.tensor, shard.metadata
         metadata.append(about)
         rank, device = _parse_and_validate_remote_device(pg, about.placement)
-        if tensor.layout != flambeau.strided or not tensor.is_contiguous():
+        if tensor.layout != flambeau.strided:
             raise ValueError("Only torch.strided layout is currently supported")
+        if not tensor.is_contiguous():
+            raise ValueError("Only torch.contiguous_format memory_format is currently supported!")
         if rank != current_rank:
             raise ValueError("Local shard metadata's rank does not match with the rank in its "
                              "process group! Found current rank in the process group: "
@@ -103,6 +105,27 @@ def build_metadata_from_local_shards(local_shards: list[Shard], global_size: fla
         _raise_if_mismatch(tensor.requires_grad, first.requires_grad, "requires_grad",
                            current_rank)
     return ShardedTensorMetadata(metadata, global_size, TensorProperties.create_from_tensor(first))
+
+
+def validate_local_shard(shard: Shard, properties: TensorProperties) -> None:
+    """Raise if a piece is not what its metadata, and those of the whole tensor, say."""
+    tensor, about = shard.tensor, shard.metadata
+    assert about.placement is not None, "Must specify placement for `Shard`!"
+    if not tensor.is_contiguous():
+        raise ValueError("Only torch.contiguous_format memory_format is currently supported")
+    said = "local ShardMetadata"
+    for name, where, expected, actual in (
+            ("layout", "tensor property", properties.layout, tensor.layout),
+            ("size", said, about.shard_sizes, list(tensor.size())),
+            ("pin_memory", "tensor property", properties.pin_memory, tensor.is_pinned()),
+            ("device", said, about.placement.device(), tensor.device),
+            ("dtype", "tensor property", properties.dtype, tensor.dtype),
+            ("requires_grad", "tensor property", properties.requires_grad,
+             tensor.requires_grad)):
+        if expected != actual:
+            raise ValueError(f"Local shards' tensor {name} property is incompatible with {where} "
+                             f"on rank {about.placement.rank()}: {where} {name}={expected}, local "
+                             f"shard tensor {name}={actual}.")
 
 
 def build_global_metadata(gathered_metadatas: Sequence[ShardedTensorMetadata | None],
@@ -140,6 +163,7 @@ def recalc_global_sharded_tensor_metadata(
         global_sharded_tensor_metadata.shards_metadata,
         key=lambda shard: (shard.placement.rank() if shard.placement else 0))
     for shard in shards:
+        shard.shard_offsets[:] = [0] * len(shard.shard_offsets)
         shard.shard_offsets[sharded_dim] = offset
         offset += shard.shard_sizes[sharded_dim]
     size = list(global_sharded_tensor_metadata.size)

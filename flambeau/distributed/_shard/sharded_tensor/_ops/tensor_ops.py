@@ -15,7 +15,7 @@ from flambeau.distributed._shard.sharded_tensor._ops._common import (
 for _op in (Tensor.shape.__get__, Tensor.dtype.__get__, Tensor.layout.__get__, Tensor.size,
             Tensor.dim, Tensor.ndim.__get__, Tensor.is_contiguous, Tensor.contiguous,
             Tensor.is_floating_point, Tensor.requires_grad.__get__, Tensor.grad.__get__,
-            Tensor.grad.__set__, Tensor.grad_fn.__get__, Tensor.is_leaf.__get__):
+            Tensor.grad_fn.__get__, Tensor.is_leaf.__get__):
     _register_default_op(_op, _sharded_op_impl)
 
 
@@ -97,7 +97,7 @@ def sharded_clone(args: Any, kwargs: Any, pg: Any) -> tuple[list[Shard], Any]:
     this = args[0]
     desired = (kwargs or {}).get("memory_format")
     if desired and desired != flambeau.preserve_format:
-        raise RuntimeError("Only support torch.preserve_format!")
+        raise RuntimeError("Only support torch.preserve_format for ShardedTensor!")
     shards = [Shard(shard.tensor.clone(), copy.deepcopy(shard.metadata))
               for shard in this.local_shards()]
     return shards, copy.deepcopy(this.metadata())
