@@ -6,13 +6,12 @@ from flambeau import nn
 
 def _get_post_order_named_modules(root_module: nn.Module) -> list[tuple[str, nn.Module]]:
     """The modules with their names, children first."""
-    seen, found = {root_module}, []
-
-    def walk(name: str, module: nn.Module) -> None:
+    seen, waiting, found = {root_module}, [("", root_module)], []
+    while waiting:                                  # from the root on, and the last ones first
+        name, module = waiting.pop()
+        found.append((name, module))
         for child_name, child in module.named_children():
             if child not in seen:
                 seen.add(child)
-                walk(f"{name}.{child_name}" if name else child_name, child)
-        found.append((name, module))
-    walk("", root_module)
-    return found
+                waiting.append((f"{name}.{child_name}" if name else child_name, child))
+    return found[::-1]
