@@ -20,7 +20,8 @@ def third():
 
 
 @pytest.mark.parametrize(("args", "place"), [
-    ((1, "cpu", 4), "rank:1/cpu"), ((5, "cuda", 4), "rank:5/cuda:1"), ((0, "CPU", 1), "rank:0/CPU")])
+    ((1, "cpu", 4), "rank:1/cpu"), ((5, "cuda", 4), "rank:5/cuda:1"),
+    ((0, "CPU", 1), "rank:0/CPU")])
 def test_places(args, place):
     assert shards._get_remote_device_str(*args) == place
 
