@@ -142,27 +142,6 @@ def mesh():
     dist.destroy_process_group()
 
 
-def test_orders():
-    balancer = attention._HeadTailLoadBalancer(16, 4, "cpu")
-    assert balancer._generate_indices().tolist() == [
-        [0, 1, 14, 15, 2, 3, 12, 13, 4, 5, 10, 11, 6, 7, 8, 9]]
-    assert balancer._generate_indices(restore=True).tolist() == [
-        [0, 1, 4, 5, 8, 9, 12, 13, 14, 15, 10, 11, 6, 7, 2, 3]]
-    documents = attention._PerDocumentHeadTailLoadBalancer([[8, 8], [16]], 2, "cpu")
-    assert documents._generate_indices()[0].tolist() == [
-        0, 1, 6, 7, 2, 3, 4, 5, 8, 9, 14, 15, 10, 11, 12, 13]
-    assert documents._generate_indices(restore=True)[1].tolist() == [
-        0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7]
-    schedule = attention._PTRRLoadBalancer.ptrr_scheduling
-    assert schedule(torch.tensor([5, 1, 4, 2, 8, 3, 7, 6]), 2).tolist() == [
-        [0, 1, 2, 4], [3, 5, 6, 7]]
-    assert schedule(torch.tensor([5, 1, 4, 2, 8, 3, 7, 6]), 4).tolist() == [
-        [1, 4], [3, 6], [5, 7], [0, 2]]
-    mask = create_block_mask(lambda b, h, q, k: q >= k, 1, 1, 16, 16, device="cpu", BLOCK_SIZE=2)
-    assert attention._PTRRLoadBalancer(mask, 4)._generate_indices().tolist() == [
-        [0, 1, 14, 15, 2, 3, 12, 13, 4, 5, 10, 11, 6, 7, 8, 9]]
-
-
 def test_buffers(mesh):
     def parts(buffer, **options):
         with context_parallel(mesh, buffers=[buffer], buffer_seq_dims=[0], **options):

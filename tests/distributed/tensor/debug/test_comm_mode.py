@@ -1,8 +1,7 @@
-"""What a program sends is counted, by kind and module; where pieces are is printed."""
+"""What a program sends is counted, by kind and module."""
 from __future__ import annotations
 
 import json
-import warnings
 
 import pytest
 
@@ -12,9 +11,8 @@ from flambeau import nn
 from flambeau.distributed import _functional_collectives as functional
 from flambeau.distributed.device_mesh import init_device_mesh
 from flambeau.distributed.fsdp import fully_shard
-from flambeau.distributed.tensor import Replicate, Shard, _random, distribute_tensor
-from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
-from flambeau.distributed.tensor.debug import CommDebugMode, visualize_sharding
+from flambeau.distributed.tensor import Shard, distribute_tensor
+from flambeau.distributed.tensor.debug import CommDebugMode
 from flambeau.distributed.tensor.parallel import (
     ColwiseParallel,
     RowwiseParallel,
@@ -102,45 +100,3 @@ Global
     found = json.loads((tmp_path / "log.json").read_text())
     assert found["fqn"] == "Global" and found["children"][0]["fqn"] == "Sequential"
     assert found["collectives_forward"] == [["c10d_functional.all_reduce", 1]]
-
-
-@pytest.mark.parametrize("mesh", [0], indirect=True)
-def test_where_pieces_are(mesh, capsys):
-    both = init_device_mesh("cpu", (2, 2))
-    visualize_sharding(distribute_tensor(torch.ones(4, 8), both, [Shard(0), Shard(1)]))
-    visualize_sharding(distribute_tensor(torch.ones(5, 8), both, [Replicate(), Shard(1)]), "title")
-    visualize_sharding(distribute_tensor(torch.ones(7), mesh))
-    assert capsys.readouterr().out == """\
-         Col 0-3    Col 4-7
--------  ---------  ---------
-Row 0-1  cpu:0      cpu:1
-Row 2-3  cpu:2      cpu:3
-title
-         Col 0-3    Col 4-7
--------  ---------  ---------
-Row 0-4  cpu:0,2    cpu:1,3
-         Col 0-0
--------  -----------
-Row 0-6  cpu:0,1,2,3
-"""
-    with pytest.raises(RuntimeError, match="only 1D or 2D DTensor"):
-        visualize_sharding(distribute_tensor(torch.ones(4, 1, 1), mesh))
-
-
-def test_random_numbers(mesh):
-    with pytest.warns(UserWarning, match=r"manual_seed\(\) may not have complete support"):
-        _random.manual_seed(0, mesh)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert not _random.is_rng_supported_mesh(mesh)
-        with pytest.raises(RuntimeError, match="requires the presence of CUDA"):
-            _random.OffsetBasedRNGTracker(mesh)
-    both = init_device_mesh("cpu", (2, 2))
-
-    def info(place, shape, *placements):
-        meta = TensorMeta(torch.Size(shape), (shape[1], 1), torch.float32)
-        spec = DTensorSpec(both if len(placements) > 1 else mesh, placements, meta)
-        return _random._calc_first_shard_size(spec), *_random._calc_shard_info(place, spec)
-    assert info((3,), (7, 6), Shard(0)) == ([2, 6], [3, 0], [4, 1])
-    assert info((1, 1), (8, 6), Shard(1), Shard(0)) == ([4, 3], [1, 1], [2, 2])
-    assert info((1, 1), (8, 6), Shard(0), Shard(0)) == ([2, 6], [3, 0], [4, 1])
