@@ -44,7 +44,7 @@ def test_nobody_answers():
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return NotImplemented
-    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch"):
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed|no implementation found"):
         torch.add(Silent(), 1)
 
 
