@@ -20,7 +20,7 @@ class ProfilerState(Enum):
     KINETO = 6
     KINETO_GPU_FALLBACK = 7
     KINETO_PRIVATEUSE1_FALLBACK = 8
-    KINETO_PRIVATEUSE1 = 10
+    KINETO_PRIVATEUSE1 = 9
 
 
 class ActiveProfilerType(Enum):

@@ -18,6 +18,9 @@ Message = Callable[[], str]
 
 def _check_with(error_type: type[Exception], cond: Any, message: Message | None = None) -> None:
     """Raise `error_type` with the text that `message()` gives unless `cond` is True."""
+    if isinstance(cond, Tensor):
+        raise TypeError("cond must be a bool, but got a Tensor. For tensor conditions, use "
+                        "torch._check_tensor_all() to assert that all elements are true.")
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if cond:

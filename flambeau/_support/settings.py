@@ -21,7 +21,7 @@ _seen: set[Any] = set()
 
 def set_warn_always(b: bool, /) -> None:
     """Whether warnings that are given once in a process are given every time."""
-    _check_bool("set_warn_always", b)
+    _check_bool("setWarnOnlyOnce", b)       # its name in C
     _state["warn_always"] = bool(b)
 
 
