@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flambeau
+from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, next_order
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, gradient_edge
@@ -117,12 +118,26 @@ def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reve
     return flambeau.stack(outputs[::-1] if reverse else outputs), state
 
 
+def _at_conjugates(transposed: Callable[..., Any]) -> Any:
+    """The gradient, Jᴴ grad, of a layer whose kernel computes Jᵀ grad. Sigmoids and tanh have
+    power series with real coefficients, so Jᴴ is Jᵀ where all values are conjugate."""
+    def backward(grad: Any, result: np.ndarray, *rest: Any) -> Any:
+        if result.dtype.kind == "c":
+            result, *others = [v.conj() if isinstance(v, np.ndarray) else v
+                               for v in (result, *rest)]
+            return transposed(grad, result, *others)
+        return transposed(grad, result, *rest)
+    backward.names = parameters(transposed)                         # type: ignore[attr-defined]
+    return backward
+
+
 def _lstm_kernel(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: Any, b_hh: Any,
                  h: np.ndarray, c: np.ndarray, reverse: bool) -> Any:
     y, _, last, saved, cells = kernels.lstm_layer(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse)
     return y, y[0 if reverse else -1].copy(), last, saved, cells
 
 
+@_at_conjugates
 def _lstm_backward(grad: Any, result: np.ndarray, input: np.ndarray, h: np.ndarray,
                    c: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, saved: np.ndarray,
                    cells: np.ndarray, reverse: bool) -> Any:
@@ -154,16 +169,22 @@ def _gru_kernel(x: np.ndarray, h: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray
     return y, saved
 
 
+@_at_conjugates
+def _gru_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
+                  w_ih: np.ndarray, w_hh: np.ndarray, saved: np.ndarray, reverse: bool) -> Any:
+    return kernels.gru_layer_backward(grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved,
+                                      reverse)
+
+
 _gru_layer = op(
     f"_gru_layer({_STATES}, bool reverse) -> (Tensor result, Tensor saved)", kernel=_gru_kernel,
-    backward=lambda grad, result, input, h, w_ih, w_hh, saved, reverse: kernels.gru_layer_backward(
-        grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved, reverse),
-    parts=lambda input, h, *rest: (
+    backward=_gru_backward, parts=lambda input, h, *rest: (
         _stepped(_gru_step, input, (h,), rest[:-1], rest[-1])[0], None),
     implicit=True, returns=tuple, differentiable=(True, False), node="StackBackward0",
     autocast="opened", **_LAYER)
 
 
+@_at_conjugates
 def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
                   w_ih: np.ndarray, w_hh: np.ndarray, relu: bool, reverse: bool) -> Any:
     *others, gb = kernels.rnn_layer_backward(grad, input, h, w_ih, w_hh, result, relu, reverse)

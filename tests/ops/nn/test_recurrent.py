@@ -1,6 +1,9 @@
 """Layers that `flambeau/ops/nn/recurrent.py` computes."""
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
+
+import flambeau as torch
 
 cases = Cases()
 
@@ -59,3 +62,17 @@ for _mode, _gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1))
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+@pytest.mark.filterwarnings("ignore:Complex modules")
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+def test_gradients_of_complex_layers(name):
+    torch.manual_seed(0)
+    layer = getattr(torch.nn, name)(2, 2, bidirectional=True).to(torch.complex128)
+    names = [n for n, _ in layer.named_parameters()]
+
+    def run(x, *values):
+        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,))[0]
+
+    inputs = [torch.randn(3, 1, 2, dtype=torch.complex128), *layer.parameters()]
+    assert torch.autograd.gradcheck(run, [t.detach().requires_grad_() for t in inputs])
