@@ -49,9 +49,18 @@ def _each(args: Any, change: Any) -> Any:
     return {k: _each(v, change) for k, v in args.items()} if type(args) is dict else args
 
 
+def _with_plain_sizes(args: Any) -> Any:
+    """The arguments with ints for lengths that vary, which signatures do not know."""
+    if isinstance(args, list | tuple):
+        return tuple([_with_plain_sizes(a) for a in args])
+    if type(args) is dict:
+        return {k: _with_plain_sizes(v) for k, v in args.items()}
+    return -1 if isinstance(args, NestedInt) else args
+
+
 def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """A public call with a nested argument."""
-    fit = check_fit(func, args, kwargs)
+    fit = check_fit(func, _with_plain_sizes(args), _with_plain_sizes(kwargs))
     op = func.overloadpacket._op if isinstance(func, OpOverload) else getattr(func, "op", None)
     title = op.name if op is not None else getattr(func, "__name__", "")
     name = title.strip("_")
@@ -76,6 +85,8 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return first.unbind()[args[2]]
     if name in ("reshape", "view"):
         return _reshaped(first, args[1:])
+    if name == "contiguous" and first._lengths is not None:         # there are gaps between parts
+        return join(first.unbind(), first.layout)
     if name in _ELEMENTWISE or (name in table and table[name].kind == "pointwise") or (
             op is not None and op.inplace and op.functional.kind == "pointwise"):
         return _elementwise(func, title, first, args, kwargs)
@@ -84,18 +95,39 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if [d % first.dim() for d in dims][:1] != [0]:
             raise ValueError("Permute is not supported on the batch dimension for jagged NT")
         return _by_part(func, "", first, (first, [d % first.dim() - 1 for d in dims[1:]]), {})
+    if name == "expand" and first._ragged is not None:
+        return _by_part(func, "", first, (first, _expanded(first, args[1:])), kwargs)
     if name == "bmm":
         func, name = flambeau.matmul, "matmul"
     if name == "flatten" and first._ragged is not None:
-        start, end = (*args[1:], *(kwargs[k] for k in ("start_dim", "end_dim") if k in kwargs))[:2]
-        if _dimension(start, first.dim()) <= first._ragged <= _dimension(end, first.dim()) \
-                and start != end:
-            raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
+        args, kwargs = (first, *_flattened(first, *args[1:], **kwargs)), {}
     if name in _BY_PART:
         return _by_part(func, name, first, args, kwargs)
     if name in attention.RULES:
         return attention.RULES[name](func, *args, **kwargs)
     return without_rule(func, args, kwargs, "NestedTensorCPU", "", fit)
+
+
+def _flattened(first: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> tuple[int, int]:
+    """The first and the last of the dimensions that become one."""
+    start, end = (_dimension(d, first.dim()) for d in (start_dim, end_dim))
+    ragged: Any = first._ragged
+    if start != end:
+        if start == 0:
+            raise RuntimeError("flatten(): not supported for NestedTensor on dim=0")
+        if start <= ragged <= end:
+            raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
+    return start, end
+
+
+def _expanded(first: NestedTensor, given: Any) -> list[Any]:
+    """The sizes to which each part expands."""
+    sizes = list(given[0] if len(given) == 1 and not isinstance(given[0], int) else given)
+    ragged: Any = first._ragged
+    if len(sizes) != first.dim() or sizes[0] not in (-1, first.size(0)) or not (
+            sizes[ragged] is first._length or sizes[ragged] in (-1, first._length)):
+        raise RuntimeError(f"expand(): cannot expand shape {tuple(first.shape)} -> {sizes}")
+    return [-1 if d == ragged else size for d, size in enumerate(sizes)][1:]
 
 
 def _cat(func: Any, name: str, tensors: Any, dim: int) -> NestedTensor:

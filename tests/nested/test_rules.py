@@ -63,3 +63,43 @@ def test_parts_stand_side_by_side(jagged):
 def test_refusals(jagged, call, error, message):
     with pytest.raises(error, match=message):
         call(jagged)
+
+
+def test_flatten_has_defaults():
+    """As after attention with several heads."""
+    x = nested.nested_tensor([torch.arange(16.0).reshape(2, 8), torch.ones(3, 8)],
+                             layout=torch.jagged)
+    heads = x.unflatten(-1, [2, 4])
+    for flat in (heads.flatten(-2), heads.flatten(2), heads.transpose(1, 2).transpose(1, 2
+                 ).flatten(start_dim=-2)):
+        torch.testing.assert_close(flat.values(), x.values())
+    with pytest.raises(RuntimeError, match="not supported for NestedTensor on dim=0"):
+        heads.flatten()
+    with pytest.raises(RuntimeError, match="not supported for NestedTensor on ragged dim"):
+        heads.flatten(1, 2)
+
+
+def test_contiguous_closes_gaps():
+    x = torch.arange(12.0).view(2, 6)
+    gaps = nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([3, 2]), layout=torch.jagged)
+    closed = gaps.contiguous()
+    assert not gaps.is_contiguous() and closed.is_contiguous() and closed.lengths() is None
+    assert closed.values().tolist() == [0, 1, 2, 7, 8] and closed.offsets().tolist() == [0, 3, 5]
+
+
+def test_parts_expand_but_for_the_dimension_that_varies():
+    x = nested.nested_tensor([A[:, :1], B[:, :1]], layout=torch.jagged)
+    for sizes in ((2, -1, 3), (2, x.size(1), 3), (-1, -1, 3)):
+        y = x.expand(*sizes)
+        assert [p.shape for p in y.unbind()] == [(2, 3), (4, 3)] and y.shape[1] is x.shape[1]
+    torch.testing.assert_close(y.unbind()[1], B[:, :1].expand(4, 3))
+    with pytest.raises(RuntimeError, match="cannot expand shape"):
+        x.expand(3, -1, 3)
+
+
+def test_lengths_that_vary_are_sizes():
+    """`x.size(1)` of a nested tensor stands where a call wants an int."""
+    x = nested.nested_tensor([A, B], layout=torch.jagged)
+    for y in (x.view(2, x.size(1), 3, 1), x.reshape(x.shape[0], x.shape[1], 3, 1),
+              x.unsqueeze(-1).expand(2, x.size(1), 3, 1)):
+        assert y.shape == (2, x.size(1), 3, 1) and y.unbind()[1].shape == (4, 3, 1)
