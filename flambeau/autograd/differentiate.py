@@ -22,6 +22,7 @@ from flambeau.core.autograd.graph import (
 from flambeau.core.calling import overrides
 from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, gradient_edge, plain_types, tensor_types, wrap
+from flambeau.core.type_info import preserve_format
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.view.conversion import cast
 
@@ -94,7 +95,7 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
             if output._array.dtype.kind in "cW":
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs "
                                    f"but got {output.dtype}")
-            return ones_like(output)
+            return ones_like(output, memory_format=preserve_format)
         return None
     if not isinstance(grad, Tensor):
         raise TypeError("gradients can be either Tensors or None, but got "

@@ -19,6 +19,7 @@ from flambeau.core.autograd import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import deriving, grad_enabled, grad_mode, inference, levels
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, tensor_types
+from flambeau.core.type_info import preserve_format
 from flambeau.func.batch import vmap
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.view.copying import graph_alias
@@ -220,7 +221,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
                 replaced[n] = value
             output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
             aux = _restore_inputs(aux, points, leaves)
-            found = _gradients([output], points, [ones_like(output.detach())],
+            found = _gradients([output], points, [ones_like(output, memory_format=preserve_format)],
                                outside.records_backward([output]), outside.needs([output]))
             return tree_unflatten(found, spec), output, aux
         gradients, output, aux = inside(_Reverse(), derive)

@@ -149,7 +149,7 @@ class ForwardLevel(Level):
         held = None if owner._tangents is None else owner._tangents.get(self)
         if held is None:
             held = zeros_like(owner)
-        spread = like._spread(held) if hasattr(like, "_level") else held
+        spread = like._materialize(held) if hasattr(like, "_level") else held
         if spread is not held or own is None:
             self.set_tangent(owner, spread)
             if owner is not target and target._tangents is not None:

@@ -67,7 +67,7 @@ def _kept(input: Tensor, p: float, feature: bool) -> Tensor:
     shape, like = _shape_of_mask(input, feature)
     if _is_shown():
         empty = input.new_empty(shape) if feature else empty_like(input)
-        return empty.detach().bernoulli_(1 - p)
+        return empty.bernoulli_(1 - p)
     target = input._array.dtype
     return draw_like(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
 

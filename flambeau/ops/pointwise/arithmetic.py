@@ -287,6 +287,8 @@ def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
         return where(zero, 0, exponent * pow(self, where(zero, 1, exponent) - 1))
     if exponent == 0:
         return zeros_like(self)
+    if type(exponent) is int:       # the numbers that PyTorch's graphs show
+        exponent = float(exponent)
     # also where this is `self` or 1: higher derivatives go through it, as PyTorch's do
     return times(pow(self, exponent - 1), exponent)
 

@@ -136,3 +136,14 @@ def test_a_constant_that_the_program_writes_to_stays_as_it_was():
         return x + count
     graph = make_fx(counted)(torch.zeros(2))
     assert [graph(torch.zeros(2)).tolist() for _ in range(2)] == [[4, 4], [4, 4]]
+
+
+def test_gradients_start_from_ones_of_the_result():
+    """And powers have the exponents that PyTorch computes with."""
+    code = make_fx(torch.func.grad(lambda x: (x ** 3).sum()))(torch.ones(3)).code
+    calls = [line.split(" = ", 1)[1].split(";")[0] for line in code.splitlines() if "aten" in line]
+    assert [call.removeprefix("torch.ops.aten.") for call in calls] == [
+        "pow.Tensor_Scalar(x_1, 3)", "sum.default(pow_1)",
+        "ones_like.default(sum_1, pin_memory = False, memory_format = torch.preserve_format)",
+        "expand.default(ones_like, [3])", "pow.Tensor_Scalar(x_1, 2.0)", "mul.Scalar(pow_2, 3.0)",
+        "mul.Tensor(expand, mul)"]
