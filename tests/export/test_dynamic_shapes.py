@@ -49,7 +49,8 @@ def test_hints_let_the_program_decide():
     ({"z": None}, UserError, r"its top-level keys must be the arg names \['x', 'y'\]"),
     (({0: Dim("n")},), UserError, "`inputs` has 2 elements, but `dynamic_shapes` has 1"),
     ({"x": {0: Dim("n", max=2)}, "y": None}, ConstraintViolationError, "3 not in range"),
-    ({"x": {0: 5}, "y": None}, UserError, "Static shape constraint of 5 does not match"),
+    ({"x": {0: 5}, "y": None}, ConstraintViolationError,
+     "Static shape constraint of 5 does not match"),
 ])
 def test_what_is_wrong_with_dynamic_shapes(shapes, error, message):
     with pytest.raises(error, match=message):

@@ -121,14 +121,16 @@ class Sizes:
         places: dict[str, list[tuple[int, int, Any]]] = {}
         for i, (leaf, shape) in enumerate(zip(inputs.leaves, shapes)):
             if isinstance(leaf, Tensor) and shape is not None:
-                for dim, wanted in self._wanted(leaf, shape, inputs.names[i]):
+                for dim, wanted in self._wanted(leaf, shape, inputs.names[i],
+                                                   inputs.source(i)):
                     root = wanted.root if isinstance(wanted, _DerivedDim) else wanted
                     key = root.__name__ if isinstance(root, Dim) else f"{i} {dim}"
                     places.setdefault(key, []).append((i, dim, wanted))
         for found in places.values():
             self._enter(found)
 
-    def _wanted(self, leaf: Tensor, shape: Any, name: str) -> Iterator[tuple[int, Any]]:
+    def _wanted(self, leaf: Tensor, shape: Any, name: str, source: str
+                ) -> Iterator[tuple[int, Any]]:
         items = shape.items() if isinstance(shape, dict) else enumerate(shape)
         if not isinstance(shape, dict) and len(shape) != leaf.ndim:
             raise UserError(f"Expected dynamic shape spec {shape} for `{name}` to have the same "
@@ -137,8 +139,9 @@ class Sizes:
         for dim, wanted in items:
             if isinstance(wanted, int):
                 if wanted != leaf.shape[dim]:
-                    raise UserError(f"Static shape constraint of {wanted} does not match input "
-                                    f"size of {leaf.shape[dim]}, for `{name}.shape[{dim}]`")
+                    raise ConstraintViolationError(
+                        f"Static shape constraint of {wanted} does not match input size of "
+                        f"{leaf.shape[dim]}, for {source}.size()[{dim}]")
                 continue
             if isinstance(wanted, _DimHint) and wanted.type is _HintKind.STATIC:
                 continue

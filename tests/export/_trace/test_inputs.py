@@ -5,11 +5,17 @@ import flambeau as torch
 from flambeau import nn
 from flambeau._dynamo.exc import UserError
 from flambeau.export import Dim, export
+from flambeau.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 
 class Two(nn.Module):
     def forward(self, x, pair, *rest, scale=2.0):
         return x * scale + pair["a"] + sum(rest)
+
+
+class Plain(nn.Module):
+    def forward(self, x, pair, rest=None):
+        return x + pair["a"]
 
 
 def exported(shapes=None, **options):
@@ -49,12 +55,14 @@ def test_sizes_made_of_others():
     ({"x": {0: Dim("n")}}, "top-level keys must be the arg names"),
     (({0: Dim("n")},), "inputs` has .* elements, but `dynamic_shapes` has 1 elements"),
     ({"x": (Dim("n"),), "pair": {"a": None}, "rest": None},
-     "same length as the actual tensor shape"),
-    ({"x": {0: 4}, "pair": {"a": None}, "rest": None},
-     "Static shape constraint of 4 does not match")])
+     "same length as the actual tensor shape")])
 def test_shapes_that_do_not_fit(shapes, message):
-    class Plain(nn.Module):
-        def forward(self, x, pair, rest=None):
-            return x + pair["a"]
     with pytest.raises(UserError, match=message):
         export(Plain(), (torch.ones(3, 2), {"a": torch.ones(3, 2)}, None), dynamic_shapes=shapes)
+
+
+def test_sizes_that_are_said_to_be_fixed():
+    with pytest.raises(ConstraintViolationError, match="Static shape constraint of 4 does not "
+                                                       r"match input size of 3, for L\['x'\]"):
+        export(Plain(), (torch.ones(3, 2), {"a": torch.ones(3, 2)}, None),
+               dynamic_shapes={"x": {0: 4}, "pair": {"a": None}, "rest": None})
