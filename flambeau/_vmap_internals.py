@@ -26,6 +26,6 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     """The old name of `flambeau.vmap`."""
-    warnings.warn("Please use torch.vmap instead of torch._vmap_internals.vmap.", FutureWarning,
+    warnings.warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning,
                   stacklevel=2)
     return _vmap(func, in_dims, out_dims)

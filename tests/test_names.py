@@ -34,28 +34,6 @@ def test_pickled_storages():
     assert torch.storage._load_from_bytes(file.getvalue()).tolist() == [1.0, 1.0]
 
 
-def test_subclasses_are_rebuilt():
-    from flambeau import _tensor
-
-    class Own(torch.Tensor):
-        pass
-    made = _tensor._rebuild_from_type_v2(lambda n: torch.ones(n), Own, (2,), {"mark": 4})
-    assert type(made) is Own and made.mark == 4
-    assert type(_tensor._rebuild_from_type(lambda n: torch.ones(n), Own, (2,), {})) is Own
-    tensor, number = _tensor._convert((torch.ones(1), 3), Own)
-    assert type(tensor) is Own and number == 3
-
-
-def test_internal_hooks_answer_as_in_public_builds():
-    from flambeau import _utils_internal as internal
-    assert internal.justknobs_check("any") and not internal.justknobs_check("any", False)
-    assert internal.justknobs_getval_int("any") == 0
-    assert internal.resolve_library_path("/tmp/../tmp") == "/tmp"
-    assert internal.signpost_event("a", "b", {}) is None
-    with pytest.raises(NotImplementedError, match=r"a::b: .* import the 'no_such' Python module"):
-        internal.throw_abstract_impl_not_imported_error("a::b", "no_such", "")
-
-
 def test_stacks_of_modes():
     from flambeau import overrides
     from flambeau.utils import _python_dispatch as dispatch
