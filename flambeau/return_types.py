@@ -24,6 +24,8 @@ class ReturnType(tuple):
     __signature__ = Signature([Parameter("iterable", Parameter.POSITIONAL_ONLY, default=())])
 
     def __new__(cls, *values: Any) -> Any:
+        if len(values) == 2 and isinstance(values[1], dict):        # as pickles of PyTorch have it
+            values = values[:1]
         if len(values) == 1 and len(cls._fields) != 1:
             values = tuple(values[0])
         if len(values) != len(cls._fields):
@@ -36,7 +38,7 @@ class ReturnType(tuple):
         return f"torch.return_types.{type(self).__name__}(\n{inner})"
 
     def __reduce__(self) -> Any:
-        return type(self), (tuple(self),)
+        return type(self), (tuple(self), {})
 
 
 def declare(name: str, fields: str) -> type:
@@ -48,7 +50,7 @@ def declare(name: str, fields: str) -> type:
         members |= {"__slots__": (), "_fields": names, "__match_args__": names,
                     "n_fields": len(names), "n_sequence_fields": len(names)}
         made = globals()[name] = type(name, (ReturnType,), members)
-        made.__module__ = "torch.return_types"
+        made.__module__ = __name__
         for see in watchers:
             see(made)
     return made

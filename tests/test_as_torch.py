@@ -210,3 +210,18 @@ def test_classes_functions_and_errors_say_torch():
         *(f"module '{name}' has no attribute 'no_such_name'" for name in (
             "torch", "torch.nn", "torch.nn.functional", "torch.optim.lr_scheduler")),
         "PruningContainer"]
+
+
+def test_named_results_are_pickled():
+    python("""
+        import flambeau.as_torch
+        import copy
+        import pickle
+        import torch
+        found = torch.sort(torch.tensor([3.0, 1.0]))
+        text = pickle.dumps(found)
+        assert b"torch.return_types" in text and b"flambeau" not in text
+        for again in (pickle.loads(text), copy.deepcopy(found)):
+            assert type(again) is torch.return_types.sort, type(again)
+            assert again.indices.tolist() == [1, 0]
+    """)

@@ -1,5 +1,9 @@
 """Named tuples of several results."""
 
+import copy
+import io
+import pickle
+
 import pytest
 
 import flambeau as torch
@@ -33,3 +37,38 @@ def test_they_are_trees_of_tensors():
     found = tree_map(lambda t: t + 1, torch.tensor([3.0, 1.0]).max(0))
     assert type(found) is torch.return_types.max
     assert (found.values.item(), found.indices.item()) == (4.0, 1)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_they_can_be_pickled(protocol):
+    found = torch.sort(torch.tensor([3.0, 1.0, 2.0]))
+    again = pickle.loads(pickle.dumps(found, protocol))
+    assert type(again) is torch.return_types.sort
+    assert again.values.tolist() == [1.0, 2.0, 3.0] and again.indices.tolist() == [1, 2, 0]
+    assert pickle.loads(pickle.dumps(type(found), protocol)) is type(found)
+
+
+def test_they_can_be_copied():
+    found = torch.sort(torch.tensor([3.0, 1.0]))
+    shallow, deep = copy.copy(found), copy.deepcopy(found)
+    assert type(shallow) is type(deep) is torch.return_types.sort
+    assert shallow.values is found.values and deep.values is not found.values
+    assert deep.values.tolist() == [1.0, 3.0]
+
+
+def test_files_name_them_as_pytorch_does():
+    file = io.BytesIO()
+    torch.save(torch.sort(torch.tensor([3.0, 1.0])), file)
+    assert b"torch.return_types" in file.getvalue()
+    file.seek(0)
+    again = torch.load(file, weights_only=False)
+    assert type(again) is torch.return_types.sort and again.indices.tolist() == [1, 0]
+
+
+def test_they_are_made_again_of_what_pytorch_pickles():
+    values, indices = torch.ones(1), torch.zeros(1)
+    found = torch.return_types.sort((values, indices))
+    kind, arguments = found.__reduce__()[:2]
+    assert kind is torch.return_types.sort and arguments[1] == {}
+    again = kind((values, indices), {})
+    assert again.values is values and again.indices is indices

@@ -2,7 +2,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from flambeau import Size, backends, overrides
@@ -93,8 +93,8 @@ _storage_address = _storage_id
 
 
 def _data_address(tensor: Tensor) -> int:
-    """Where the first element of a tensor lies."""
-    return tensor._array.__array_interface__["data"][0]
+    """Where the storage of a tensor begins."""
+    return tensor.untyped_storage().data_ptr()
 
 
 def _is_cow_tensor(tensor: Tensor) -> bool:
@@ -117,9 +117,11 @@ def _has_storage(tensor: Tensor) -> bool:
     return tensor.layout is strided
 
 
-def _any_requires_grad(tensors: Sequence[Tensor]) -> bool:
-    """Does one of these require grad?"""
-    return any(t.requires_grad for t in tensors)
+def _any_requires_grad(*args: Any, **kwargs: Any) -> bool:
+    """Does one of these tensors, or of the tensors in a list among them, require grad?"""
+    groups = [arg if isinstance(arg, list) else [arg] for arg in (*args, *kwargs.values())]
+    return any(t.requires_grad for group in groups if all(isinstance(t, Tensor) for t in group)
+               for t in group)
 
 
 def _non_sym_sizes(tensor: Tensor) -> tuple[int, ...]:
@@ -241,7 +243,8 @@ def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
 def _add_docstr(obj: Any, text: str) -> Any:
     """Document an object that has no documentation."""
     if getattr(obj, "__doc__", None):
-        raise RuntimeError(f"{getattr(obj, '__name__', obj)!r} already has a docstring")
+        kind = "Type" if isinstance(obj, type) else "function"
+        raise RuntimeError(f"{kind} {getattr(obj, '__name__', obj)!r} already has a docstring")
     obj.__doc__ = text
     return obj
 
