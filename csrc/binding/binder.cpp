@@ -24,10 +24,20 @@ static bool is_builtin(PyTypeObject *type) {
 
 static Answer no_if(bool surely) { return surely ? Answer::NO : Answer::UNSURE; }
 
+// Is it an integer that 64 bits hold? What is said of larger ones depends on the parameter.
+static bool is_int64(PyObject *value) {
+    if (!PyLong_CheckExact(value)) return false;
+    int beyond;
+    PyLong_AsLongLongAndOverflow(value, &beyond);
+    return !beyond;
+}
+
+static Answer yes_if_int64(PyObject *value) { return is_int64(value) ? Answer::YES : Answer::UNSURE; }
+
 static bool all_ints(PyObject *list) {
     PyObject **items = PySequence_Fast_ITEMS(list);
     for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(list); i < n; i++)
-        if (!PyLong_CheckExact(items[i])) return false;
+        if (!is_int64(items[i])) return false;
     return true;
 }
 
@@ -58,7 +68,7 @@ static bool holds_number(PyObject *list) {
 static Answer fits_list(const Parameter &p, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type != &PyTuple_Type && type != &PyList_Type && type != known.size) {
-        if (p.kind == INTS && p.size > 0 && type == &PyLong_Type) return Answer::YES;
+        if (p.kind == INTS && p.size > 0 && type == &PyLong_Type) return yes_if_int64(value);
         return no_if(is_builtin(type) || is_tensor(value));
     }
     if (p.kind == TENSORS) return all_tensors(value) ? Answer::YES : no_if(holds_number(value));
@@ -74,9 +84,9 @@ static Answer fits(const Parameter &p, PyObject *value) {
         case TENSOR:
             return is_tensor(value) ? Answer::YES : no_if(is_builtin(type));
         case TENSOR_OR_NUMBER:
-            if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
-                type == &PyComplex_Type || is_tensor(value))
+            if (type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type || is_tensor(value))
                 return Answer::YES;
+            if (type == &PyLong_Type) return yes_if_int64(value);
             break;
         case TENSORS:
         case FLOATS:
@@ -84,12 +94,11 @@ static Answer fits(const Parameter &p, PyObject *value) {
         case SCALARS:
         case INTS: return fits_list(p, value);
         case SCALAR:
-            if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
-                type == &PyComplex_Type)
-                return Answer::YES;
+            if (type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type) return Answer::YES;
+            if (type == &PyLong_Type) return yes_if_int64(value);
             break;
         case INT:
-            if (type == &PyLong_Type) return Answer::YES;
+            if (type == &PyLong_Type) return yes_if_int64(value);
             break;
         case FLOAT:
             if (type == &PyFloat_Type || type == &PyLong_Type) return Answer::YES;

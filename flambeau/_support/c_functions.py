@@ -26,7 +26,9 @@ _INSIDE = ("transforms.", "ops.")
 def type_name(value: Any) -> str:
     """The name of a value's type as messages of C have it."""
     cls = type(value)
-    if cls.__module__.partition(".")[2].startswith(_INSIDE) and hasattr(cls, "__torch_function__"):
+    inside = cls.__module__.partition(".")[2]
+    if hasattr(cls, "__torch_function__") and (inside.startswith(_INSIDE) or (
+            inside.startswith("nested.") and str(value.layout) == "torch.strided")):
         return "Tensor"                         # what PyTorch has in tensors of its one class
     if cls.__module__.partition(".")[0] in ("flambeau", "torch"):
         if cls.__name__ in ("Function", "function"):

@@ -256,7 +256,7 @@ class Factory(Record):
             raise RuntimeError(f"{self.name} only supports 0-dimensional start and end tensors, "
                                "but got " + " and ".join([
                                    f"{n} with {v._array.ndim} dimension(s)"
-                                   for n, v in zip((name, "end"), (value, *values[1:2]))
+                                   for n, v in {name: value, "end": values[1]}.items()
                                    if isinstance(v, Tensor)]) + ".")
         return value.item()
 

@@ -130,7 +130,10 @@ def make_fast_binder(overload: Overload, numbers: bool) -> Callable[..., list[An
                 return None
         for i, is_list in integers:
             value = values[i]
-            if value is not None and (max(value, default=0) if is_list else value) > _LARGEST:
+            if value is None:
+                continue
+            low, high = (min(value, default=0), max(value, default=0)) if is_list else (value,) * 2
+            if high > _LARGEST or low < -_LARGEST:
                 return None
         for i in scalars:
             if type(values[i]) is int and not -_LARGEST <= values[i] <= _LARGEST:

@@ -126,6 +126,12 @@ def check_together(tensors: Any) -> None:
                     f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching "
                     f"argument at index {place} had {Size(shape)}; but expected shape should be "
                     f"broadcastable to {common}")
+    check_devices(found)
+
+
+def check_devices(tensors: Any) -> None:
+    """Are these on one device? Single numbers may be on the CPU."""
+    found = [t for t in tensors if type(t) in tensor_types]
     placed = [t._device for t in found if t._array.ndim or t._device is not devices.cpu]
     for device in placed:
         if device is not placed[0]:
@@ -137,6 +143,8 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     """Run `op` for the geometry and the types of its results."""
     if op.kind == "pointwise":
         check_together(op.inputs(canonical))
+    elif op.kind == "multilinear":
+        check_devices(op.inputs(canonical))
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
         raise _data_dependent_shape(op.name)
     if op.implicit:

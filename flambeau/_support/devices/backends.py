@@ -54,7 +54,7 @@ def has_no_kernel(name: str, backend: str, facts: tuple[str, ...]) -> NotImpleme
              else {"CPU", "Meta"}).union(facts)
     if "NestedTensorCPU" in known:
         known.add("NestedTensorHPU")
-    return could_not_run(name, backend, *(key for key in _ORDER if key in known))
+    return could_not_run(name, backend, *(key for key in _ORDER if key in known - {backend}))
 
 
 __all__ = ["could_not_run", "has_no_kernel"]

@@ -26,12 +26,12 @@ def register_kl(type_p, type_q):
     for kind in (type_p, type_q):
         issubclass(kind, object)            # other libraries register bases of their own
 
-    def register(function):
+    def decorator(function):
         _KL_REGISTRY[type_p, type_q] = function
         _KL_MEMOIZE.clear()
         return function
 
-    return register
+    return decorator
 
 
 @total_ordering

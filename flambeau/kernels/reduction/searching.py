@@ -3,6 +3,7 @@
 import numpy as np
 
 from flambeau.kernels.declaration import mover
+from flambeau.kernels.dtypes import type_title
 from flambeau.kernels.moving import indexing
 from flambeau.kernels.reduction import sorting
 
@@ -39,9 +40,13 @@ def searchsorted(sequence, values, sorter, int32, right, side):
 
 def _check_sequence(sequence, values, sorter):
     shape, wanted = sequence.shape, values.shape
+    if not wanted and len(shape) != 1:
+        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries "
+                           f"tensor dimension is 1, but we got boundaries tensor dim({len(shape)}) "
+                           "and input value's dim(0) numel(1)")
     if not shape:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension "
-                           "but got 0 dimension")
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive "
+                           "dimension, but got 0 dimension")
     if len(shape) > 1 and (len(shape) != len(wanted) or shape[:-1] != wanted[:-1]):
         raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the "
                            "first N-1 dimensions of boundaries tensor and input value tensor must "
@@ -51,6 +56,9 @@ def _check_sequence(sequence, values, sorter):
         raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but "
                            f"got boundary tensor {list(shape)}and got sorter tensor "
                            f"{list(sorter.shape)}")
+    if sorter is not None and sorter.dtype != np.int64:
+        raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but got "
+                           f"dtype {type_title(sorter.dtype)}")
 
 
 def _bisect(sequence, values, side):

@@ -472,8 +472,10 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx=None) -> tuple[Tensor, Tensor]:
-        states: Any = [None, None] if hx is None else [hx[0], hx[1]] if input.dim() == 1 else [*hx]
+        states: Any = [None, None] if hx is None else list(hx)
         input, states, is_batched = self._checked(input, states)
+        if hx is not None and not is_batched:
+            _, states = hx[1], states[:2]                       # there has to be a second one
         if is_batched and isinstance(hx, Tensor):
             states = hx                                         # which is no pair
         h, c = flambeau.lstm_cell(input, states, *self._weights)

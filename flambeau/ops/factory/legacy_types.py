@@ -50,6 +50,9 @@ _new = Function(Declaration(texts=(
 
 def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
+    if not isinstance(self, Tensor):
+        raise TypeError(f"descriptor 'new' for 'torch._C.TensorBase' objects doesn't apply to a "
+                        f"'{type(self).__name__}' object")
     return _legacy(Tensor, self.dtype, args, kwargs)
 
 

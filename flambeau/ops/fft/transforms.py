@@ -28,7 +28,7 @@ from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
 from flambeau.ops.spatial.padding import constant_pad_nd
-from flambeau.ops.view.conversion import cast, clone
+from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.rearranging import roll
 
 NONE, BY_ROOT, BY_N = range(3)              # normalizations
@@ -433,7 +433,7 @@ def _shift(name: str, sign: int, doc: str) -> None:
         dims = tuple([wrap_dim(d, n) for d in dims])
         sizes = [input._array.shape[d] for d in dims]
         shifts = [m // 2 if sign > 0 else (m + 1) // 2 for m in sizes]
-        return roll(input, shifts, dims) if dims else clone(input)
+        return roll(input, shifts, dims)
 
 
 _shift("fftshift", 1, """Values reordered so that frequency 0 stands in the middle.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.settings import warn_once
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import c_name, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, add_members, wrap
 from flambeau.dispatch.declaration import op
@@ -232,6 +232,13 @@ def multi_dot(tensors: Any) -> Tensor:
             raise RuntimeError(f"multi_dot(): {which} tensor must be 1D or 2D but got "
                                f"{t._array.ndim}D" if end else
                                f"multi_dot(): tensor {i} must be 2D but got {t._array.ndim}D")
+    for i, t in enumerate(tensors[1:], 1):
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 "
+                               f"is {c_name(tensors[0].dtype)} and tensor {i} {c_name(t.dtype)}")
+        if t.device != tensors[0].device:
+            raise RuntimeError("multi_dot(): all tensors must be on the same device but tensor 0 "
+                               f"is on {tensors[0].device} and tensor {i} on {t.device}")
     row, column = tensors[0]._array.ndim == 1, tensors[-1]._array.ndim == 1
     tensors[0] = unsqueeze(tensors[0], 0) if row else tensors[0]
     tensors[-1] = unsqueeze(tensors[-1], 1) if column else tensors[-1]

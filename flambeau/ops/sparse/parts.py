@@ -223,6 +223,8 @@ def resize_compressed(self: SparseTensor, size: tuple[int, ...]) -> SparseTensor
 @member("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)")
 def resize_as_sparse_(input: Tensor, the_template: SparseTensor) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
+    if not is_sparse(input):
+        raise unsupported("resize_as_sparse_", input)
     for tensor in (input, the_template):
         expect_coo(tensor, "resize_as_sparse_")
     return sparse_resize_(input, the_template.shape, sparse_dim_of(the_template),

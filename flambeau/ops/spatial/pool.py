@@ -443,11 +443,21 @@ def _unpooler(n: int) -> None:
 # ---- power means ---------------------------------------------------------------------------------
 
 
+def _unpacked(value: Any, n: int) -> None:
+    """Raise as Python does where `value` is not as many."""
+    if n == 2:
+        _, _ = value
+    else:
+        _, _, _ = value
+
+
 def _lp_pooler(n: int) -> None:
     averages = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[n]
 
     def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Tensor:
+        if n > 1 and not isinstance(kernel_size, int):
+            _unpacked(kernel_size, n)
         mean = averages(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0,
                         ceil_mode)
         count = kernel_size ** n if isinstance(kernel_size, int) else prod(kernel_size)

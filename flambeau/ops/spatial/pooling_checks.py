@@ -45,6 +45,9 @@ def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilatio
     n = len(kernel)
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
+    if min(kernel) < -1 and not any(padding):       # half of it is a bound already
+        raise RuntimeError("pad should be at most half of effective kernel size, but got pad=0, "
+                           f"kernel_size={min(kernel)} and dilation={dilation[0]}")
     for what, letter, sizes in (("kernel size", "k", kernel), ("stride", "d", stride)):
         if min(sizes) <= 0:
             named = " ".join(f"{letter}{a}: {s}" for a, s in zip("THW"[-n:], sizes))
@@ -52,15 +55,15 @@ def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilatio
     if min(dilation) <= 0:
         named = " ".join(f"dilation{a}: {d}" for a, d in zip("THW"[-n:], dilation))
         raise RuntimeError(f"dilation should be greater than zero, but got {named}")
-    if name == "avg_pool3d" and any(s < k for s, k in zip(x.shape[-3:], kernel)):
-        raise RuntimeError("input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {}"
-                           " kW: {})".format(*x.shape[-3:], *kernel))
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > (k - 1) * d // 2 + (0 if d > 1 else (k % 2 == 0)):
             raise RuntimeError("pad should be at most half of effective kernel size, but got "
                                f"pad={p}, kernel_size={k} and dilation={d}")
+    if name == "avg_pool3d" and any(s < k for s, k in zip(x.shape[-3:], kernel)):
+        raise RuntimeError("input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {}"
+                           " kW: {})".format(*x.shape[-3:], *kernel))
     inner = x.shape[x.ndim - n - 1:]
     if 0 in inner and n == 3:
         raise RuntimeError(f"{name}(): Expected input's non-batch dimensions to have positive "
@@ -175,11 +178,10 @@ def fractional_windows(input: Tensor, kernel_size: Any, output_size: Any, random
                                f"{'three ' * (n == 3)}Ints")
     kernel = per_axis(kernel_size, n, name, "kernel_size")
     sizes = per_axis(output_size, n, name, "output_size")
-    if samples._array.dtype != x.dtype:
-        raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    check_rank(x, n)
-    refuse(x, "bBilUcW8", f"{name}_out_frame")
     out = "_out" if n == 3 else ""
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}{out}(): Expected {n + 1}D or {n + 2}D tensor, but got: "
+                           f"{list(x.shape)}")
     if 0 in x.shape[-n - 1:]:
         at = x.ndim - n - 1 + x.shape[-n - 1:].index(0)
         raise RuntimeError(f"{name}{out}(): Expected input to have non-zero size for non-batch "
@@ -188,6 +190,9 @@ def fractional_windows(input: Tensor, kernel_size: Any, output_size: Any, random
         if o + k - 1 > s - (n == 3):       # PyTorch leaves a row over in three dimensions
             raise RuntimeError(f"{name}{out}(): pool {axis} {k} too large "
                                f"relative to input {axis} {s}")
+    if samples._array.dtype != x.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    refuse(x, "bBilUcW8", f"{name}_out_frame")
     batch = 1 if x.ndim == n + 1 else x.shape[0]
     samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
     return input, samples[0] if x.ndim == n + 1 else samples, kernel, sizes

@@ -145,7 +145,7 @@ def _check_resizing(input: Tensor, size: Any, n: int) -> None:
         named = [", ".join(f"{a}: {s}" for a, s in zip("DHW"[-n:], group))
                  for group in (shape[2:], size)]
         raise RuntimeError("Input and output sizes should be greater than 0, but got input "
-                           f"({named[0]}) output ({named[1]})")
+                           f"({named[0]}) {'and ' * (n == 1)}output ({named[1]})")
     if not shape[1]:
         raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
                            f"{list(shape)}")

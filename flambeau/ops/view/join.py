@@ -109,7 +109,16 @@ def _joinable(tensors: Any, dim: int) -> tuple[Any, int]:
                 raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. "
                                    f"Expected size {a} but got size {b} for tensor number {i} in "
                                    "the list.")
+    _check_devices(tensors)
     return tuple(tensors), dim
+
+
+def _check_devices(tensors: Any) -> None:
+    wanted = tensors[0]._device
+    for t in tensors:
+        if t._device is not wanted:
+            raise RuntimeError(f"Tensor on device {t._device} is not on the expected device "
+                               f"{wanted}!")
 
 
 cat = op(
@@ -135,6 +144,7 @@ def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
         if t._array.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} "
                                f"at entry 0 and {list(t._array.shape)} at entry {i}")
+    _check_devices(tensors)
     return tuple(tensors), dim
 
 
@@ -242,12 +252,14 @@ def _meshgrid(tensors: Any, indexing: str | None) -> tuple[Tensor, ...]:
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    for t in _all_tensors(tensors):
+    every = _all_tensors(tensors)
+    for fact in ("dtype", "device"):
+        if len({getattr(t, fact) for t in every}) > 1:
+            raise RuntimeError(f"meshgrid expects all tensors to have the same {fact}")
+    for t in every:
         if t.ndim > 1:
             raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
                                f"got: {t._array}")
-    if len({t.dtype for t in tensors}) > 1:
-        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shape = tuple([t.numel() for t in tensors])
     grids = [expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape)
              for i, t in enumerate(tensors)]

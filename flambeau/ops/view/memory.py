@@ -178,12 +178,16 @@ def is_pinned(self: Tensor, device: Any) -> bool:
 @member("pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", function=False)
 def pin_memory(self: Tensor, device: Any) -> Tensor:
     """Lock the memory for copies to an accelerator."""
+    if device is not None and devices.device(device).type == "cpu":
+        raise RuntimeError("CPU device type not an accelerator.")
     raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
 @member("record_stream(Tensor(a!) self, Stream s) -> ()", function=False)
 def record_stream(self: Tensor, stream: Any) -> None:
     """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
+    if "Stream" not in [base.__name__ for base in type(stream).__mro__]:
+        raise RuntimeError("unknown parameter type")
     raise could_not_run("record_stream", self.device.type.upper(), "Meta")
 
 
