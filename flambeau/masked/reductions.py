@@ -19,18 +19,35 @@ _inf = math.inf
 
 # ---- arguments ----------------------------------------------------------------------------------
 
-def _parts(input: Any, mask: Any) -> tuple[Tensor, Any]:
-    """The data and the mask of an input, which may be a `MaskedTensor`."""
+_ANY = "strided, sparse_coo or sparse_csr"
+
+
+def _parts(input: Any, mask: Any, name: str = "", takes: str = "strided") -> tuple[Tensor, Any]:
+    """The data and the mask of an input, which may be a `MaskedTensor`; a function of that `name`
+    takes such layouts only."""
     from flambeau.masked.maskedtensor import is_masked_tensor
     if is_masked_tensor(input):
         own = input.get_mask()
         mask = own if mask is None else own & _broadcast(mask, own)
         input = input.get_data()
     if not isinstance(input, Tensor):
-        raise AttributeError(f"'{type_name(input)}' object has no attribute 'dtype'")
+        wanted = "layout" if name in ("sum", "prod") else "dtype"      # which is asked for first
+        raise AttributeError(f"'{type_name(input)}' object has no attribute '{wanted}'")
+    if name and str(input.layout)[6:] not in takes:
+        raise _wrong_layout(name, takes, input.layout, mask)
     if input.layout is not flambeau.strided:
+        if mask is None and name not in ("", "sum"):
+            raise ValueError(f"masked {name} expects explicit mask for {str(input.layout)[6:]} "
+                             "tensor input")
         raise NotImplementedError(f"masked operations on tensors with layout {input.layout}")
     return input, None if mask is None else _broadcast(mask, input)
+
+
+def _wrong_layout(name: str, takes: str, layout: Any, mask: Any) -> ValueError:
+    if str(layout) == "torch._mkldnn" and mask is not None and name not in ("mean", "std/var"):
+        return ValueError("_input_mask expects strided or sparse COO or sparse CSR tensor but got "
+                          f"{layout}")
+    return ValueError(f"masked {name} expects {takes} tensor (got {layout} tensor)")
 
 
 def _broadcast(mask: Tensor, input: Tensor) -> Tensor:
@@ -112,7 +129,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
     >>> flambeau.masked.sum(x, 1, mask=mask)
     tensor([3, 3])
     """
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "sum", _ANY)
     dtype = _summed_dtype(input.dtype) if dtype is None else dtype
     return _filled(input, mask, 0).sum(_dims(dim, input.ndim), keepdim=bool(keepdim), dtype=dtype)
 
@@ -120,7 +137,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
          mask: Tensor | None = None) -> Tensor:
     """The product of the elements that the mask selects."""
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "prod", _ANY)
     if dtype is None:
         own = input.dtype
         dtype = own if own.is_floating_point or own.is_complex else flambeau.int64
@@ -133,7 +150,7 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 def _extreme(name: str, neutral: Any) -> Any:
     def reduce(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
                mask: Tensor | None = None) -> Tensor:
-        input, mask = _parts(input, mask)
+        input, mask = _parts(input, mask, name, _ANY)
         filled = _filled(input, mask, partial(neutral, name))
         result = getattr(filled, name)(_dims(dim, input.ndim), keepdim=bool(keepdim))
         return result.to(dtype=dtype or input.dtype)
@@ -145,7 +162,7 @@ def _extreme(name: str, neutral: Any) -> Any:
 def _extreme_index(name: str, neutral: Any) -> Any:
     def reduce(input: Any, dim: int | None = None, *, keepdim: bool | None = False,
                dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-        input, mask = _parts(input, mask)
+        input, mask = _parts(input, mask, name)
         filled = _filled(input, mask, partial(neutral, name))
         return getattr(flambeau, name)(filled, dim, bool(keepdim)).to(dtype=dtype or input.dtype)
     reduce.__name__ = reduce.__qualname__ = name
@@ -165,7 +182,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     >>> flambeau.masked.mean(flambeau.tensor([1.0, 2.0, 9.0]), mask=flambeau.tensor([1, 1, 0]) > 0)
     tensor(1.5000)
     """
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "mean", "strided or sparse_csr")
     dtype = input.dtype if dtype is None else dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a "
@@ -179,7 +196,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
            mask: Tensor | None = None) -> Tensor:
     """The median of the elements that the mask selects, of two the smaller; nan of none, which
     integers have not."""
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "median")
     at = _dims(dim, input.ndim)[0]
     values = input if input.is_floating_point() else input.to(flambeau.float32)
     result = flambeau.nanmedian(_filled(values, mask, math.nan), at, keepdim).values
@@ -194,7 +211,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False,
          dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """(Σ |x|^ord)^(1/ord) of the elements that the mask selects."""
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "norm")
     filled = _filled(input, mask, _inf if ord == -_inf else 0)
     return flambeau.linalg.vector_norm(filled, ord, _dims(dim, input.ndim), bool(keepdim),
                                        dtype=dtype)
@@ -203,7 +220,7 @@ def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool 
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
               mask: Tensor | None = None) -> Tensor:
     """log Σ exp(x) of the elements that the mask selects."""
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "logsumexp")
     if mask is not None:
         _refuse_identity("logsumexp", input.dtype)
     values = input.to(dtype=_float_dtype(input.dtype) if dtype is None else dtype)
@@ -213,7 +230,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
 
 def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdim: bool,
             dtype: Any, mask: Any, root: bool) -> Tensor:
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "std/var")
     if unbiased is not None and correction is not None:
         raise RuntimeError("Only one of unbiased and correction may be given")
     if correction is None:
@@ -252,7 +269,7 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, *,
 
 def _along(name: str, what: str, neutral: Any, function: Any) -> Any:
     def apply(input: Any, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-        input, mask = _parts(input, mask)
+        input, mask = _parts(input, mask, name)
         at = _dims(dim, input.ndim)[0]
         filled = _filled(input, mask, neutral)
         return function(filled, at, dtype=input.dtype if dtype is None else dtype)
@@ -273,7 +290,7 @@ softmin = _along("softmin", "exp(-x) / Σ exp(-x)", partial(_greatest, "amin"),
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
               mask: Tensor | None = None) -> Tensor:
     """x / max(norm(x, ord), eps) along `dim`, of the elements that the mask selects."""
-    input, mask = _parts(input, mask)
+    input, mask = _parts(input, mask, "normalize")
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return flambeau.divide(_filled(input, mask, 0), length.clamp(min=eps))
 
@@ -282,6 +299,10 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Tensor |
               other_mask: Tensor | None = None) -> Tensor:
     """log(exp(x) + exp(y)); an element that its mask leaves out counts as log 0."""
     terms = []
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and not (
+            input.layout is other.layout is flambeau.strided):
+        raise ValueError(f"masked logaddexp expects strided tensors (got {input.layout} tensor for "
+                         f"input, {other.layout} for other)")
     for given, mask in ((input, input_mask), (other, other_mask)):
         term, mask = _parts(given, mask)
         term = term if dtype is None else term.to(dtype=dtype)

@@ -376,13 +376,6 @@ def _by(sizes: Any) -> str:
 # ---- what users call -----------------------------------------------------------------------------
 
 
-def _check_extents(n: int, **given: Any) -> None:
-    """Raise for what is neither one number nor `n`, as it is said where padding depends on it."""
-    for name, value in given.items():
-        if not isinstance(value, int) and len(value) not in (1, n):
-            raise RuntimeError(f"{name} cannot broadcast to {n} dimensions")
-
-
 def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any:
     """Padding that keeps the size; what two equal sides can't do is added to `input` in front."""
     if any(s != 1 for s in stride):
@@ -409,8 +402,6 @@ def _convolver(n: int, doc: str) -> Any:
         if rank != n + 2:
             input = _batched(input, n, name)
         if type(padding) is str:
-            if padding == "same":
-                _check_extents(n, stride=stride, dilation=dilation)
             input, padding = _named_padding(
                 padding, input, weight, numbers(stride, n, "stride"),
                 numbers(dilation, n, "dilation"))
