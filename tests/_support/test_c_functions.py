@@ -81,16 +81,6 @@ def test_constants_are_frozen_but_for_what_is_private():
         constant.other = 2
 
 
-def test_calls_are_bound_by_the_first_schema_that_fits():
-    @c.parsed("scale(Tensor self, float factor=2)", "scale(int count)")
-    def scale(*values):
-        return values
-
-    assert scale(3) == (3,)
-    with pytest.raises(TypeError, match=r"scale\(\) received an invalid combination of arguments"):
-        scale("three")
-
-
 def test_messages_of_pybind_list_the_signature():
     @c.matched("(name: str, count: int = 1) -> None")
     def repeat(name, count=1):

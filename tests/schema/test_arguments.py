@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau.schema.arguments import Wrong, as_declared, bind, fits, is_index, is_int
+from flambeau.schema.arguments import Wrong, as_declared, bind, fits, is_index, is_int, parsed
 from flambeau.schema.parser import parse
 from flambeau.schema.signature import function_signature
 
@@ -79,3 +79,13 @@ def test_arrays_that_are_one_number_are_sizes():
     assert torch.ones(2, 3).view(np.array(6)).shape == (6,)
     with pytest.raises(TypeError, match=r"must be tuple of ints"):
         torch.ones(np.array(3.0))
+
+
+def test_calls_are_bound_by_the_first_schema_that_fits():
+    @parsed("scale(Tensor self, float factor=2)", "scale(int count)")
+    def scale(*values):
+        return values
+
+    assert scale(3) == (3,)
+    with pytest.raises(TypeError, match=r"scale\(\) received an invalid combination of arguments"):
+        scale("three")
