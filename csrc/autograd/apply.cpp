@@ -1,6 +1,7 @@
-// The derivative of an op with one result, as `make_apply` of core/op.py puts it together: for each
-// input that wants a gradient what its rule gives for `grad` and the saved values, or, of a pointwise
-// op, `grad` times, or over, what its rule gives for the saved values.
+// The derivative of an op with one result, as `make_apply` of core/autograd/formulas.py puts it
+// together: for each input that wants a gradient what its rule gives for `grad` and the saved
+// values, or, of a pointwise op, `grad` times, or over, what its rule gives for the saved
+// values.
 #include "tensors.h"
 
 namespace fast {

@@ -1,4 +1,4 @@
-// Tensors, edges and nodes, made as core/tensor.py, core/op.py and core/graph.py make them.
+// Tensors, edges and nodes, made as core/tensor.py and core/autograd/ make them.
 #include "kernels/moving/strided.h"
 #include "tensors.h"
 
@@ -271,7 +271,7 @@ int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edg
 }
 
 // ---- writes ---------------------------------------------------------------------------------------
-// `rebase` of flambeau/core/views.py and `_regenerate` of core/tensor.py, where strides tell what part of
+// `rebase` and `regenerate` of core/views.py, where strides tell what part of
 // its base a view is.
 
 static bool is_true(PyObject *object, PyObject *name) {

@@ -157,7 +157,7 @@ static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
     return 0;
 }
 
-// bind(objects): a dictionary of what core/fast.py gives us to know.
+// bind(objects): a dictionary of what core/calling/fast.py gives us to know.
 static PyObject *bind(PyObject *, PyObject *objects) {
     if (!PyDict_Check(objects)) return PyErr_Format(PyExc_TypeError, "expected a dict");
     struct {

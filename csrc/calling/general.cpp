@@ -1,4 +1,4 @@
-// All other ops with a kernel, and composites: `make_general` and `composite` of core/op.py.
+// All other ops with a kernel, and composites: `make_call` of core/calling/call.py.
 #include "calling/levels.h"
 #include "calling/pointwise.h"
 #include "kernels/moving/strided.h"

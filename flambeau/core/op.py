@@ -87,7 +87,7 @@ class Op:
     kernel      arrays (and other canonical arguments) to an array, or to several
     tensors     the names of its tensor arguments, which come first; `params` are the others
     rules       for each tensor argument its formula, a constant, or None; or one joint `vjp`
-    kind        "pointwise", "linear", "multilinear", "general" or "composite"
+    kind        "pointwise", "linear", "multilinear", "general", "composite" or "creation"
     """
 
     composite = inplace = view = shares = unsized = floating = False

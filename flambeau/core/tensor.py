@@ -90,7 +90,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     __array_priority__ = 1000             # so that ndarray + Tensor asks Tensor
 
     _grad: Tensor | None = None
-    _hooks: Any = None                    # graph.LeafHooks of a leaf
+    _hooks: Any = None                    # hooks.LeafHooks of a leaf
     _accumulator: Any = None              # the AccumulateGrad node that stands for a leaf
     _tangents: dict[Any, Tensor] | None = None      # forward-mode derivatives, by level
     _device = devices.cpu

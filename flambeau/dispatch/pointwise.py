@@ -92,6 +92,9 @@ class Pointwise(Declaration):
         own = self.canonical_parameters(schema)
         operands = tuple([p.name for p in own if p.name in self.operand_names])
         rest = own[len(operands):]
+        if "d" in self.rules and len(operands) > 1:
+            raise TypeError(f"op {self.name}: `d` is the derivative by an only operand, but the "
+                            f"operands are {', '.join(operands)}: say d_{operands[0]}, …")
         rules = {operands[0]: self.rules["d"]} if "d" in self.rules else self.rules
         tensors = {p.name for p in own if p.is_tensor or self.wraps}
         kernel = round_once(self.kernel) if self.wide else self.kernel

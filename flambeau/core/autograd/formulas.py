@@ -37,6 +37,11 @@ def infer_saved_values(op: Op) -> None:
     if unknown := op.rules.keys() - set(op.tensors):
         raise TypeError(f"op {op.name}: there are rules for {sorted(unknown)}, but its tensors are "
                         f"{op.tensors}")
+    for name, formula in op.rules.items():
+        if callable(formula) and ("grad" in parameters(formula)) == (op.kind == "pointwise"):
+            raise TypeError(f"op {op.name}: d_{name} " + (
+                "is a factor of the gradient and can't name `grad`" if op.kind == "pointwise" else
+                "is the gradient itself and has to name `grad`"))
     formulas = [op.vjp] if op.vjp is not None else list(op.rules.values())
     wanted: list[str] = []
     for formula in formulas:

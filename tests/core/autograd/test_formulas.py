@@ -5,6 +5,7 @@ import pytest
 import flambeau as torch
 from flambeau.core.autograd import formulas
 from flambeau.core.op import Op, table
+from flambeau.dispatch.pointwise import Pointwise
 
 
 def planned(rules, **attributes):
@@ -64,6 +65,19 @@ def test_signs_are_no_products():
     assert formulas.is_unit(lambda self: 1, 1) and formulas.is_unit(lambda self: -1, -1)
     assert not formulas.is_unit(lambda self: 2, 2)
     assert not formulas.is_unit(formulas.over(lambda self: 1), 1)
+
+
+def test_formulas_name_the_gradient_where_they_give_it_and_only_there():
+    """Without it the incoming gradient would be lost; with it, counted twice."""
+    with pytest.raises(TypeError, match="op probe: d_self is the gradient itself and has to name"):
+        planned({"self": lambda other: 2 * other})
+    factor = Op("probe", "pointwise", tensors=("self",), params=(), node_name="ProbeBackward0",
+                rules={"self": lambda grad, self: grad * self})
+    with pytest.raises(TypeError, match="op probe: d_self is a factor of the gradient and can't"):
+        formulas.infer_saved_values(factor)
+    with pytest.raises(TypeError, match="`d` is the derivative by an only operand, but"):
+        _ = Pointwise(texts=("two_operands(Tensor self, Tensor other) -> Tensor",), kernel=np.add,
+                      rules={"d": lambda self: self}).ops
 
 
 def test_a_rule_for_what_is_no_tensor_is_refused():

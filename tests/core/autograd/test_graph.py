@@ -103,3 +103,18 @@ def test_looking_at_the_graph_changes_no_gradient(make):
         gradients.append(x.grad.tolist())
         assert not look or "AccumulateGrad" in "".join(names)
     assert gradients[0] == gradients[1]
+
+
+@pytest.mark.parametrize("run", [
+    lambda x: (y := x.exp(), y),                        # the result
+    lambda x: (y := x.exp(), y.detach()),               # … by what shares its memory
+    lambda x: (y := x.exp(), y[:1]),                    # … by a view
+    lambda x: x.sort(),                                 # one of several results
+    lambda x: (y := x * 1, y.exp_()),                   # the result of a write
+    lambda x: (y := x * 1, y[:1].exp_()),
+])
+def test_a_saved_result_that_was_written_to_is_refused(run):
+    total, written = run(torch.tensor([0.5, 0.6], requires_grad=True))
+    written.zero_() if written.is_floating_point() else written.add_(1).sub_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.sum().backward()
