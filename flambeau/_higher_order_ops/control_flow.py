@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.core.tensor import Tensor
-from flambeau.utils import _pytree
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
@@ -49,27 +48,6 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
                            f"{type(carried_inputs).__name__}")
     from flambeau._higher_order_ops.while_loop import while_loop as as_op
     return as_op(cond_fn, body_fn, carried_inputs)
-
-
-def run_while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
-                   carried_inputs: Any) -> Any:
-    """The loop as the program says it."""
-    carried: Any = tuple(carried_inputs)
-    form, bare = _form(carried), False
-    while cond_fn(*carried):
-        given = body_fn(*carried)
-        bare = not isinstance(given, tuple | list)
-        carried = (given,) if bare else tuple(given)
-        if _form(carried) != form:
-            raise RuntimeError("Expected body_fn_output and carried_inputs to have same metadata "
-                               f"but found: {_form(carried)} and {form}")
-    return carried[0] if bare else carried
-
-
-def _form(carried: Any) -> list[Any]:
-    leaves, structure = _pytree.tree_flatten(carried)
-    return [str(structure), *[(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor)
-                              else type(leaf) for leaf in leaves]]
 
 
 __all__ = ["cond", "while_loop"]

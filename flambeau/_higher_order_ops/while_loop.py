@@ -83,9 +83,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     ...            (flambeau.tensor(0), flambeau.ones(2)))
     (tensor(3), tensor([8., 8.]))
     """
-    from flambeau._higher_order_ops import control_flow
     if not is_traced():
-        return control_flow.run_while_loop(cond_fn, body_fn, carried_inputs)
+        return _run(cond_fn, body_fn, carried_inputs)
     leaves, spec = _pytree.tree_flatten(tuple(carried_inputs))
     seen: list[Any] = []
 
@@ -93,6 +92,27 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
         return cond_fn(*_pytree.tree_unflatten(list(flat), spec))
     found = while_loop_op(condition, flat_function(body_fn, spec, seen), tuple(leaves), ())
     return _pytree.tree_unflatten(list(found), seen[-1])
+
+
+def _run(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
+                   carried_inputs: Any) -> Any:
+    """The loop as the program says it."""
+    carried: Any = tuple(carried_inputs)
+    form, bare = _form(carried), False
+    while cond_fn(*carried):
+        given = body_fn(*carried)
+        bare = not isinstance(given, tuple | list)
+        carried = (given,) if bare else tuple(given)
+        if _form(carried) != form:
+            raise RuntimeError("Expected body_fn_output and carried_inputs to have same metadata "
+                               f"but found: {_form(carried)} and {form}")
+    return carried[0] if bare else carried
+
+
+def _form(carried: Any) -> list[Any]:
+    leaves, structure = _pytree.tree_flatten(carried)
+    return [str(structure), *[(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor)
+                              else type(leaf) for leaf in leaves]]
 
 
 __all__ = ["WhileLoopOp", "while_loop", "while_loop_dense", "while_loop_op"]
