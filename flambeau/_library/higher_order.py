@@ -24,12 +24,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._library.operator import OperatorBase, below_autograd
+from flambeau._library.operator import OperatorBase
 from flambeau._support.scopes import within
 from flambeau.core import modes
 from flambeau.core.calling import overrides
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.aten.keys import DispatchKey, parse_key
+from flambeau.dispatch.aten.keys import DispatchKey, below_autograd, parse_key
 from flambeau.utils import _pytree
 
 _higher_order_ops: dict[str, HigherOrderOperator] = {}

@@ -2,12 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from flambeau.dispatch.aten.keys import parse_key
-
-below_autograd: ContextVar[bool] = ContextVar("below_autograd", default=False)
 
 
 class OperatorBase:

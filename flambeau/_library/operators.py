@@ -12,12 +12,11 @@ import flambeau
 from flambeau import Tensor
 from flambeau._library.arguments import bind, split
 from flambeau._library.fake_impl import run_fake
-from flambeau._library.operator import below_autograd
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
 from flambeau._support.scopes import within
 from flambeau.core import modes
 from flambeau.core.calling import overrides
-from flambeau.dispatch.aten.keys import DispatchKey, keys_of, parse_key
+from flambeau.dispatch.aten.keys import DispatchKey, below_autograd, keys_of, parse_key
 from flambeau.schema.function_schema import FunctionSchema
 from flambeau.schema.types import ClassType
 

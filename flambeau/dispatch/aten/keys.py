@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 import threading
 from contextlib import ExitStack
+from contextvars import ContextVar
 from typing import Any
 
 BACKENDS = ("CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 "
@@ -300,6 +301,9 @@ def _dispatch_tls_is_dispatch_key_included(key: Any) -> bool:
     return _of_thread.included.has(key)
 
 
+below_autograd: ContextVar[bool] = ContextVar("below_autograd", default=False)
+
+
 class _Guard:
     """Changes the sets of keys from when it is made until its block ends, or until it is gone."""
 
@@ -313,7 +317,6 @@ class _Guard:
         names = {key.name for key in (new | _key_set("CPU")).members()}
         if names & {"AutogradCPU", "AutogradMeta"}:
             self._open.enter_context(no_grad())
-            from flambeau._library.operator import below_autograd
             self._open.callback(below_autograd.reset, below_autograd.set(True))
         if "AutocastCPU" in names:
             self._open.enter_context(autocast("cpu", enabled=False))
