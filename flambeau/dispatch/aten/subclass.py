@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._ops import aten
+import flambeau
 from flambeau._support.scopes import inside, within
 from flambeau.core import devices
 from flambeau.core.calling import overrides
@@ -159,7 +159,7 @@ def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any 
 def _item(self: Tensor) -> Any:
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-    return show(aten._local_scalar_dense.default, self)
+    return show(flambeau.ops.aten._local_scalar_dense.default, self)
 
 
 def _refused(name: str) -> Callable[..., Any]:
