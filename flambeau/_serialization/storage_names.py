@@ -1,14 +1,14 @@
 """Small functions that code takes from `torch.storage`."""
 from __future__ import annotations
 
-import io
 import warnings
 from typing import Any
 
 import numpy as np
 
 import flambeau
-from flambeau.storage import LEGACY_NAMES, StorageBase
+from flambeau.storage.typed import LEGACY_NAMES, _load_from_bytes  # noqa: F401
+from flambeau.storage.untyped import StorageBase
 
 HAS_NUMPY = True
 _StorageBase = StorageBase
@@ -22,18 +22,6 @@ def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
                   "storages directly.  To access UntypedStorage directly, use "
                   "tensor.untyped_storage() instead of tensor.storage()", UserWarning,
                   stacklevel=stacklevel + 1)
-
-
-def as_bytes(storage: Any) -> tuple[Any, tuple[bytes]]:
-    """How a storage is pickled: as a file of its own."""
-    file = io.BytesIO()
-    flambeau.save(storage, file, _use_new_zipfile_serialization=False)
-    return _load_from_bytes, (file.getvalue(),)
-
-
-def _load_from_bytes(b: bytes) -> Any:
-    """What a pickled storage was made of."""
-    return flambeau.load(io.BytesIO(b), weights_only=False)
 
 
 def _dtype_to_storage_type_map() -> dict[Any, str]:

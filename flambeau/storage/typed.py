@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -160,8 +161,9 @@ class TypedStorage(InMainMemory):
         return self._wrapped(copy.deepcopy(self._untyped_storage, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from flambeau._serialization.storage_names import as_bytes
-        return as_bytes(self)
+        file = io.BytesIO()             # a file of its own
+        flambeau.save(self, file, _use_new_zipfile_serialization=False)
+        return _load_from_bytes, (file.getvalue(),)
 
     def resize_(self, size: int) -> TypedStorage:
         self._untyped_storage.resize_(size * self._dtype.itemsize)
@@ -225,6 +227,11 @@ class TypedStorage(InMainMemory):
         return described(self, f"TypedStorage(dtype={self._dtype}, device={self.device})")
 
     __str__ = __repr__
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """What a pickled storage was made of."""
+    return flambeau.load(io.BytesIO(b), weights_only=False)
 
 
 def converted(storage: Any, target: Any) -> TypedStorage:
