@@ -2,14 +2,45 @@
 from __future__ import annotations
 
 import enum
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau import Tensor, nn
 
-if TYPE_CHECKING:
-    from flambeau.ao.quantization.observer import PartialClass
+
+class PartialClass:
+    """A class with some of its arguments, as `with_args` gives it."""
+
+    def __init__(self, partial: Any):
+        self.p = partial
+        self.callable_args: dict[str, Any] = {}
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        asked = {name: ask() for name, ask in self.callable_args.items() if name not in keywords}
+        return self.p(*args, **asked, **keywords)
+
+    def with_args(self, **kwargs: Any) -> PartialClass:
+        """The same with further arguments."""
+        return PartialClass(functools.partial(self, **kwargs))
+
+    def with_callable_args(self, **kwargs: Any) -> PartialClass:
+        """The same with arguments that are asked for, by calls, whenever one is made."""
+        result = self.with_args()
+        result.callable_args = {**self.callable_args, **kwargs}
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartialClass) and (
+            self.p.func, self.p.args, self.p.keywords) == (
+            other.p.func, other.p.args, other.p.keywords)
+
+    def __hash__(self) -> int:
+        return hash(self.p.func)
+
+    def __repr__(self) -> str:
+        return repr(self.p) + repr(self.callable_args)
 
 
 class MappingType(enum.Enum):
@@ -122,9 +153,6 @@ class AffineQuantizedObserverBase(ABC, nn.Module):
     @classmethod
     def with_args(cls, **kwargs: Any) -> PartialClass:
         """This class with some of its arguments."""
-        import functools
-
-        from flambeau.ao.quantization.observer import PartialClass
         return PartialClass(functools.partial(cls, **kwargs))
 
     @abstractmethod

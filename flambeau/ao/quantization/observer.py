@@ -13,6 +13,21 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn, qint8, qint32, quint8
 from flambeau._support.own_methods import adopt
+from flambeau.ao.quantization.granularity import (  # noqa: F401
+    AffineQuantizedObserverBase,
+    Granularity,
+    MappingType,
+    PartialClass,
+    PerAxis,
+    PerBlock,
+    PerGroup,
+    PerRow,
+    PerTensor,
+    PerToken,
+    TorchAODType,
+    ZeroPointDomain,
+    get_block_size,
+)
 from flambeau.ao.quantization.utils import CHANNEL_SCHEMES, TENSOR_SCHEMES, scale_and_zero_point
 
 _EPS = float(flambeau.finfo(flambeau.float32).eps)
@@ -29,39 +44,6 @@ def make_room(module: Any, names: tuple[str, ...], state_dict: Any, prefix: str)
         saved = state_dict.get(prefix + name)
         if saved is not None and saved.shape != getattr(module, name).shape:
             setattr(module, name, flambeau.empty_like(saved))
-
-
-class PartialClass:
-    """A class with some of its arguments, as `with_args` gives it."""
-
-    def __init__(self, partial: Any):
-        self.p = partial
-        self.callable_args: dict[str, Any] = {}
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        asked = {name: ask() for name, ask in self.callable_args.items() if name not in keywords}
-        return self.p(*args, **asked, **keywords)
-
-    def with_args(self, **kwargs: Any) -> PartialClass:
-        """The same with further arguments."""
-        return PartialClass(functools.partial(self, **kwargs))
-
-    def with_callable_args(self, **kwargs: Any) -> PartialClass:
-        """The same with arguments that are asked for, by calls, whenever one is made."""
-        result = self.with_args()
-        result.callable_args = {**self.callable_args, **kwargs}
-        return result
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartialClass) and (
-            self.p.func, self.p.args, self.p.keywords) == (
-            other.p.func, other.p.args, other.p.keywords)
-
-    def __hash__(self) -> int:
-        return hash(self.p.func)
-
-    def __repr__(self) -> str:
-        return repr(self.p) + repr(self.callable_args)
 
 
 class _Configurable(nn.Module):
@@ -352,20 +334,6 @@ def load_observer_state_dict(mod: nn.Module, obs_dict: Any) -> None:
                 raise Exception(f"{kind} keys for observer {key} in state_dict")
 
 
-from flambeau.ao.quantization.granularity import (  # noqa: E402, F401
-    AffineQuantizedObserverBase,
-    Granularity,
-    MappingType,
-    PerAxis,
-    PerBlock,
-    PerGroup,
-    PerRow,
-    PerTensor,
-    PerToken,
-    TorchAODType,
-    ZeroPointDomain,
-    get_block_size,
-)
 from flambeau.ao.quantization.histogram import HistogramObserver  # noqa: E402
 
 # ---- usual choices ------------------------------------------------------------------------------
