@@ -10,23 +10,42 @@ _FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
 
+def _format_time(time_us: float) -> str:
+    """Microseconds, in the unit that suits them."""
+    if time_us >= 1e6:
+        return f"{time_us / 1e6:.3f}s"
+    if time_us >= 1e3:
+        return f"{time_us / 1e3:.3f}ms"
+    return f"{time_us:.3f}us"
+
+
+def _format_memory(nbytes: int) -> str:
+    """Bytes, in the unit that suits them."""
+    for factor, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if abs(nbytes) >= factor:
+            return f"{nbytes / factor:.2f} {unit}"
+    return f"{nbytes} B"
+
+
+def _format_time_share(time_us: float, total_time_us: float) -> str:
+    if total_time_us == 0:
+        if time_us != 0:
+            raise AssertionError(f"Expected time_us == 0 but got {time_us}")
+        return "NaN"
+    return f"{time_us * 100.0 / total_time_us:.2f}%"
+
+
 def build_table(events: Any, sort_by: str | None, row_limit: int, max_source: int, max_name: int,
                 max_shapes: int, header: str | None, top_level_only: bool,
                 time_unit: str | None) -> str:
     """Rows of equal columns: the name, times and their shares, memory, calls, shapes, source."""
-    from flambeau.autograd.profiler_util import (
-        EventList,
-        _format_memory,
-        _format_time,
-        _format_time_share,
-    )
     if not events:
         return ""
     shown = events
     if sort_by is not None:
         key = sort_by.replace("cuda", "device")
         shown = sorted(events, key=lambda e: getattr(e, key), reverse=True)
-    total = EventList(events).self_cpu_time_total
+    total = sum(e.self_cpu_time_total for e in events)
 
     def time(us: float) -> str:
         return _format_time(us) if time_unit is None else f"{us / _UNITS[time_unit]:.3f}{time_unit}"

@@ -7,6 +7,13 @@ from collections import defaultdict, namedtuple
 from collections.abc import Iterable
 from typing import Any
 
+from flambeau.autograd._profiler_table import (  # noqa: F401
+    _format_memory,
+    _format_time,
+    _format_time_share,
+    build_table,
+)
+
 
 class Interval(namedtuple("Interval", ["start", "end"])):
     """A span of time, in microseconds."""
@@ -29,31 +36,6 @@ class DeviceType(enum.Enum):
 
     def __str__(self) -> str:
         return f"DeviceType.{self.name}"
-
-
-def _format_time(time_us: float) -> str:
-    """Microseconds, in the unit that suits them."""
-    if time_us >= 1e6:
-        return f"{time_us / 1e6:.3f}s"
-    if time_us >= 1e3:
-        return f"{time_us / 1e3:.3f}ms"
-    return f"{time_us:.3f}us"
-
-
-def _format_memory(nbytes: int) -> str:
-    """Bytes, in the unit that suits them."""
-    for factor, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
-        if abs(nbytes) >= factor:
-            return f"{nbytes / factor:.2f} {unit}"
-    return f"{nbytes} B"
-
-
-def _format_time_share(time_us: float, total_time_us: float) -> str:
-    if total_time_us == 0:
-        if time_us != 0:
-            raise AssertionError(f"Expected time_us == 0 but got {time_us}")
-        return "NaN"
-    return f"{time_us * 100.0 / total_time_us:.2f}%"
 
 
 class StringTable(defaultdict):
@@ -283,7 +265,6 @@ class EventList(list):
               top_level_events_only: bool = False, time_unit: str | None = None) -> str:
         """The events as a table, at most `row_limit` of them (-1: all), the largest `sort_by`
         first."""
-        from flambeau.autograd._profiler_table import build_table
         return build_table(self, sort_by, row_limit, max_src_column_width, max_name_column_width,
                            max_shapes_column_width, header, top_level_events_only, time_unit)
 
