@@ -32,11 +32,11 @@ from flambeau.distributed._c10d.checks import tensor_list as _check_tensor_list
 from flambeau.distributed._c10d.coalescing import (
     _coalescing_manager,
     _CoalescingManager,
-    _CollOp,
-    _IllegalWork,
     _time_estimator,
 )
 from flambeau.distributed._c10d.collectives import (
+    _CollOp,
+    _IllegalWork,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from flambeau import Tensor
+from flambeau.distributed._c10d import collectives
+from flambeau.distributed._c10d.collectives import _CollOp, _IllegalWork
 from flambeau.distributed._c10d.options import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
@@ -14,26 +14,6 @@ from flambeau.distributed._c10d.options import (
 )
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed._c10d.world import _world, resolve
-
-
-class _IllegalWork(Work):
-    """Stands for a collective that has been collected: nothing can be asked of it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in ("is_success", "exception", "wait", "source_rank", "_source_rank", "result",
-                    "synchronize"):
-            raise ValueError(f"Illegal to call {name} on IllegalWork object")
-        return super().__getattribute__(name)
-
-
-@dataclass
-class _CollOp:
-    """A collective that has been collected."""
-    op: Callable[..., Any]
-    tensor: Tensor
-    dst_tensor: Tensor | None = None
-    redop: Any = None
-    root: int | None = None
 
 
 class _CoalescingManager:
@@ -53,23 +33,11 @@ class _CoalescingManager:
             work.wait()
 
 
-def collect(group: Any, op: _CollOp, async_op: bool) -> Any:
-    """Note a collective, if those of the group are collected now; None if they are not."""
-    if group not in _world.pg_coalesce_state:
-        return None
-    _world.pg_coalesce_state[group].append(op)
-    return _IllegalWork() if async_op else NO_WORK
-
-
-NO_WORK = object()                      # collected, and there is nothing to wait for
-
-
 @contextlib.contextmanager
 def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False
                         ) -> Iterator[_CoalescingManager]:
     """Inside, collectives of one kind (`all_reduce`, `all_gather_into_tensor`,
     `reduce_scatter_tensor`) are collected; they run together at the end."""
-    from flambeau.distributed._c10d import collectives
     group = resolve(group)
     assert group not in _world.pg_coalesce_state, (
         "ProcessGroup has non-empty op list at the start of coalescing")
@@ -86,14 +54,14 @@ def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool =
         if any(c.op is not first for c in collected):
             raise AssertionError("Coalescing manager does not support mixed collectives: "
                                  + ", ".join(sorted({c.op.__name__ for c in collected})))
-        manager.append(_together(collectives, group, first, collected))
+        manager.append(_together(group, first, collected))
     if device is not None:
         manager.append(group._end_coalescing(device))
     if not async_ops:
         manager.wait()
 
 
-def _together(collectives: Any, group: Any, first: Any, collected: list[_CollOp]) -> Work:
+def _together(group: Any, first: Any, collected: list[_CollOp]) -> Work:
     tensors = [c.tensor for c in collected]
     if first is collectives.all_reduce:
         return group.allreduce_coalesced(tensors, AllreduceCoalescedOptions(collected[0].redop))

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -10,12 +12,45 @@ from flambeau import Tensor
 from flambeau.distributed._c10d import checks
 from flambeau.distributed._c10d import options as o
 from flambeau.distributed._c10d.backends.registry import check_timeout
-from flambeau.distributed._c10d.coalescing import NO_WORK, _CollOp, collect
 from flambeau.distributed._c10d.reduce_op import RedOpType, op_type
 from flambeau.distributed._c10d.refusals import announced
 from flambeau.distributed._c10d.work import Work
 from flambeau.distributed._c10d.world import _world, ranks_of, resolve
 
+# ---- collectives that `coalescing` collects, to run together -------------------------------------
+
+class _IllegalWork(Work):
+    """Stands for a collective that has been collected: nothing can be asked of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("is_success", "exception", "wait", "source_rank", "_source_rank", "result",
+                    "synchronize"):
+            raise ValueError(f"Illegal to call {name} on IllegalWork object")
+        return super().__getattribute__(name)
+
+
+@dataclass
+class _CollOp:
+    """A collective that has been collected."""
+    op: Callable[..., Any]
+    tensor: Tensor
+    dst_tensor: Tensor | None = None
+    redop: Any = None
+    root: int | None = None
+
+
+NO_WORK = object()                      # collected, and there is nothing to wait for
+
+
+def collect(group: Any, op: _CollOp, async_op: bool) -> Any:
+    """Note a collective, if those of the group are collected now; None if they are not."""
+    if group not in _world.pg_coalesce_state:
+        return None
+    _world.pg_coalesce_state[group].append(op)
+    return _IllegalWork() if async_op else NO_WORK
+
+
+# ---- collectives ---------------------------------------------------------------------------------
 
 def supports_complex(reduceOp: Any) -> bool:
     """Can this reduction work on complex numbers? Those that order or mask them cannot."""
@@ -96,13 +131,23 @@ def _all_reduce_sparse(tensor: Tensor, op: Any, group: Any) -> Work:
 
 def sum_of_sparse(tensor: Tensor, group: Any) -> Tensor:
     """The sum of all processes' sparse tensors, each of which may have other entries."""
-    from flambeau.distributed._c10d.messages import all_gather_object
     tensor = tensor.coalesce()
-    parts: list[Any] = [None] * group.size()
-    all_gather_object(parts, (tensor.indices(), tensor.values()), group)
-    indices, values = zip(*parts)
-    return flambeau.sparse_coo_tensor(flambeau.cat(indices, 1), flambeau.cat(values),
-                                      tensor.shape, check_invariants=False).coalesce()
+    columns, values = tensor.indices().t(), tensor.values().detach()
+    counts = [flambeau.zeros(1, dtype=flambeau.int64) for _ in range(group.size())]
+    all_gather(counts, flambeau.tensor([len(values)]), group)
+    sizes = [int(count) for count in counts]
+    return flambeau.sparse_coo_tensor(
+        _gathered_rows(columns, sizes, group).t(), _gathered_rows(values, sizes, group),
+        tensor.shape, check_invariants=False).coalesce()
+
+
+def _gathered_rows(rows: Tensor, sizes: list[int], group: Any) -> Tensor:
+    """The rows of all processes, which have `sizes` of them."""
+    most = max(sizes)
+    parts = [rows.new_empty(most, *rows.shape[1:]) for _ in sizes]
+    all_gather(parts, flambeau.cat([rows, rows.new_zeros(most - len(rows), *rows.shape[1:])]),
+               group)
+    return flambeau.cat([part[:size] for part, size in zip(parts, sizes)])
 
 
 @announced
