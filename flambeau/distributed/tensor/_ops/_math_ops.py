@@ -7,43 +7,24 @@ from typing import Any
 import flambeau
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec
 from flambeau.distributed.tensor._op_schema import OpSchema, OutputSharding, Strategy
+from flambeau.distributed.tensor._ops._pointwise_ops import pointwise_strategies
 from flambeau.distributed.tensor._ops.utils import (
     R,
     along,
     cut_dims,
+    evenly_cut,
     except_dims,
     normalize_dim,
     normalize_dims,
     partials,
+    pieces,
+    reduced_term,
     register_rule,
     strided_cuts,
 )
-from flambeau.distributed.tensor.placement_types import Partial, Placement, Shard, _NormPartial
+from flambeau.distributed.tensor.placement_types import Partial, Placement, Shard
 
 # ---- reductions ---------------------------------------------------------------------------------
-
-_TERMS = {"sum": "sum", "nansum": "sum", "mean": "avg", "max": "max", "amax": "max", "min": "min",
-          "amin": "min", "prod": "product", "all": "product", "any": "sum"}
-
-
-def reduced_term(kind: str, order: float = 2) -> Partial:
-    """The terms that a reduction along a cut gives."""
-    return _NormPartial(norm_type=order) if kind == "norm" else Partial(_TERMS[kind])
-
-
-def _pieces(spec: DTensorSpec, dim: int) -> int:
-    """Into how many pieces a dimension is cut, or may be: terms may be summed into pieces."""
-    count = 1
-    for i, p in enumerate(spec.placements):
-        if p.is_partial() or (isinstance(p, Shard) and p.dim == dim):
-            count *= spec.mesh.size(i)
-    return count if count > 1 else max(spec.mesh.shape)
-
-
-def evenly_cut(spec: DTensorSpec, dim: int) -> bool:
-    """Have all processes pieces of one size?"""
-    return spec.shape[dim] % _pieces(spec, dim) == 0
-
 
 def _gives(term: Partial, spec: DTensorSpec, dim: int) -> bool:
     """Is the reduction of each piece a term? A mean wants pieces of one size, an extreme pieces
@@ -51,7 +32,7 @@ def _gives(term: Partial, spec: DTensorSpec, dim: int) -> bool:
     if term.reduce_op == "avg":
         return evenly_cut(spec, dim)
     if term.reduce_op in ("max", "min"):
-        count, size = _pieces(spec, dim), spec.shape[dim]
+        count, size = pieces(spec, dim), spec.shape[dim]
         return evenly_cut(spec, dim) or -(-size // count) * (count - 1) < size
     return True
 
@@ -90,7 +71,6 @@ def _reduction(schema: OpSchema) -> list[Strategy]:
 def _extreme(schema: OpSchema) -> list[Strategy]:
     spec = schema.specs[0]
     if schema.op._overloadname == "other":
-        from flambeau.distributed.tensor._ops._pointwise_ops import pointwise_strategies
         return pointwise_strategies(schema)
     if schema.op._overloadname == "default":
         return _reduced(schema, range(spec.ndim), False, reduced_term(schema.name))

@@ -7,7 +7,13 @@ from typing import Any
 
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.distributed.tensor._op_schema import OpSchema, Strategy
-from flambeau.distributed.tensor._ops.utils import R, partials, register_rule
+from flambeau.distributed.tensor._ops.utils import (
+    R,
+    evenly_cut,
+    partials,
+    reduced_term,
+    register_rule,
+)
 from flambeau.distributed.tensor.placement_types import Placement, Shard, _StridedShard
 
 # Ops that sums go through, and how: in which of their tensors they are linear.
@@ -112,7 +118,6 @@ def _reduction(schema: OpSchema) -> int:
 
 @register_rule(*_LOSSES)
 def _loss(schema: OpSchema) -> list[Strategy]:
-    from flambeau.distributed.tensor._ops._math_ops import evenly_cut, reduced_term
     reduction = _reduction(schema)
     found: list[Strategy] = []
     for (cut,), inputs in pointwise_strategies(schema):

@@ -13,6 +13,7 @@ from flambeau.distributed.tensor.placement_types import (
     Placement,
     Replicate,
     Shard,
+    _NormPartial,
     _StridedShard,
 )
 
@@ -190,3 +191,28 @@ def shift_shard_dims_after_remove(placements: Sequence[Placement], remove_dim: i
 
 __all__ = ["R", "along", "cut_dims", "except_dims", "moved", "normalize_dim", "normalize_dims",
            "partials", "register_op_strategy", "register_rule", "strided_cuts"]
+
+
+# ---- reductions along cuts -----------------------------------------------------------------------
+
+_TERMS = {"sum": "sum", "nansum": "sum", "mean": "avg", "max": "max", "amax": "max", "min": "min",
+          "amin": "min", "prod": "product", "all": "product", "any": "sum"}
+
+
+def reduced_term(kind: str, order: float = 2) -> Partial:
+    """The terms that a reduction along a cut gives."""
+    return _NormPartial(norm_type=order) if kind == "norm" else Partial(_TERMS[kind])
+
+
+def pieces(spec: DTensorSpec, dim: int) -> int:
+    """Into how many pieces a dimension is cut, or may be: terms may be summed into pieces."""
+    count = 1
+    for i, p in enumerate(spec.placements):
+        if p.is_partial() or (isinstance(p, Shard) and p.dim == dim):
+            count *= spec.mesh.size(i)
+    return count if count > 1 else max(spec.mesh.shape)
+
+
+def evenly_cut(spec: DTensorSpec, dim: int) -> bool:
+    """Have all processes pieces of one size?"""
+    return spec.shape[dim] % pieces(spec, dim) == 0
