@@ -9,17 +9,19 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.export._trace import capture, overloads
 from flambeau.export._trace.build import Builder, Explained, Inputs, Program, Sizes
 from flambeau.export._trace.sizes import Expression, Symbol
-from flambeau.export.exported_program import ExportedProgram
 from flambeau.export.graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec
 from flambeau.fx.node import map_arg
 from flambeau.utils import _pytree
+
+if TYPE_CHECKING:
+    from flambeau.export.exported_program import ExportedProgram
 
 _table: dict[str, Callable[..., Any]] = {}
 
@@ -477,7 +479,7 @@ def decomposed(program: ExportedProgram, table: dict[Any, Callable[..., Any]] | 
     specs = builder.output_specs
     for spec, (kind, target) in zip(list(specs), module.mutated):
         specs[specs.index(spec)] = OutputSpec(kind, spec.arg, target)
-    made = ExportedProgram(
+    made = type(program)(
         nn.Module(), builder.graph, ExportGraphSignature(builder.input_specs, specs),
         program.state_dict, dict(program.range_constraints),
         copy.deepcopy(program.module_call_graph), program.example_inputs, program.constants)
