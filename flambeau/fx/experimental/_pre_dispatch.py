@@ -7,6 +7,7 @@ import flambeau
 from flambeau.core import modes
 from flambeau.export._trace import overloads
 from flambeau.export._trace.capture import Changed, _public_call, is_itself
+from flambeau.fx.experimental._proxy_mode import disable_proxy_modes_tracing, proxy_call
 from flambeau.overrides import TorchFunctionMode
 
 
@@ -29,7 +30,6 @@ class PreDispatchTorchFunctionMode(TorchFunctionMode):
             self._bodies.__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from flambeau.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, proxy_call
         kwargs = kwargs or {}
         if is_itself(func, args, kwargs):
             return args[0]

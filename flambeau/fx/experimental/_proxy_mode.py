@@ -15,8 +15,10 @@ from flambeau._support.symbolic_names import Tag
 from flambeau.fx import Graph, Proxy, Tracer
 from flambeau.fx import traceback as fx_traceback
 from flambeau.fx.experimental._tracked import (
+    TracingMode,
     _ProxyTensor,
     _SymNodeDict,
+    disable_proxy_modes_tracing,
     fetch_object_proxy,
     get_proxy_slot,
     py_sym_types,
@@ -26,10 +28,8 @@ from flambeau.fx.experimental._tracked import (
 from flambeau.fx.proxy import GraphAppendingTracer
 from flambeau.utils import _pytree as pytree
 from flambeau.utils._python_dispatch import (
-    TorchDispatchMode,
     _get_current_dispatch_mode_stack,
     levels_set_aside,
-    modes_set_aside,
 )
 
 CONSTANT_NUMEL_LIMIT = 1
@@ -258,7 +258,7 @@ _DATA_DEPENDENT = (
 # ---- the mode ------------------------------------------------------------------------------------
 
 
-class ProxyTorchDispatchMode(TorchDispatchMode):
+class ProxyTorchDispatchMode(TracingMode):
     """Writes down the ops that run while it is entered."""
 
     supports_higher_order_operators = True
@@ -289,9 +289,3 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
     """The innermost tracer that is at work; None if there is none."""
     return next((m for m in reversed(_get_current_dispatch_mode_stack())
                  if isinstance(m, ProxyTorchDispatchMode)), None)
-
-
-class disable_proxy_modes_tracing(modes_set_aside):
-    """Inside, nothing is written down; gives the tracer that was at work."""
-
-    kind = ProxyTorchDispatchMode

@@ -10,8 +10,19 @@ from flambeau import Tensor
 from flambeau._support.source_locations import memory_of
 from flambeau._support.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx import Proxy
+from flambeau.utils._python_dispatch import TorchDispatchMode, modes_set_aside
 
 py_sym_types = (SymInt, SymFloat, SymBool)
+
+
+class TracingMode(TorchDispatchMode):
+    """A mode that writes down the ops that run."""
+
+
+class disable_proxy_modes_tracing(modes_set_aside):
+    """Inside, nothing is written down; gives the tracer that was at work."""
+
+    kind = TracingMode
 
 
 class _NoDefault:
@@ -153,7 +164,6 @@ def snapshot_fake(val: Tensor, include_real: bool = False) -> Tensor | None:
 def extract_val(val: Any, include_real: bool = False) -> Any:
     """What a node keeps of its value: tensors without values, numbers, containers of these."""
     from flambeau._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
-    from flambeau.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
     if isinstance(val, FakeTensor):
         with disable_proxy_modes_tracing(), flambeau.no_grad(), val.fake_mode:
             return snapshot_fake(val)
