@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau import nn
 from flambeau.core.tensor import Tensor
+from flambeau.jit._state import CompilationUnit, _enabled, _missing
 
 
 class Error(RuntimeError):
@@ -37,10 +38,6 @@ def warn_deprecated(name: str) -> None:
     """Warn of the use of `torch.jit.<name>`."""
     warnings.warn(f"`torch.jit.{name}` is deprecated. Please switch to `torch.compile` or "
                   "`torch.export`.", DeprecationWarning, stacklevel=3)
-
-
-def _missing(what: str, hint: str = "") -> Any:
-    raise NotImplementedError(f"{what}: flambeau has no TorchScript{hint}")
 
 
 class ScriptFunction:
@@ -139,31 +136,6 @@ class RecursiveScriptClass:
         _missing("RecursiveScriptClass")
 
 
-class CompilationUnit:
-    """What holds compiled functions: none, as there is no compiler."""
-
-    def __init__(self, lang: str | None = None, _frames_up: int = 0):
-        if lang is not None:
-            _missing("torch.jit.CompilationUnit")
-
-    def define(self, *args: Any, **kwargs: Any) -> None:
-        """Not offered: there is no compiler for source in TorchScript."""
-        _missing("CompilationUnit.define")
-
-    def find_function(self, name: str) -> None:
-        """None: nothing has been compiled."""
-
-    def get_functions(self) -> list[Any]:
-        """Empty: nothing has been compiled."""
-        return []
-
-    def drop_all_functions(self) -> None:
-        """There are none."""
-
-    def set_optimized(self, optimized: bool) -> None:
-        """Has no effect: nothing is compiled."""
-
-
 class ConstMap(Mapping[str, Any]):
     """A read-only view of a dict."""
 
@@ -204,7 +176,6 @@ def as_script(obj: Any) -> Any:
 def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None,
            example_inputs: Any = None) -> Any:
     """A function or module as TorchScript would run it: here, as Python."""
-    from flambeau.jit._state import _enabled
     warn_deprecated("script")
     return as_script(obj) if _enabled else obj
 

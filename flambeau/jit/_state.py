@@ -5,7 +5,34 @@ import os
 import weakref
 from typing import Any
 
-from flambeau.jit._script import CompilationUnit
+
+def _missing(what: str, hint: str = "") -> Any:
+    raise NotImplementedError(f"{what}: flambeau has no TorchScript{hint}")
+
+
+class CompilationUnit:
+    """What holds compiled functions: none, as there is no compiler."""
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0):
+        if lang is not None:
+            _missing("torch.jit.CompilationUnit")
+
+    def define(self, *args: Any, **kwargs: Any) -> None:
+        """Not offered: there is no compiler for source in TorchScript."""
+        _missing("CompilationUnit.define")
+
+    def find_function(self, name: str) -> None:
+        """None: nothing has been compiled."""
+
+    def get_functions(self) -> list[Any]:
+        """Empty: nothing has been compiled."""
+        return []
+
+    def drop_all_functions(self) -> None:
+        """There are none."""
+
+    def set_optimized(self, optimized: bool) -> None:
+        """Has no effect: nothing is compiled."""
 
 
 class EnabledProxy:
