@@ -25,8 +25,7 @@ _ANY = "strided, sparse_coo or sparse_csr"
 def _parts(input: Any, mask: Any, name: str = "", takes: str = "strided") -> tuple[Tensor, Any]:
     """The data and the mask of an input, which may be a `MaskedTensor`; a function of that `name`
     takes such layouts only."""
-    from flambeau.masked.maskedtensor import is_masked_tensor
-    if is_masked_tensor(input):
+    if hasattr(type(input), "get_mask"):
         own = input.get_mask()
         mask = own if mask is None else own & _broadcast(mask, own)
         input = input.get_data()
