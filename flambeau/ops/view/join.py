@@ -116,7 +116,7 @@ def _joinable(tensors: Any, dim: int) -> tuple[Any, int]:
 def _check_devices(tensors: Any) -> None:
     wanted = tensors[0]._device
     for t in tensors:
-        if t._device is not wanted:
+        if t._device is not wanted and t._device != wanted:
             raise RuntimeError(f"Tensor on device {t._device} is not on the expected device "
                                f"{wanted}!")
 
