@@ -307,18 +307,18 @@ class ModuleDict(Module):
 
     def update(self, modules) -> None:
         """Add or replace modules, from a mapping or from pairs."""
-        for key, module in _pairs("ModuleDict", modules):
+        for key, module in _pairs(ModuleDict, modules):
             self[key] = module
 
 
-def _pairs(owner, values, called=None):
-    """The (key, value) pairs of a mapping or of an iterable of pairs."""
-    from flambeau.nn.modules.container.parameters import ParameterDict
+def _pairs(kind, values, called=None):
+    """The (key, value) pairs of a mapping, of a module of this kind or of an iterable of pairs."""
+    owner = kind.__name__
     if not isinstance(values, container_abcs.Iterable):
         raise TypeError(
             f"{called or owner}.update should be called with an iterable of key/value pairs, "
             f"but got {type(values).__name__}")
-    if isinstance(values, (ModuleDict, ParameterDict, container_abcs.Mapping)):
+    if isinstance(values, (kind, container_abcs.Mapping)):
         yield from values.items()
         return
     for i, pair in enumerate(values):

@@ -199,7 +199,7 @@ class ParameterDict(_ParameterHolder):
         Those of a plain dict come in the order of their keys, so that optimisers see parameters in
         the order that PyTorch gives them.
         """
-        pairs = _pairs("ParameterDict", parameters, "ParametersDict")
+        pairs = _pairs(ParameterDict, parameters, "ParametersDict")
         if isinstance(parameters, container_abcs.Mapping) and not isinstance(
                 parameters, (OrderedDict, ParameterDict)):
             pairs = sorted(pairs)
