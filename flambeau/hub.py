@@ -22,10 +22,10 @@ from urllib.parse import urlparse
 
 from flambeau._support.hub_repositories import (  # noqa: F401
     ENV_GITHUB_TOKEN,
-    _check_repo_is_trusted,
     _git_archive_link,
-    _parse_repo_info,
+    check_trusted,
     fetch_repository,
+    repository_of,
 )
 
 ENV_TORCH_HOME, ENV_XDG_CACHE_HOME = "TORCH_HOME", "XDG_CACHE_HOME"
@@ -225,6 +225,15 @@ def _folder_of(repository: str, force_reload: bool, trust_repo: Any, verbose: bo
     if os.path.isdir(repository):
         return os.fspath(repository)
     return _get_cache_or_reload(repository, force_reload, trust_repo, verbose, skip_validation)
+
+
+def _parse_repo_info(github: str) -> tuple[str, str, str]:
+    return repository_of(github, get_dir())
+
+
+def _check_repo_is_trusted(repo_owner: str, repo_name: str, owner_name_branch: str, trust_repo: Any
+                           ) -> None:
+    check_trusted(repo_owner, repo_name, owner_name_branch, trust_repo, get_dir())
 
 
 def _get_cache_or_reload(github: str, force_reload: bool, trust_repo: Any, verbose: bool = True,

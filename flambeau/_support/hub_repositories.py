@@ -21,10 +21,10 @@ def fetch_repository(github: str, folder: str, download: Callable[..., None], *,
     """The folder with the files of `owner/name[:ref]`, which are downloaded if they are not
     there."""
     os.makedirs(folder, exist_ok=True)
-    owner, name, ref = _parse_repo_info(github)
+    owner, name, ref = repository_of(github, folder)
     full_name = "_".join(part.replace("/", "_").replace("\\", "_") for part in (owner, name, ref))
     target = os.path.join(folder, full_name)
-    _check_repo_is_trusted(owner, name, full_name, trust_repo, folder)
+    check_trusted(owner, name, full_name, trust_repo, folder)
     if os.path.exists(target) and not force_reload:
         if verbose:
             sys.stdout.write(f"Using cache found in {target}\n")
@@ -59,11 +59,11 @@ def _git_archive_link(repo_owner: str, repo_name: str, ref: str) -> str:
     return f"https://github.com/{repo_owner}/{repo_name}/zipball/{ref}"
 
 
-def _parse_repo_info(github: str) -> tuple[str, str, str]:
+def repository_of(github: str, folder: str) -> tuple[str, str, str]:
     """Owner, name and branch (or tag, or commit) of `owner/name[:ref]`; without one the branch
-    `main` or `master`.
+    `main` or `master`, which may be known only from what is in `folder`.
 
-    >>> _parse_repo_info("pytorch/vision:v0.20")
+    >>> repository_of("pytorch/vision:v0.20", "hub")
     ('pytorch', 'vision', 'v0.20')
     """
     repository, _, ref = github.partition(":")
@@ -71,14 +71,12 @@ def _parse_repo_info(github: str) -> tuple[str, str, str]:
         raise ValueError("a repository is named as 'owner/name' or 'owner/name:ref', but got "
                          f"{github!r}")
     owner, name = repository.split("/")
-    return owner, name, ref or _default_branch(owner, name)
+    return owner, name, ref or _default_branch(owner, name, folder)
 
 
-def _default_branch(owner: str, name: str) -> str:
+def _default_branch(owner: str, name: str, folder: str) -> str:
     from urllib.error import HTTPError, URLError
     from urllib.request import urlopen
-
-    from flambeau.hub import get_dir
     try:
         with urlopen(f"https://github.com/{owner}/{name}/tree/main/"):
             return "main"
@@ -88,10 +86,10 @@ def _default_branch(owner: str, name: str) -> str:
         return "master"
     except URLError as error:
         for branch in ("main", "master"):
-            if os.path.exists(os.path.join(get_dir(), f"{owner}_{name}_{branch}")):
+            if os.path.exists(os.path.join(folder, f"{owner}_{name}_{branch}")):
                 return branch
         raise RuntimeError("It looks like there is no internet connection and the repo could not "
-                           f"be found in the cache ({get_dir()})") from error
+                           f"be found in the cache ({folder})") from error
 
 
 def _validate_not_a_forked_repo(repo_owner: str, repo_name: str, ref: str) -> None:
@@ -118,12 +116,9 @@ def _validate_not_a_forked_repo(repo_owner: str, repo_name: str, ref: str) -> No
                      "commit from a forked repo, please call hub.load() with forked repo directly.")
 
 
-def _check_repo_is_trusted(repo_owner: str, repo_name: str, owner_name_branch: str,
-                           trust_repo: Any, folder: str | None = None) -> None:
+def check_trusted(repo_owner: str, repo_name: str, owner_name_branch: str, trust_repo: Any,
+                  folder: str) -> None:
     """Ask whether to trust a repository, unless the answer is known."""
-    if folder is None:
-        from flambeau.hub import get_dir
-        folder = get_dir()
     path = os.path.join(folder, "trusted_list")
     known: set[str] = set()
     if os.path.exists(path):
@@ -152,4 +147,4 @@ def _check_repo_is_trusted(repo_owner: str, repo_name: str, owner_name_branch: s
             file.write(full_name + "\n")
 
 
-__all__ = ["ENV_GITHUB_TOKEN", "fetch_repository"]
+__all__ = ["ENV_GITHUB_TOKEN", "check_trusted", "fetch_repository", "repository_of"]
