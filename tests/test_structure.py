@@ -53,7 +53,7 @@ FORCED_PAIRS = {
     "nn.functional nn.grad": "functional offers grad, which differentiates its convolutions",
     "storage.typed storage.untyped": "UntypedStorage.type gives a TypedStorage, which holds one",
 }
-# Pairs that nothing forces, still to be untangled: none may come in.
+# Pairs that nothing forces: none may come in.
 LEFT_PAIRS = {
     "autograd.function autograd.function_levels",
     "distributed.autograd.engine distributed.autograd.recording",
