@@ -70,7 +70,8 @@ from .instancenorm import (
     LazyInstanceNorm3d,
 )
 from .linear import Bilinear, Identity, LazyLinear, Linear
-from .linear_cross_entropy import LinearCrossEntropyLoss, LinearCrossEntropyOptions
+from .linear_cross_entropy import LinearCrossEntropyLoss
+from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .loss import (
     BCELoss,
     BCEWithLogitsLoss,

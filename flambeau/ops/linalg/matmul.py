@@ -379,14 +379,15 @@ def _affine_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
     return _affine(input, weight, bias)
 
 
-def _to_weight(grad: Tensor, input: Tensor) -> Tensor:
+def _to_weight(grad: Tensor, input: Tensor, weight_by_columns: bool) -> Tensor:
     if grad._array.ndim < input._array.ndim:    # a weight that is one row
-        return _to_weight(unsqueeze(grad, -1), input).squeeze(0)
+        return _to_weight(unsqueeze(grad, -1), input, False).squeeze(0)
     k, m = input._array.shape[-1], grad._array.shape[-1]
     if input._array.ndim == 1:
         return mul(unsqueeze(grad, 1), conj(input))
     rows = prod(input._array.shape[:-1])
-    return mm(transpose(reshape(grad, (rows, m)), 0, 1), conj(reshape(input, (rows, k))))
+    grad, input = reshape(grad, (rows, m)), conj(reshape(input, (rows, k)))
+    return t(mm(t(input), grad)) if weight_by_columns else mm(t(grad), input)
 
 
 def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: Any) -> Any:
@@ -470,9 +471,11 @@ def _as_addmm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return bias.addmm(rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 
-def _to_input(grad: Tensor, weight: Tensor) -> Tensor:
+def _to_input(grad: Tensor, weight: Tensor, input_by_columns: bool) -> Tensor:
     if weight._array.ndim == 1:                 # a weight that is one row
         return mul(unsqueeze(grad, -1), conj(weight))
+    if input_by_columns:
+        return to_left(grad, t(weight), True)
     return matmul(grad, conj(weight))
 
 
@@ -480,8 +483,7 @@ linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             namespace="nn.functional", method=False, kernel=_affine_kernel, kernel_checks=True,
             canonical=_check_linear, core="(k),(m,k),(m)->(m)", node="AddmmBackward0",
             refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
-            d_input=lambda grad, weight: _to_input(grad, weight),
-            d_weight=lambda grad, input: _to_weight(grad, input),
+            d_input=_to_input, d_weight=_to_weight,
             d_bias=lambda grad: grad, batch=_linear_batched, aten_calls=_as_addmm,
             jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(
                 linear(input_t, weight, bias_t), linear(input, weight_t)),

@@ -28,14 +28,11 @@ from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.reshaping import unsafe_view, view
 from flambeau.ops.view.shape import t
 
-# How the factors of the product lie in memory: the second is the weight, transposed.
-LAID_OUT = {"self_by_columns": False, "mat1_by_columns": False, "mat2_by_columns": True}
-
 
 def unfold(node: Node) -> Node:
     """PyTorch's nodes in place of one of `linear`: gives the last of them."""
     input, weight, bias = node.edges
-    weight_entry, input_entry = node.saved
+    weight_entry, input_by_columns, input_entry, weight_by_columns = node.saved
     if any(type(entry) is Packed for entry in node.saved) or (
             bias is not None and len(shape_of(bias)) != 1):
         return node
@@ -54,7 +51,8 @@ def unfold(node: Node) -> Node:
     if weight is not None:
         weight = made(node, t, (weight,), shape_of(weight)[::-1])
     values = {"self": seen(input_entry, (matrix[0], -1), input), "beta": 1, "alpha": 1,
-              "mat2": seen(weight_entry, None, weight), **LAID_OUT}
+              "mat2": seen(weight_entry, None, weight), "mat2_by_columns": not weight_by_columns,
+              "self_by_columns": input_by_columns, "mat1_by_columns": input_by_columns}
     values["mat1"] = values["self"]
     adds = bias is not None and not is_apart
     product = addmm if adds else mm
@@ -75,7 +73,7 @@ def _by_vector(node: Node) -> Node:
     product, names = (mv, ("vec", "self")) if node.shape else (dot, ("tensor", "self"))
     if weight is not None:
         weight = made(node, t, (weight,), shape_of(weight))
-    values = dict(zip(names, node.saved))
+    values = dict(zip(names, node.saved[::2]))
     return made(node, product, (input, weight), node.shape,
                 tuple([values[name] for name in product.op.saved]))
 

@@ -24,7 +24,7 @@ from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node
-from flambeau.ops.view.copying import in_layout_of
+from flambeau.ops.view.copying import channels_swapped, in_layout_of
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim
 
@@ -224,8 +224,8 @@ convolution_input_grad = _gradient_op(
     convolution(grad, conj(weight), None, stride, padding, dilation, transposed, output_padding,
                 groups),
     lambda grad, self, weight_shape, stride, padding, dilation, transposed, output_padding, groups:
-    convolution_weight_grad(conj(self), grad, weight_shape, stride, padding, dilation, transposed,
-                            output_padding, groups),
+    channels_swapped(convolution_weight_grad(conj(self), grad, weight_shape, stride, padding,
+                                             dilation, transposed, output_padding, groups)),
     "The gradient of `convolution` in its input, for the gradient of its result.")
 
 

@@ -140,6 +140,14 @@ def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 # ---- layouts -------------------------------------------------------------------------------------
 
 
+def channels_swapped(grad: Tensor) -> Tensor:
+    """A second derivative by the weight of a convolution, in memory with its first two dimensions
+    swapped: PyTorch finds those of real numbers by a convolution whose result lies so."""
+    if grad._array.dtype.kind == "c":
+        return grad
+    return grad.transpose(0, 1).contiguous().transpose(0, 1)
+
+
 def in_layout_of(gradient: Tensor, *inputs: Tensor) -> Tensor:
     """The gradient, with its channels last in memory if those of an input are."""
     if type(gradient) in plain_types and any(

@@ -82,3 +82,24 @@ def test_a_bias_of_another_type_is_added_after_the_product_of_what_has_no_rows()
     assert found.allclose(x @ weight.T + bias.float())
     with pytest.raises(RuntimeError, match="must have the same dtype, but got Half and Float"):
         flambeau.nn.functional.linear(x.contiguous(), weight, bias)
+
+
+def _by_columns(*shape):
+    return flambeau.randn(*shape[::-1], dtype=flambeau.float64).t().requires_grad_()
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_gradients_of_linear_lie_as_its_factors(bias):
+    x, w = _by_columns(4, 5), _by_columns(3, 5)
+    b = flambeau.randn(3, dtype=flambeau.float64, requires_grad=True) if bias else None
+    weights = flambeau.randn(4, 3, dtype=flambeau.float64)
+    y = flambeau.nn.functional.linear(x, w, b)
+    by_x, by_w = flambeau.autograd.grad(y, [x, w], weights)
+    assert by_x.stride() == (1, 4) and by_w.stride() == (1, 3)
+    flambeau.testing.assert_close(by_x, weights @ w.detach())
+    flambeau.testing.assert_close(by_w, weights.t() @ x.detach())
+    rows = x.detach().contiguous().requires_grad_()
+    y = flambeau.nn.functional.linear(rows, w.detach().contiguous(), b)
+    assert flambeau.autograd.grad(y, rows, weights)[0].stride() == (5, 1)
+    assert flambeau.autograd.gradgradcheck(
+        flambeau.nn.functional.linear, (x, w, b) if bias else (x, w))

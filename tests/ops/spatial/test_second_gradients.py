@@ -48,3 +48,17 @@ def test_one_argument_of_grid_sample_has_second_gradients_without_the_other(by_i
             expected = (F.grid_sample(x, grid + 1e-2 * step, align_corners=True)
                         - F.grid_sample(x, grid - 1e-2 * step, align_corners=True)) / 2e-2
     flambeau.testing.assert_close(found, expected.detach(), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("name, groups", [("conv1d", 1), ("conv1d", 2), ("conv_transpose1d", 1),
+                                          ("conv_transpose1d", 2)])
+def test_the_second_gradient_by_a_weight_has_its_channels_swapped(name, groups):
+    f = getattr(flambeau.nn.functional, name)
+    x = flambeau.randn(2, 4, 5, dtype=flambeau.float64, requires_grad=True)
+    w = flambeau.randn(4, 4 // groups, 3, dtype=flambeau.float64, requires_grad=True)
+    y = f(x, w, groups=groups)
+    v = flambeau.randn_like(y, requires_grad=True)
+    by_x, = flambeau.autograd.grad(y, x, v, create_graph=True)
+    second, = flambeau.autograd.grad(by_x, w, flambeau.randn_like(by_x))
+    assert second.stride() == (3, 12, 1)
+    assert flambeau.autograd.gradgradcheck(lambda x, w: f(x, w, groups=groups), (x, w))
