@@ -1,4 +1,5 @@
 """Stochastic gradient descent."""
+import pytest
 from optimizer_tests import OptimizerTests, gradient
 
 import flambeau as torch
@@ -60,3 +61,17 @@ def test_both_lists_and_derivatives():
     torch.optim.SGD([p], lr=0.25, foreach=True, differentiable=True).step()
     p.sum().backward()
     assert grad.grad.tolist() == [-0.25, -0.25]
+
+
+def test_a_differentiable_step_with_momentum_depends_on_the_first_gradient():
+    def stepped(start, *gradients):
+        p = start.clone()
+        optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9, differentiable=True)
+        for p.grad in gradients:
+            optimizer.step()
+        return p
+
+    inputs = [torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    assert torch.autograd.gradcheck(stepped, inputs)
+    grads = torch.autograd.grad(stepped(*inputs).sum(), inputs)
+    assert [g[0].item() for g in grads] == pytest.approx([1, -0.1 * 1.9, -0.1])
