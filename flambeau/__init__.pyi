@@ -4300,7 +4300,7 @@ def sym_int(a: Any) -> _int:
     """`a` rounded towards zero."""
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """`t` if `b`, else `f`."""
+    """`t` if `b`, else `f`, of one type."""
 
 def sym_max(a: Any, b: Any) -> Any:
     """The larger number; floating if one of them is."""

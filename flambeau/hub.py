@@ -197,7 +197,7 @@ def _importable(folder: str) -> Iterator[None]:
 
 def _hubconf(folder: Any) -> Any:
     """The module `hubconf.py` of a folder, after a look at its dependencies."""
-    path = os.path.join(folder, MODULE_HUBCONF)
+    path = os.path.join(os.path.realpath(folder), MODULE_HUBCONF)
     if not os.path.exists(path):
         raise FileNotFoundError(2, "No such file or directory", path)
     spec = importlib.util.spec_from_file_location(MODULE_HUBCONF, path)

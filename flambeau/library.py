@@ -24,7 +24,7 @@ from flambeau._library.fake_impl import get_ctx
 from flambeau._library.infer_schema import infer_schema
 from flambeau._library.opcheck import opcheck
 from flambeau._library.triton import triton_op, wrap_triton
-from flambeau._ops import OpOverload, OpOverloadPacket, ops
+from flambeau._ops import OpOverload, ops
 from flambeau._support.own_methods import adopt
 from flambeau._support.symbolic_names import Tag
 
@@ -46,11 +46,16 @@ def _apply_to(op: Any, change: Callable[[operators.CustomOp], None]) -> None:
     if isinstance(op, str):
         operators.check_qualname(op)
         _apply(op, change)
-    elif isinstance(op, (OpOverload, OpOverloadPacket, CustomOpDef)):
-        change(operators.lookup(op))
     else:
-        raise ValueError(f"Unexpected type {type(op)} for the op: a name, an overload or what "
-                         "custom_op gives is expected")
+        change(operators.lookup(op))
+
+
+def _check_op(function: str, op: Any) -> None:
+    """Is it something that means an op: a name, an overload or what `custom_op` gives?"""
+    if not isinstance(op, str | OpOverload | CustomOpDef):
+        raise ValueError(f"{function}({op}): got unexpected type for op: {type(op)}")
+    if isinstance(op, str):
+        operators.check_qualname(op)
 
 
 def _define(namespace: str, schema: str, tags: Any = ()) -> operators.CustomOp:
@@ -260,11 +265,14 @@ def _library_impl(library: Library, name: str, key: str) -> Callable[..., Any]:
 def register_fake(op: Any, func: Any = None, /, *, lib: Library | None = None,
                   _stacklevel: int = 1, allow_override: bool = True) -> Any:
     """Say what shapes an op's results have, for tensors on `meta`; a decorator without `func`."""
-    if not isinstance(op, (str, OpOverload, CustomOpDef)):
-        raise ValueError(f"register_fake({op}): got unexpected type for op: {type(op)}")
+    _check_op("register_fake", op)
 
     def register(function: Any) -> Any:
-        _apply_to(op, lambda found: setattr(found, "fake", function))
+        try:
+            found = operators.lookup(op)
+        except AttributeError:
+            raise RuntimeError(f"operator {op} does not exist") from None
+        found.fake = function
         return function
     return register if func is None else register(func)
 
@@ -277,6 +285,7 @@ def impl_abstract(qualname: str, func: Any = None, *, lib: Library | None = None
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
     """Give an op a kernel for devices of some types; a decorator without `func`."""
+    _check_op("register_kernel", op)
     if isinstance(op, CustomOpDef):
         return op.register_kernel(device_types, func)
     name = op if isinstance(op, str) else operators.lookup(op).overload.name()
@@ -286,26 +295,33 @@ def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any
 def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Any = None,
                       lib: Library | None = None) -> None:
     """Give an op a derivative: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`."""
+    _check_op("register_autograd", op)
     found = operators.lookup(op)
     custom_ops.register_autograd(found, backward, setup_context)
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Library | None = None) -> Any:
     """Give an op a batching rule, `func(info, in_dims, *args)`; a decorator without `func`."""
+    _check_op("register_vmap", op)
+    found = operators.lookup(op)
+
     def register(function: Any) -> None:
-        _apply_to(op, lambda found: setattr(found, "vmap", function))
+        found.vmap = function
     return register if func is None else register(func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
     """Say which type an op shall run in under autocast."""
-    _apply_to(op, lambda found: custom_ops.register_autocast(found, device_type, cast_inputs))
+    _check_op("register_autocast", op)
+    custom_ops.register_autocast(operators.lookup(op), device_type, cast_inputs)
 
 
 def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, *,
                             lib: Any = None) -> Any:
     """Say what a mode or a subclass does with an op, instead of its `__torch_dispatch__`:
     `func(mode or class, func, types, args, kwargs)`; a decorator without `func`."""
+    _check_op("register_torch_dispatch", op)
+
     def register(function: Any) -> Any:
         _apply_to(op, lambda found: found.dispatch_rules.__setitem__(torch_dispatch_class,
                                                                      function))

@@ -189,8 +189,8 @@ def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng
     if not enabled:
         yield
         return
-    if devices is not None:
-        list(devices)
+    if devices is not None and list(devices):
+        raise AssertionError("Torch not compiled with CUDA enabled")
     state = get_rng_state()
     try:
         yield

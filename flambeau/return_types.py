@@ -8,7 +8,7 @@ indices=tensor([1, 0]))
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from inspect import Parameter, Signature
 from operator import itemgetter
@@ -27,6 +27,8 @@ class ReturnType(tuple):
         if len(values) == 2 and isinstance(values[1], dict):        # as pickles of PyTorch have it
             values = values[:1]
         if len(values) == 1 and len(cls._fields) != 1:
+            if not isinstance(values[0], Iterable):
+                raise TypeError("constructor requires a sequence")
             values = tuple(values[0])
         if len(values) != len(cls._fields):
             raise TypeError(f"torch.return_types.{cls.__name__}() takes a "

@@ -15,9 +15,9 @@ DATA = Path(__file__).parent / "data"
 
 
 def test_wrong_calls_are_refused_in_pytorch_s_words():
-    for name in ("masked", "nested", "nn.utils.parametrizations", "nn.utils.parametrize",
-                 "nn.utils.prune", "nn.utils.stateless", "overrides", "signal",
-                 "utils.checkpoint"):
+    for name in ("export", "masked", "nested", "nn.utils.parametrizations", "nn.utils.parametrize",
+                 "nn.utils.prune", "nn.utils.stateless", "overrides", "package", "signal",
+                 "utils.benchmark", "utils.checkpoint"):
         importlib.import_module(f"flambeau.{name}")
     calls = (DATA / "wrong_calls.txt").read_text().splitlines()
     answers = json.loads((DATA / "wrong_calls.json").read_text())

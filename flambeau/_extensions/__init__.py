@@ -29,7 +29,8 @@ def load_library(path: str | os.PathLike) -> None:
     The extensions of the packages that flambeau knows are replaced by its own versions; others
     are loaded as shared libraries, which fails if they are linked against PyTorch.
     """
-    real = Path(os.path.realpath(path))
+    named = os.path.realpath(path)
+    real = Path(os.fsdecode(named))
     module = _module_for(real)
     if module is not None and real.exists():
         importlib.import_module(f"flambeau._extensions.{module}")
@@ -37,7 +38,7 @@ def load_library(path: str | os.PathLike) -> None:
         try:
             ctypes.CDLL(str(real))
         except OSError as error:
-            raise OSError(f"Could not load this library: {path}") from error
+            raise OSError(f"Could not load this library: {named!s}") from error
     loaded_libraries.add(str(real))
 
 

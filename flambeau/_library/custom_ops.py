@@ -154,8 +154,8 @@ def custom_op(name: str, fn: Any = None, /, *, mutates_args: Any, device_types: 
     (tensor([2., 2.]), '(Tensor x) -> Tensor')
     """
     def make(function: Callable[..., Any]) -> CustomOpDef:
-        namespace, short = operators.check_qualname(name)
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        namespace, short = name.split("::")
         made = CustomOpDef(namespace, short, text, function, tags)
         if schema is not None:
             _check_mutated(made, mutates_args)

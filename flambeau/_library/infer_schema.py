@@ -10,6 +10,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.schema.errors import type_name
 from flambeau.types import Number
 
 _NAMES: dict[Any, str] = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
@@ -75,6 +76,9 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: Any
     >>> infer_schema(f, mutates_args=())
     '(Tensor x, SymInt n, Tensor? y=None) -> Tensor'
     """
+    if not hasattr(prototype_function, "__globals__"):
+        raise AttributeError(f"'{type_name(prototype_function)}' object has no attribute "
+                             "'__globals__'")
     signature = inspect.signature(prototype_function)
     unknown = mutates_args == "unknown"
 

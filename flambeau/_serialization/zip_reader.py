@@ -15,10 +15,19 @@ from flambeau._serialization import options
 from flambeau._serialization.options import MAP_SHARED
 from flambeau._serialization.unpickling import read_pickle, storage_reference, typed_storage
 from flambeau.kernels.moving.checksums import crc32
+from flambeau.schema.errors import type_name
 from flambeau.storage import UntypedStorage, element_type
 
 _PART = 1 << 18             # bytes that are read, and then checked while they are in the cache
 _INFLATED = 1 << 28         # bytes from which on a record may not have been much smaller
+
+
+def opened(file: Any) -> Any:
+    """The zip file of a path or of an open file."""
+    import zipfile
+    if not isinstance(file, str | os.PathLike) and not hasattr(file, "tell"):
+        raise AttributeError(f"'{type_name(file)}' object has no attribute 'tell'")
+    return zipfile.ZipFile(file)
 
 
 class ZipReader:

@@ -59,7 +59,9 @@ def _check_not_implemented(cond: Any, message: Message | None = None) -> None:
 
 def _check_is_size(i: int, message: Message | None = None, *, max: int | None = None) -> None:
     """RuntimeError unless `i` can be an extent: 0 … `max`."""
-    _check(i >= 0 and (max is None or i <= max), message)
+    _check(i >= 0, message)
+    if max is not None:
+        _check(i <= max, message)
 
 
 def _check_tensor_all_with(error_type: type[Exception], cond: Any,

@@ -10,7 +10,6 @@ import itertools
 import linecache
 import os
 import pickle
-import zipfile
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -21,6 +20,7 @@ import flambeau
 from flambeau._serialization.checkpoint_names import find_global
 from flambeau._serialization.locations import restorer
 from flambeau._serialization.unpickling import storage_reference, typed_storage
+from flambeau._serialization.zip_reader import opened
 from flambeau.package.file_structure_representation import Directory, structure
 from flambeau.package.glob_group import GlobPattern
 from flambeau.package.importer import Importer, demangle, is_mangled
@@ -40,7 +40,10 @@ class PackageImporter(Importer):
                  module_allowed: Callable[[str], bool] = lambda module_name: True):
         self.filename = os.fspath(file_or_buffer) if isinstance(
             file_or_buffer, (str, os.PathLike)) else "<binary>"
-        self._archive = zipfile.ZipFile(file_or_buffer)
+        if isinstance(file_or_buffer, str | os.PathLike) and not os.path.exists(file_or_buffer):
+            raise RuntimeError("open file failed because of errno 2 on fopen: No such file or "
+                               f"directory, file path: {self.filename}")
+        self._archive = opened(file_or_buffer)
         names = self._archive.namelist()
         self._root = next(n for n in names if n.endswith(".data/extern_modules")
                           ).removesuffix(".data/extern_modules")

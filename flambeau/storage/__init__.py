@@ -54,7 +54,10 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
 
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
-        return TypedStorage.from_buffer(*args, **{"dtype": cls.dtype, **kwargs})
+        if kwargs.get("dtype") is not None:
+            raise RuntimeError("from_buffer: 'dtype' can only be specified in "
+                               "UntypedStorage.from_buffer and TypedStorage.from_buffer")
+        return TypedStorage.from_buffer(*args, **kwargs | {"dtype": cls.dtype})
 
 
 def _legacy_class(name: str, dtype_name: str) -> type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Callable, Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -203,9 +204,7 @@ class TypedStorage(InMainMemory):
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
         dtype = flambeau.get_default_dtype() if dtype is None else dtype
-        if len(args) > 1:
-            kwargs["byte_order"] = args[1]
-        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(args[0], dtype=dtype, **kwargs),
+        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs),
                             dtype=dtype)
 
     @classmethod
@@ -213,7 +212,8 @@ class TypedStorage(InMainMemory):
         """A storage on the numbers in a file; writes reach the file if `shared`."""
         dtype = flambeau.get_default_dtype()
         return TypedStorage(
-            wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize),
+            wrap_storage=UntypedStorage.from_file(filename, index(shared),
+                                                  index(size) * dtype.itemsize),
             dtype=dtype)
 
     def __eq__(self, other: object) -> bool:

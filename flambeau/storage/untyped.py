@@ -18,6 +18,7 @@ from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memo
 from flambeau.ops.python.methods import copied_root
 from flambeau.schema.arguments import bound
 from flambeau.schema.errors import type_name
+from flambeau.storage import sources
 
 set_data = vars(Tensor)["data"].fset
 
@@ -88,17 +89,7 @@ def check_size(size: int) -> None:
                            f") seems to have been called with negative number: {size % 2 ** 64}")
 
 
-def _bytes_of(data: Any) -> list[int]:
-    """The elements of a sequence as bytes."""
-    if not hasattr(data, "__len__"):
-        raise RuntimeError("torch.UntypedStorage(): Expected a sequence type, but got "
-                           f"{type_name(data)}")
-    for item in data:
-        if not isinstance(item, int):
-            raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a "
-                               f"sequence ({type(data).__name__}), but one of the items was of "
-                               f"type {type(item).__name__} instead of int")
-    return [item % 256 for item in data]
+_DEVICES = (type(None), str, int, flambeau.device)
 
 
 class UntypedStorage(StorageBase, InMainMemory):
@@ -108,7 +99,7 @@ class UntypedStorage(StorageBase, InMainMemory):
     __slots__ = ("__dict__", "__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
 
     def __init__(self, *args: Any, device: Any = None, **wrong: Any):
-        if len(args) > 1 or wrong:
+        if len(args) > 1 or wrong or type(device) not in _DEVICES:
             given = {**({} if device is None else {"device": device}), **wrong}
             bound(("torch.UntypedStorage(*, int? allocator=None, Device? device=None) -> ()",
                    "torch.UntypedStorage(int size, *, int? allocator=None, Device? device=None) -> "
@@ -121,7 +112,7 @@ class UntypedStorage(StorageBase, InMainMemory):
             meta = self._device.type == "meta"
             self._hold(np.empty(0 if meta else data, np.uint8), data)
         else:
-            self._hold(np.array(_bytes_of(data), np.uint8), len(data))
+            self._hold(np.array(sources.bytes_of(data), np.uint8), len(data))
 
     def _hold(self, root: np.ndarray, size: int | None = None) -> None:
         """Take the memory of `root`."""
@@ -301,6 +292,10 @@ class UntypedStorage(StorageBase, InMainMemory):
 
     def byteswap(self, dtype: Any) -> None:
         """Reverse the order of the bytes in each element of a dtype."""
+        if not isinstance(dtype, flambeau.dtype):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+        if self._size % dtype.itemsize:
+            raise RuntimeError(f"the length of data is not a multiple of {dtype.itemsize}")
         step = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         rows = self._writable().reshape(-1, step)
         rows[...] = rows[:, ::-1].copy()
@@ -436,27 +431,22 @@ class UntypedStorage(StorageBase, InMainMemory):
         return UntypedStorage(device=self._device)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, *, dtype: Any, byte_order: str = "native",
-                    count: int = -1, offset: int = 0) -> UntypedStorage:
-        """A copy of the bytes of an object with the buffer protocol."""
-        values = np.frombuffer(buffer, dtype.numpy, count, offset).copy()
-        if byte_order not in ("native", "little", "big"):
-            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or "
-                             "'native')")
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> UntypedStorage:
+        """A copy of the bytes of an object with the buffer protocol: `from_buffer(buffer,
+        byte_order, count=-1, offset=0, dtype=...)`."""
+        values, dtype, byte_order = sources.of_buffer(args, kwargs)
         storage = storage_of(wrap(values))
         if byte_order not in ("native", sys.byteorder):
             storage.byteswap(dtype)
         return storage
 
     @classmethod
-    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """A storage on the bytes of a file; writes reach the file if `shared`."""
-        if shared:
-            with open(filename, "ab") as file:
-                file.truncate(max(file.tell(), nbytes))
+    def from_file(cls, *args: Any, **kwargs: Any) -> UntypedStorage:
+        """A storage on the bytes of a file: `from_file(filename, shared=False, nbytes=0)`."""
+        mapped = sources.of_file(args, kwargs)
         storage = object.__new__(cls)
         storage._device = flambeau.device("cpu")
-        storage._hold(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,)))
+        storage._hold(mapped)
         return storage
 
     def __repr__(self) -> str:

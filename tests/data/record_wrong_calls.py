@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy
 import torch
+import torch.export
 import torch.masked
 import torch.nested
 import torch.nn.utils.parametrizations
@@ -16,7 +17,9 @@ import torch.nn.utils.parametrize
 import torch.nn.utils.prune
 import torch.nn.utils.stateless
 import torch.overrides
+import torch.package
 import torch.signal
+import torch.utils.benchmark
 import torch.utils.checkpoint
 
 HERE = Path(__file__).parent

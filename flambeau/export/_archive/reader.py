@@ -12,6 +12,7 @@ import numpy as np
 
 import flambeau
 from flambeau import fx, nn
+from flambeau._serialization.zip_reader import opened
 from flambeau.export import graph_signature as gs
 from flambeau.export._archive.notation import DTYPE_OF, FORMATS, function_of, parse_expression
 from flambeau.export._trace.sizes import Symbol, ValueRange
@@ -215,7 +216,7 @@ def _loaded(archive: zipfile.ZipFile, root: str, folder: str, config: str) -> di
 
 def read(f: Any, extra_files: dict[str, Any] | None) -> ExportedProgram:
     """Read a program."""
-    with zipfile.ZipFile(f) as archive:
+    with opened(f) as archive:
         names = archive.namelist()
         model = next((n for n in names if n.endswith("models/model.json")), None)
         if model is None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import flambeau
@@ -22,6 +23,7 @@ from flambeau.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
+from flambeau.schema.errors import type_name
 from flambeau.utils import _pytree
 
 # ---- the graph ----------------------------------------------------------------------------------
@@ -175,6 +177,9 @@ class Builder:
 def export_module(module: Any, args: Any, kwargs: Any, shapes: Any,
                   preserved: tuple[str, ...] = ()) -> ExportedProgram:
     """The exported program."""
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise TypeError("inspect.Signature.bind() argument after ** must be a mapping, not "
+                        f"{type_name(kwargs)}")
     kwargs = dict(kwargs or {})
     if isinstance(shapes, (ShapesCollection, AdditionalInputs)):
         more, shapes = shapes, shapes.dynamic_shapes(module, args, kwargs)

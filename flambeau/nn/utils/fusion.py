@@ -27,9 +27,13 @@ def _fused(weight, bias, mean, var, eps, gamma, beta, channel_dim):
     return (Parameter(new_weight, weight.requires_grad), Parameter(new_bias, bias.requires_grad))
 
 
-def _fuse_eval(layer, bn, fuse_weights, **options):
+def _check_evaluated(layer, bn):
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
+
+
+def _fuse_eval(layer, bn, fuse_weights, **options):
+    _check_evaluated(layer, bn)
     fused = copy.deepcopy(layer)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
@@ -57,6 +61,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps: float, bn_w, bn_b
 
 def fuse_linear_bn_eval(linear, bn):
     """A linear layer that does what `linear` and then `bn` do, both in evaluation mode."""
+    _check_evaluated(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError(
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, "

@@ -135,6 +135,10 @@ def nll_loss_nd(self: Tensor, target: Tensor, weight: Any, reduction: int, ignor
                 ) -> Tensor:
     """`nll_loss` of `input` (c) or (n, c, ...)."""
     rank = self._array.ndim
+    if weight is not None and weight._array.ndim != 1 and rank in (1, 2):
+        raise RuntimeError("weight tensor should be defined either for all "
+                           f"{self._array.shape[-1]} classes or no classes but got weight tensor "
+                           f"of shape: {list(weight._array.shape)}")
     if rank == 2:
         return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
     if rank < 1:

@@ -1,6 +1,7 @@
 """Facts about this build and process, and arithmetic that sizes share with numbers."""
 from __future__ import annotations
 
+from importlib import import_module
 from math import trunc
 from typing import Any
 
@@ -85,7 +86,11 @@ def sym_sum(*args: Any) -> Any:
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """`t` if `b`, else `f`."""
+    """`t` if `b`, else `f`, of one type."""
+    if not isinstance(b, bool):
+        raise AssertionError(f"expected SymBool or bool, got {type(b)}")
+    if type(t) is not type(f):
+        raise AssertionError(f"type mismatch: {type(t)} vs {type(f)}")
     return t if b else f
 
 
@@ -95,7 +100,8 @@ def set_default_tensor_type(t: Any, /) -> None:
     warn_once("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
               "torch.set_default_dtype() and torch.set_default_device() as alternatives.")
     if isinstance(t, str):
-        t = getattr(flambeau, t.rpartition(".")[2], t)
+        module, _, name = t.rpartition(".")
+        t = getattr(flambeau if module == "torch" else import_module(module or t), name)
     d = getattr(t, "dtype", None) if isinstance(t, type) else None
     if not isinstance(d, dtypes.dtype):
         raise TypeError("invalid type object: only floating-point types are supported as the "

@@ -226,8 +226,23 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
                                f"input {list(shape)}")
         if mode == "circular" and (a > shape[d] or b > shape[d]):
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        if shape[d] + a + b < 0 or (mode == "circular" and shape[d] + a + b < 0):
+        if mode == "circular" and shape[d] + a + b < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    if mode != "circular":
+        _check_room(shape[-n:], [s + a + b for s, (a, b) in zip(shape, _sides(pad, rank))][-n:],
+                    mode)
+
+
+def _check_room(sizes: Any, padded: list[int], mode: str) -> None:
+    """Is anything left of an image that is padded by negative numbers?"""
+    if max(padded) < 1:
+        words = ("W: {}", "H: {}, W: {} " if mode == "replicate" else "H: {}, W: {}",
+                 "D: {} H: {}, W: {}")
+        given = words[len(sizes) - 1].format(*sizes)
+        found = " ".join(f"{letter}: {size}" for letter, size in zip("DHW"[-len(sizes):], padded))
+        raise RuntimeError(f"input ({given}) is too small. Calculated output {found}")
+    if min(padded) < 0:
+        raise RuntimeError("Negative padding value is resulting in an empty dimension")
 
 
 def _pad(input: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:

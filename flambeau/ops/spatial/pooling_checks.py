@@ -12,11 +12,19 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 
+_BOUND = 2 ** 31
 _WORDS = {2: "two", 3: "three"}
 
 
 def per_axis(value: Any, n: int, op: str, name: str) -> tuple[int, ...]:
-    """A number for each of `n` dimensions, where one stands for all."""
+    """A number for each of `n` dimensions, where one stands for all, in 32 bits."""
+    found = _per_axis(value, n, op, name)
+    if not -_BOUND <= min(found) <= max(found) < _BOUND:
+        raise RuntimeError("value cannot be converted to type int without overflow")
+    return found
+
+
+def _per_axis(value: Any, n: int, op: str, name: str) -> tuple[int, ...]:
     if type(value) is int:
         return (value,) * n
     if isinstance(value, (tuple, list)):
@@ -232,8 +240,8 @@ def unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_
 def check_unpooling(input: Tensor, indices: Tensor, n: int) -> None:
     x, i = input._array, indices._array
     if i.dtype != np.int64:
-        raise RuntimeError("elements in indices should be type int64 but got: "
-                           f"{type_name(indices.dtype)}")
+        raise RuntimeError("elements in indices should be type int64" + (
+            "" if n == 3 else f" but got: {type_name(indices.dtype)}"))
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
                            "but "

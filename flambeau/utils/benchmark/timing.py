@@ -57,7 +57,7 @@ class Timer:
             raise ValueError("Currently only a `str` stmt is supported.")
         if language not in (Language.PYTHON, "py", "python"):
             raise NotImplementedError(f"Timer: statements in {language}; only Python is offered")
-        names = {} if globals is None else globals.copy()
+        names = dict(globals or {})
         names.setdefault("torch", flambeau)
         self._globals = names
         self._timer: Any = self._timer_cls(stmt=_dedent(stmt), setup=_dedent(setup), timer=timer,
