@@ -17,7 +17,7 @@ _SIGNATURES = (
 
 def parse_to(*args, **kwargs):
     """(device, dtype, non_blocking, memory_format) of any of the forms that `to` accepts."""
-    values = {"device": None, "dtype": None, "non_blocking": False, "copy": False}
+    values = {"device": None, "dtype": None, "non_blocking": False}
     memory_format = kwargs.pop("memory_format", None)
     rest = list(args)
     names = ["device", "dtype", "non_blocking", "copy"]
@@ -27,15 +27,18 @@ def parse_to(*args, **kwargs):
         names = names[2:]
     elif rest and isinstance(rest[0], flambeau.dtype):
         names = names[1:]
+    wrong = len(rest) > len(names) or not set(kwargs).issubset(names[len(rest):])
     values.update(zip(names, rest), **kwargs)
     dtype, device = values["dtype"], values["device"]
-    wrong = len(rest) > len(names) or len(values) > 4
+    wrong = wrong or not isinstance(values["non_blocking"], bool)
     wrong = wrong or not (dtype is None or isinstance(dtype, flambeau.dtype))
     wrong = wrong or not (device is None or isinstance(device, (str, int, flambeau.device)))
     if wrong:
         given = [type_name(value) for value in args]
-        given += [f"{name}={type_name(value)}" for name, value in kwargs.items()]
-        raise TypeError(_SIGNATURES.format(given=", ".join(given)))
+        given += [f"{name}={type_name(value)}" for name, value in sorted(kwargs.items())]
+        raise TypeError(_SIGNATURES.format(given=", ".join(given if args else [*given, ""])))
+    if "copy" in values:
+        raise RuntimeError(".to() does not accept copy argument")
     if device is not None:
         device = flambeau.device(device)
     return device, dtype, bool(values["non_blocking"]), memory_format

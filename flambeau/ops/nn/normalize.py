@@ -119,8 +119,8 @@ def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: s
 
 def _layer_norm_checked(input: Tensor, weight: Any, bias: Any, shape: Any, eps: float
                         ) -> tuple[Any, ...]:
-    _check_normalized(input, shape, weight, bias, "layer_norm")
     same_types(input, weight, bias)
+    _check_normalized(input, shape, weight, bias, "layer_norm")
     refuse(input._array, "bBilUcW8", "LayerNormKernelImpl")
     return input, weight, bias, tuple(shape), eps
 
