@@ -11,8 +11,10 @@ import numpy as np
 import flambeau
 from flambeau.schema.errors import type_name
 
+_Parameters = dict[str, tuple[Callable[[Any], Any], Any]]
 
-def unpacked(parameters: dict[str, tuple[Callable[[Any], Any], Any]], args: tuple[Any, ...],
+
+def unpacked(parameters: _Parameters, args: tuple[Any, ...],
              kwargs: dict[str, Any]) -> dict[str, Any]:
     """The values of a C function's parameters, the first of which is required; each has a
     conversion and a default.
@@ -56,9 +58,10 @@ def _same(value: Any) -> Any:
     return value
 
 
-_BUFFER = {"buffer": (_same, None), "byte_order": (str, None), "count": (index, -1),
-           "offset": (index, 0), "dtype": (_same, None)}
-_FILE = {"filename": (str, None), "shared": (index, 0), "nbytes": (index, 0)}
+_BUFFER: _Parameters = {"buffer": (_same, None), "byte_order": (str, None),
+                        "count": (index, -1), "offset": (index, 0), "dtype": (_same, None)}
+_FILE: _Parameters = {"filename": (str, None), "shared": (index, 0),
+                      "nbytes": (index, 0)}
 
 
 def of_buffer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[np.ndarray, Any, str]:

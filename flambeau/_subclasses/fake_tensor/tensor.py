@@ -11,6 +11,7 @@ from flambeau._subclasses.fake_tensor.errors import (
 )
 from flambeau.core.tensor import alias
 from flambeau.dispatch.aten.subclass import install_torch_dispatch
+from flambeau.nn.modules._parse import conversion
 from flambeau.ops.sparse.tensors import is_sparse
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -51,11 +52,10 @@ class FakeTensor(Tensor):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """The tensor with another type, or on another device."""
-        device, dtype, _, memory_format = flambeau._C._nn._parse_to(*args, **{
-            k: v for k, v in kwargs.items() if k != "copy"})
+        device, dtype, _, memory_format, copy = conversion(args, kwargs)
         if args and isinstance(args[0], Tensor):
             device, dtype = args[0].device, args[0].dtype
-        options = {"copy": True} if kwargs.get("copy") else {}
+        options = {"copy": True} if copy else {}
         if memory_format is not None:
             options["memory_format"] = memory_format
         found: Any = super().to(dtype or self.dtype, **options)

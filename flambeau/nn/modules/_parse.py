@@ -16,7 +16,16 @@ _SIGNATURES = (
 
 
 def parse_to(*args, **kwargs):
-    """(device, dtype, non_blocking, memory_format) of any of the forms that `to` accepts."""
+    """(device, dtype, non_blocking, memory_format) of any of the forms that `to` of a module
+    accepts."""
+    *found, copy = conversion(args, kwargs)
+    if copy is not None:
+        raise RuntimeError(".to() does not accept copy argument")
+    return tuple(found)
+
+
+def conversion(args, kwargs):
+    """What the arguments of `to` say: (device, dtype, non_blocking, memory_format, copy)."""
     values = {"device": None, "dtype": None, "non_blocking": False}
     memory_format = kwargs.pop("memory_format", None)
     rest = list(args)
@@ -37,8 +46,6 @@ def parse_to(*args, **kwargs):
         given = [type_name(value) for value in args]
         given += [f"{name}={type_name(value)}" for name, value in sorted(kwargs.items())]
         raise TypeError(_SIGNATURES.format(given=", ".join(given if args else [*given, ""])))
-    if "copy" in values:
-        raise RuntimeError(".to() does not accept copy argument")
     if device is not None:
         device = flambeau.device(device)
-    return device, dtype, bool(values["non_blocking"]), memory_format
+    return device, dtype, bool(values["non_blocking"]), memory_format, values.get("copy")

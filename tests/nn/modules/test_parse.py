@@ -33,3 +33,12 @@ def test_what_fits_no_form(args, kwargs):
 def test_only_floating_types_are_for_modules():
     with pytest.raises(TypeError, match="accepts floating point or complex dtypes, but got"):
         nn.Linear(1, 1).to(torch.int32)
+
+
+def test_modules_take_no_copy_but_fake_tensors_do():
+    with pytest.raises(RuntimeError, match=r"^\.to\(\) does not accept copy argument$"):
+        nn.Linear(2, 3).to("cpu", torch.float64, True, False)
+    with torch._subclasses.FakeTensorMode():
+        x = torch.ones(2)
+        assert x.to(torch.float32, False, True) is not x
+        assert x.to(torch.float32, False, False).dtype is torch.float32
