@@ -7,8 +7,7 @@ and the `out=` form, and the names under which modes and compilers know the op. 
     declaration   what is declared, and the ops that are made of it at first use
     facts         … the words that it may be declared with
     function      the call: bind, make canonical, run; the twin of `csrc/calling/function.cpp`
-    overload      one signature: the quick binding of calls that fit it
-    canonical     how users' values become what kernels and formulas get
+    canonical     one signature: how users' values are bound, and what kernels and formulas get
     pointwise     ops that go element by element: promotion, broadcasting, numbers as operands
     parts         ops with a kernel that are also made of others
     factory       functions that make tensors of sizes and numbers

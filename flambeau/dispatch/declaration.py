@@ -28,10 +28,9 @@ from flambeau.core.calling.call import ANY, make_call
 from flambeau.core.modes import interceptors
 from flambeau.core.op import Op, class_name, module_of, public, table
 from flambeau.core.tensor import Tensor, plain_types
-from flambeau.dispatch.canonical import role_of
+from flambeau.dispatch.canonical import Argument, Overload, role_of
 from flambeau.dispatch.facts import AtenForm, Record, check_words
 from flambeau.dispatch.function import Function, InplaceFunction, in_front, operator
-from flambeau.dispatch.overload import Argument, Overload
 from flambeau.dispatch.parts import CompositeBackward, expose_parts
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import OPTIONS, function_signature, in_order, method_signature

@@ -25,11 +25,10 @@ from flambeau.core.op import Op, module_of, table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, as_leaf, new_tensor
-from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
+from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER, Argument, Overload
 from flambeau.dispatch.declaration import namespace_of, out_variant, publish
 from flambeau.dispatch.facts import Record, check_words
 from flambeau.dispatch.function import Function, describe
-from flambeau.dispatch.overload import Argument, Overload
 from flambeau.kernels.moving import views
 from flambeau.schema.parser import Schema, parse
 from flambeau.schema.signature import function_signature, in_order, method_signature

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from inspect import Signature as InspectSignature
 from types import MethodType
@@ -37,8 +36,12 @@ from flambeau.core.type_info import (
     strided,
 )
 from flambeau.core.views import check_inplace
-from flambeau.dispatch.canonical import with_out_dtype
-from flambeau.dispatch.overload import Overload, make_fast_binder, may_be_number
+from flambeau.dispatch.canonical import (
+    Overload,
+    make_fast_binder,
+    may_be_number,
+    with_out_dtype,
+)
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
@@ -262,7 +265,7 @@ class InplaceFunction(Function):
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
         inplace = {op.functional: op for op in self.declaration.inplace_ops}
-        return tuple([replace(o, op=inplace[o.op])
+        return tuple([o.leading_to(inplace[o.op])
                       for o in self.declaration.overloads(self.bound, writes=True)
                       if o.op in inplace])
 

@@ -55,7 +55,7 @@ def attempt(call):
     except RuntimeError as error:
         say(str(error))
 def many(other, **options):                 # more than fits into a message
-    tensors = [torch.ones(4) for _ in range(400)]
+    tensors = [torch.ones(4, dtype=other.dtype) for _ in range(400)]
     tensors[200] = other
     tensors[100] = tensors[100].view(2, 2) if rank else tensors[100]    # this one fits
     return lambda: dist.all_reduce_coalesced(tensors, **options)
@@ -77,7 +77,7 @@ def test_mismatches_of_long_calls_raise_in_all_processes(job, backend):
     assert codes == [0, 0] and said[0] == said[1] and len(said[0]) == 5
     for message, words in zip(said[0], (
             ("Tensor shapes: [4] vs [7] of tensor 200", "… 400 tensors, SUM) #1 at <string>:"),
-            ("Tensor dtypes: torch.float32 vs torch.int32 of tensor 200",),
+            ("Tensor dtypes: torch.float32 vs torch.int32 of tensor 0",),
             ("Reduction or root: SUM vs MAX",), ("Tensor shapes: 400 vs 401 tensors",),
             ("Tensor shapes: [[2]] vs [[3]]", " at …", "/x/x.py:1"))):
         assert message.startswith("Detected mismatch between collectives on ranks. Rank 0")

@@ -30,7 +30,6 @@ from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
 from flambeau.core import late_bound
 from flambeau.core.autograd.backward_errors import freed
-from flambeau.core.autograd.fresh_stack import needs_fresh_stack, on_fresh_stack
 from flambeau.core.autograd.graph import Node, Output, current_pass, next_order, takes_no_gradient
 from flambeau.core.autograd.hooks import (
     check_replacement,
@@ -69,6 +68,7 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     if outer is not None:
         this.depth = outer.depth + 1
         if this.depth % 25 == 0:
+            from flambeau.core.autograd.fresh_stack import needs_fresh_stack, on_fresh_stack
             if needs_fresh_stack(this.depth):
                 return on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
                                       accumulate, closed)
