@@ -163,7 +163,8 @@ def _declare_max_pools() -> None:
     def checked_line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                      ceil_mode: bool) -> tuple[Any, ...]:
         kernel, stride, padding, dilation = line_of(kernel_size, stride, padding, dilation)
-        refuse(input._array, "bBilUcW8", "max_pool1d_impl")
+        recorded = input._edge is not None and grad_enabled()       # by the op that gives indices
+        refuse(input._array, "bBilUcW8", "max_pool2d" if recorded else "max_pool1d_impl")
         check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
         return input, kernel, stride, padding, dilation, ceil_mode
 

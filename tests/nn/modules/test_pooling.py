@@ -57,6 +57,8 @@ class TestScripts(ScriptTests):
 def test_types_and_sizes_that_are_refused():
     with pytest.raises(NotImplementedError, match=r'"max_pool1d_impl" not implemented for'):
         nn.MaxPool1d(2)(torch.rand(2, 3, 4) * 1j)
+    with pytest.raises(NotImplementedError, match=r'"max_pool2d" not implemented for'):
+        nn.MaxPool1d(2)(torch.rand(2, 3, 4, requires_grad=True) * 1j)
     with pytest.raises(RuntimeError, match=r"adaptive_max_pool1d\(\): Expected input to have non"):
         nn.AdaptiveMaxPool1d(2)(torch.rand(2, 4, 0))
 
