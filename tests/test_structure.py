@@ -57,7 +57,6 @@ FORCED_PAIRS = {
 LEFT_PAIRS = {
     "autograd.function autograd.function_levels",
     "distributed.autograd.engine distributed.autograd.recording",
-    "distributed.fsdp._flat_param distributed.fsdp._runtime_utils",
     "distributed.rpc.agent distributed.rpc.internal",
     "distributed.rpc.internal distributed.rpc.rref",
     "functorch.dim.bound functorch.dim.dimension",

@@ -107,10 +107,9 @@ class _Gather(Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        from flambeau.distributed.fsdp import _runtime_utils
         handle = ctx.handle
         handle._unsharded_grad = gradient
-        _runtime_utils._post_backward_hook(handle._state, handle, handle.flat_param)
+        handle._post_backward(handle._state, handle, handle.flat_param)
         reduced, handle._reduced_grad = handle._reduced_grad, None
         return reduced, None
 
@@ -138,6 +137,7 @@ class FlatParamHandle:
         self._keep_low_precision_grads = keep_low_precision_grads
         self._training_state = HandleTrainingState.IDLE
         self._state: Any = None
+        self._post_backward: Any = None                 # what the runtime does with a gradient
         self._freed = False                             # its memory, though it is used later
         self._unsharded_grad: Tensor | None = None
         self._reduced_grad: Tensor | None = None

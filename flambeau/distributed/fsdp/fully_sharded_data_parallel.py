@@ -209,6 +209,7 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
             self.mixed_precision.keep_low_precision_grads, self.process_group,
             self._use_orig_params)
         self._handle._state = self
+        self._handle._post_backward = _runtime_utils._post_backward_hook
         _register_flat_param(self, module)
 
     def _managed(self) -> list[nn.Parameter]:
