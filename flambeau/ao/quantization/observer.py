@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import Any
 
 import flambeau
-from flambeau import Tensor, nn, qint8, qint32, quint8
+from flambeau import Tensor, nn, qint8, quint8
 from flambeau._support.own_methods import adopt
 from flambeau.ao.quantization.granularity import (  # noqa: F401
     AffineQuantizedObserverBase,
@@ -28,14 +28,16 @@ from flambeau.ao.quantization.granularity import (  # noqa: F401
     ZeroPointDomain,
     get_block_size,
 )
-from flambeau.ao.quantization.utils import CHANNEL_SCHEMES, TENSOR_SCHEMES, scale_and_zero_point
+from flambeau.ao.quantization.utils import (
+    CHANNEL_SCHEMES,
+    RANGES,
+    TENSOR_SCHEMES,
+    calculate_qmin_qmax,
+    middle_of,
+    scale_and_zero_point,
+)
 
 _EPS = float(flambeau.finfo(flambeau.float32).eps)
-_RANGES = {qint8: (-128, 127), flambeau.int8: (-128, 127), quint8: (0, 255),
-           flambeau.uint8: (0, 255), flambeau.int16: (-(2 ** 15), 2 ** 15 - 1),
-           flambeau.uint16: (0, 2 ** 16 - 1), qint32: (-(2 ** 31), 2 ** 31 - 1),
-           flambeau.int32: (-(2 ** 31), 2 ** 31 - 1), flambeau.quint4x2: (0, 15),
-           flambeau.quint2x4: (0, 3)}
 
 
 def make_room(module: Any, names: tuple[str, ...], state_dict: Any, prefix: str) -> None:
@@ -102,33 +104,27 @@ class UniformQuantizationObserverBase(ObserverBase):
         if qscheme not in self._schemes:
             raise NotImplementedError(f"{type(self).__name__}'s qscheme only support "
                                       f"{', '.join(map(str, self._schemes))}, but got: {qscheme}")
-        if dtype not in _RANGES:
+        if dtype not in RANGES:
             raise AssertionError("Default Observer only works for "
-                                 f"({', '.join(map(str, _RANGES))}) data type")
+                                 f"({', '.join(map(str, RANGES))}) data type")
         self.qscheme, self.reduce_range = qscheme, reduce_range
         self.register_buffer("eps", flambeau.tensor([eps]))
         self.has_customized_qrange = quant_min is not None and quant_max is not None
-        low, high = _RANGES[dtype]
         if self.has_customized_qrange:
-            low, high = quant_min, quant_max
-            if not low <= 0 <= high:
+            if not quant_min <= 0 <= quant_max:
                 raise AssertionError("Used-specified quantization range must include 0.")
-            if not low < high:
+            if not quant_min < quant_max:
                 raise AssertionError("qmin must be less than qmax for user-specified quantization "
                                      "range.")
-        if reduce_range:
-            low, high = low // 2, high // 2
-        self.quant_min, self.quant_max = low, high
+        self.quant_min, self.quant_max = calculate_qmin_qmax(
+            quant_min, quant_max, self.has_customized_qrange, dtype, reduce_range)
 
     def _calculate_qparams(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         if not low.numel() or bool((low == float("inf")).all() & (high == -float("inf")).all()):
             warnings.warn("must run observer before calling calculate_qparams. Returning default "
                           "values.", UserWarning, stacklevel=3)
             return flambeau.tensor([1.0]), flambeau.tensor([0])
-        middle = 0
-        if _RANGES[self.dtype][0] == 0:
-            middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange \
-                else (_RANGES[self.dtype][1] + 1) // 2
+        middle = middle_of(self.dtype, self.quant_min, self.quant_max, self.has_customized_qrange)
         return scale_and_zero_point(low, high, self.quant_min, self.quant_max, self.eps,
                                     self.qscheme, middle)
 

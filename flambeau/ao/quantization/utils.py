@@ -59,21 +59,23 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
         "qmin must be strictly less than qmax for user-specified quantization range.")
 
 
-_RANGES = {(flambeau.qint8, flambeau.int8): (-128, 127),
-           (flambeau.quint8, flambeau.uint8): (0, 255),
-           (flambeau.qint32, flambeau.int32): (-1 * (2 ** 31), 2 ** 31 - 1),
-           (flambeau.uint16,): (0, 2 ** 16 - 1), (flambeau.int16,): (-(2 ** 15), 2 ** 15 - 1)}
+RANGES = {
+    flambeau.qint8: (-128, 127), flambeau.int8: (-128, 127),
+    flambeau.quint8: (0, 255), flambeau.uint8: (0, 255),
+    flambeau.int16: (-(2 ** 15), 2 ** 15 - 1), flambeau.uint16: (0, 2 ** 16 - 1),
+    flambeau.qint32: (-(2 ** 31), 2 ** 31 - 1), flambeau.int32: (-(2 ** 31), 2 ** 31 - 1),
+    flambeau.quint4x2: (0, 15)}
 
 
 def calculate_qmin_qmax(quant_min: int | None, quant_max: int | None, has_customized_qrange: bool,
                         dtype: Any, reduce_range: bool) -> tuple[int, int]:
     """The range of integers to use: the one that is asked for, or all that the type holds, or one
-    bit less.
+    bit less where that is 8 bits or was asked for.
 
     >>> calculate_qmin_qmax(None, None, False, torch.quint8, reduce_range=True)
     (0, 127)
     """
-    low, high = next((bounds for types, bounds in _RANGES.items() if dtype in types), (0, 15))
+    low, high = RANGES.get(dtype, (0, 15))
     if has_customized_qrange:
         if quant_min is not None and quant_max is not None:
             low, high = quant_min, quant_max
@@ -82,7 +84,7 @@ def calculate_qmin_qmax(quant_min: int | None, quant_max: int | None, has_custom
         assert 0 < span <= limit, (
             "quantization range should be positive and not exceed the maximum bit range "
             f"(={'4294967296' if limit > 256 else '256'}).")
-    if reduce_range and dtype not in (flambeau.qint32, flambeau.int32):
+    if reduce_range and (has_customized_qrange or high - low == 255):
         low, high = low // 2, high // 2
     return low, high
 
@@ -107,6 +109,13 @@ def check_min_max_valid(min_val: Tensor, max_val: Tensor) -> bool:
         assert bool((min_val <= max_val).all()), (
             f"min {min_val} should be less than max {max_val}")
     return True
+
+
+def middle_of(dtype: Any, quant_min: int, quant_max: int, has_customized_qrange: bool) -> int:
+    """The zero point of a range that is to be symmetric."""
+    if dtype in (flambeau.quint8, flambeau.uint8):
+        return (quant_min + quant_max) // 2 if has_customized_qrange else 128
+    return 2 ** 15 if dtype is flambeau.uint16 else 0
 
 
 def scale_and_zero_point(low: Tensor, high: Tensor, quant_min: int, quant_max: int, eps: Any,
@@ -138,11 +147,9 @@ def determine_qparams(min_val: Tensor, max_val: Tensor, quant_min: int, quant_ma
     """
     if not check_min_max_valid(min_val, max_val):
         return flambeau.tensor([1.0]), flambeau.tensor([0])
-    middle = 0
-    if dtype in (flambeau.uint8, flambeau.quint8):
-        middle = (quant_min + quant_max) // 2 if has_customized_qrange else 128
-    elif dtype is flambeau.uint16:
-        middle = (quant_min + quant_max) // 2 if has_customized_qrange else 2 ** 15
+    middle = middle_of(dtype, quant_min, quant_max, has_customized_qrange)
+    if dtype is flambeau.uint16 and has_customized_qrange:      # observers take that of the type
+        middle = (quant_min + quant_max) // 2
     scale, zero = scale_and_zero_point(min_val, max_val, quant_min, quant_max, eps, qscheme,
                                        middle)
     if not scale.ndim:

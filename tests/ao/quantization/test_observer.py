@@ -77,3 +77,28 @@ def test_other_observers():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize(("dtype", "bounds", "reduced", "middle"), [
+    ("qint8", (-128, 127), (-64, 63), 0), ("quint8", (0, 255), (0, 127), 128),
+    ("int16", (-2 ** 15, 2 ** 15 - 1), (-2 ** 15, 2 ** 15 - 1), 0),
+    ("uint16", (0, 2 ** 16 - 1), (0, 2 ** 16 - 1), 2 ** 15),
+    ("qint32", (-2 ** 31, 2 ** 31 - 1), (-2 ** 31, 2 ** 31 - 1), 0),
+    ("quint4x2", (0, 15), (0, 15), 0)])
+def test_ranges_of_types(dtype, bounds, reduced, middle):
+    """Only those of 8 bits are halved, unless the range was asked for: as PyTorch 2.13 has them."""
+    kind = getattr(torch, dtype)
+    for reduce_range, expected in ((False, bounds), (True, reduced)):
+        observer = Q.MinMaxObserver(dtype=kind, reduce_range=reduce_range)
+        assert (observer.quant_min, observer.quant_max) == expected
+    observer = Q.MinMaxObserver(dtype=kind, quant_min=0, quant_max=9,
+                                                    reduce_range=True)
+    assert (observer.quant_min, observer.quant_max) == (0, 4)
+    observer = Q.MinMaxObserver(dtype=kind, qscheme=torch.per_tensor_symmetric)
+    observer(torch.tensor([-1.0, 2.0]))
+    assert observer.calculate_qparams()[1].item() == middle
+
+
+def test_observers_of_two_bits_are_refused():
+    with pytest.raises(AssertionError, match="Default Observer only works for"):
+        Q.MinMaxObserver(dtype=torch.quint2x4)
