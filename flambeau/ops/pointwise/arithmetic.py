@@ -438,12 +438,12 @@ addcdiv = pointwise(
 
 
 def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
-    refuse(self._array, "bBilU8",
-           f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}")
     for name, other in (("end", end), ("weight", weight)):
         if isinstance(other, Tensor) and other.dtype is not self.dtype:
             raise RuntimeError(f"expected dtype {c_name(self.dtype)} for `{name}` but got dtype "
                                f"{c_name(other.dtype)}")
+    refuse(self._array, "bBilU8",
+           f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}")
 
 
 lerp = pointwise(

@@ -1,5 +1,6 @@
 """Samples of the ops of `flambeau/ops/pointwise/arithmetic.py`."""
 import numpy as np
+import pytest
 from sample_tests import SampleTests
 from samples import CORNERS, Samples, call, inf, nan
 
@@ -130,3 +131,13 @@ def test_gradients_of_complex_exponents_of_negative_numbers():
     base = -flambeau.ones(2, dtype=flambeau.float64)
     assert flambeau.autograd.gradcheck(lambda e: flambeau.pow(base, e), (exponent,))
     assert flambeau.autograd.gradcheck(lambda e: flambeau.pow(-1, e), (exponent,))
+
+
+@pytest.mark.parametrize("form", [flambeau.lerp, lambda x, *rest: x.clone().lerp_(*rest)])
+def test_lerp_compares_types_before_it_misses_a_kernel(form):
+    whole, half = flambeau.ones(2, dtype=flambeau.int64), flambeau.ones(2)
+    for rest in (half, 0.5), (half, half), (whole, half):
+        with pytest.raises(RuntimeError, match="expected dtype long int for `"):
+            form(whole, *rest)
+    with pytest.raises(NotImplementedError, match=r"scalar. not implemented for 'Long'"):
+        form(whole, whole, 0.5)
