@@ -14,6 +14,7 @@ gradients, `engine` runs the nodes.
 """
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,11 @@ from flambeau.core.type_info import layout, memory_format
 public: dict[str, dict[str, Any]] = {"torch": {}}  # the public functions of each namespace
 
 
+# What stands between a statement that declares an op and the table.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_DECLARING = tuple([os.path.join(_PACKAGE, room, "") for room in ("core", "dispatch")])
+
+
 class Table(dict[str, "Op"]):
     """Every op, by name. One that is declared by its schema is made when it is looked for, or when
     all are."""
@@ -36,6 +42,26 @@ class Table(dict[str, "Op"]):
     def __init__(self) -> None:
         super().__init__()
         self.declared: dict[str, Callable[[], Op]] = {}
+        self.places: dict[str, tuple[str, int]] = {}    # file and line of each statement
+
+    def declare(self, makers: dict[str, Callable[[], Op]], replaces: bool = False) -> None:
+        """Enter the ops of a statement: by name what makes each, when it is needed.
+
+        ValueError if there is an op of that name, unless the statement says that it `replaces` it.
+        """
+        frame: Any = sys._getframe(1)
+        while frame.f_code.co_filename.startswith(_DECLARING):
+            frame = frame.f_back
+        file, line = place = frame.f_code.co_filename, frame.f_lineno
+        known = [name for name in makers if name in self]
+        if known and not replaces:
+            before, at = self.places[known[0]]
+            raise ValueError(f"{known[0]} is declared already, at {before}:{at}, and again at "
+                             f"{file}:{line}; a statement that replaces an op says `replaces=True`")
+        for name in known:
+            del self[name]
+        self.declared.update(makers)
+        self.places.update(dict.fromkeys(makers, place))
 
     def make_all(self) -> None:
         for name in [*self.declared]:

@@ -128,6 +128,7 @@ class Declaration(Record):
     inplace_first   raises for what `canonical` gets what PyTorch says only of the in-place form
     inplace_resizes     … does that give the tensor the shape of the result?
     saved_as    PyTorch's names of what nodes save, where they differ: formulas, or constants
+    replaces    does it replace a function that is declared already?
     """
     texts: tuple[str, ...]
     kernel: Callable[..., Any] | None = None
@@ -195,6 +196,7 @@ class Declaration(Record):
     inplace_first: Callable[..., Any] | None = None
     inplace_resizes: bool = False
     saved_as: dict[str, Any] = {}
+    replaces: bool = False
     doc: str = ""
     published: Any = None               # the function
 
@@ -427,11 +429,13 @@ def op(*schemas: str, **declared: Any) -> Any:
 def declare(declaration: Declaration) -> Any:
     """Enter a declaration into the table, its functions into their namespaces, its methods into the
     class; gives the function."""
-    for i, text in enumerate(declaration.texts):
-        full_name = text.partition("(")[0]
-        key = declaration.key(full_name) if declaration.is_additional(i) else declaration.name
-        if not declaration.is_hidden(full_name):
-            table.declared[key] = partial(_find_op, declaration, full_name)
+    names = [text.partition("(")[0] for text in declaration.texts]
+    if declaration.replaces and declaration.overload_of is not None:
+        raise NotImplementedError(f"{names[0]}: replacing further overloads of a function")
+    table.declare({
+        declaration.key(name) if declaration.is_additional(i) else declaration.name:
+            partial(_find_op, declaration, name)
+        for i, name in enumerate(names) if not declaration.is_hidden(name)}, declaration.replaces)
     if declaration.overload_of is not None:
         first = declaration.overload_of.twin
         first.declaration.joined.append(declaration)

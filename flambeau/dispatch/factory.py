@@ -345,7 +345,7 @@ class FactoryFunction(Function):
 def factory(*schemas: str, **declared: Any) -> Any:
     """Declare a function that makes tensors; see `Factory`."""
     declaration = Factory(texts=schemas, **declared)
-    table.declared[declaration.name] = partial(getattr, declaration, "op")
+    table.declare({declaration.name: partial(getattr, declaration, "op")})
     function = publish(declaration, declaration, FactoryFunction)
     declaration.published = function if declaration.function else vars(Tensor)[declaration.name]
     return function

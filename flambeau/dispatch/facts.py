@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from flambeau.kernels.refused import CHARACTERS
+from flambeau.schema.parser import check_types
 
 
 class Record:
@@ -149,11 +150,15 @@ _CHECKS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(("dims", "new_dims", "all_dims", "some_dims", "sizes", "unused", "order",
                      "nondiff", "conditions"), _parameters)}
 _CHECKED = _CHECKS.keys()
+_SCHEMAS = ("texts", "same_as", "aliases", "deprecated")
 
 
 def check_words(facts: dict[str, Any]) -> None:
     """Raise for facts of a declaration that say what nothing can mean."""
     texts = facts["texts"]
+    for fact in _SCHEMAS:
+        for text in facts.get(fact, ()):
+            check_types(text)
     for fact in facts.keys() & _CHECKED:
         of_others = fact in ("out", "hidden")       # they may be overloads of aliases
         _CHECKS[fact](fact, facts[fact], texts if not of_others else

@@ -111,7 +111,7 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
     space = spaces[0] if spaces else "torch"
     function.__module__ = module_of(module or {"torch": "functional"}.get(space, space))
     if of is None:
-        table[f"{spaces[0]}.{title}" if spaces[0] != "torch" else title] = op
+        table.declare({f"{spaces[0]}.{title}" if spaces[0] != "torch" else title: lambda: op})
     for space in spaces:
         public.setdefault(space, {}).update(dict.fromkeys((title, *aliases), function))
     if method:

@@ -109,11 +109,55 @@ class Schema(NamedTuple):
             option in names for option in ("dtype", "layout", "device", "pin_memory"))
 
 
+# The types that declarations name, and the Python values that stand for them in a call. `T?` takes
+# None too, `T[]` a list or a tuple, `T[2]` also one value that stands for two.
+TYPES = {
+    "Tensor": "a tensor; a number too, where the declaration says `numbers=True`",
+    "Scalar": "a number of any kind: bool, int, float, complex, or one of NumPy's",
+    "int": "an integer, no bool; a tensor that holds a single one",
+    "SymInt": "the same: PyTorch's mark of sizes",
+    "float": "a real number: float, int, bool, or one of NumPy's",
+    "bool": "True or False",
+    "str": "a string",
+    "ScalarType": "an element type (`flambeau.float32`), or one of Python's (`float`)",
+    "Device": "a device, its name, or its index",
+    "Layout": "a layout: `flambeau.strided`",
+    "MemoryFormat": "a memory format: `flambeau.channels_last`",
+    "Generator": "a `flambeau.Generator`",
+    "Storage": "a storage: `x.untyped_storage()`",
+    "Stream": "a stream, which is not looked at",
+    "QScheme": "how a tensor is quantised: only as a result",
+    "object": "anything: the body looks at it",
+    "PyObject": "the same, as PyTorch has it in errors",
+}
+
 _COMMA = re.compile(r",\s*(?![^(\[{]*[)\]}])")          # not inside brackets
 _TYPE = re.compile(r"(\w+)(\([^)]*\))?(\??)(\[\d*\])?(\??)")
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "Mean": 1,
                           "contiguous_format": None, "torch.strided": None, "long": None,
                           "inf": float("inf")}
+
+
+# A type stands after a bracket, a comma or the arrow; single letters there are aliases.
+_UNKNOWN_TYPE = re.compile(rf"[(,>] ?(?!(?:{'|'.join(TYPES)}|[a-z])\b)([A-Za-z]\w*)"
+                           r"(?=[ \[?(,)]|$)")
+
+
+def check_types(text: str) -> None:
+    """Raise for a schema that names a type which is none of `TYPES`: it would fit any value.
+
+    >>> check_types("flip(Tenser self, int[] dims) -> Tensor")
+    Traceback (most recent call last):
+    ValueError: flip: 'Tenser' is no type; did you mean 'Tensor'? …
+    """
+    found = _UNKNOWN_TYPE.search(text)
+    if found:
+        from difflib import get_close_matches
+        near = get_close_matches(found[1], TYPES, 1, 0.5)
+        raise ValueError(
+            f"{text.partition('(')[0]}: '{found[1]}' is no type"
+            + (f"; did you mean '{near[0]}'?" if near else ".")
+            + f" In the schema '{text}' a type is one of {', '.join(TYPES)}")
 
 
 @cache

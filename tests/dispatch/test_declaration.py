@@ -353,3 +353,37 @@ def test_whole_numbers_for_floats_are_floats():
             (lambda: torch.logit(x, eps=0), "eps", float),
             (lambda: torch.dist(x, x, p=1), "p", int)):
         assert type(getattr(call().grad_fn, f"_saved_{saved}")) is kind
+
+
+def test_a_second_statement_of_a_name_is_refused():
+    square = op("own_square(Tensor self) -> Tensor", kernel=lambda x: x * x)
+    try:
+        with pytest.raises(ValueError, match=r"own_square is declared already, at .*declaration.py:"
+                                             r"\d+, and again at .*test_declaration.py:\d+; "):
+            op("own_square(Tensor self) -> Tensor", kernel=lambda x: x)
+        assert X.own_square().tolist() == square(X).tolist() == (X * X).tolist()
+        with pytest.raises(ValueError, match=r"sin is declared already, at .*elementary.py:\d+"):
+            op("sin(Tensor self) -> Tensor", kernel=lambda x: x)
+    finally:
+        _forget("own_square")
+
+
+def test_a_statement_that_replaces_another():
+    op("own_cube(Tensor self) -> Tensor", "own_cube.by(Tensor self, float by) -> Tensor",
+       kernel=lambda x, by=1.0: x)
+    try:
+        first = table["own_cube"]
+        cube = op("own_cube(Tensor self) -> Tensor", kernel=lambda x: x ** 3, replaces=True)
+        assert table["own_cube"] is not first
+        assert X.own_cube().tolist() == cube(X).tolist() == (X ** 3).tolist()
+        with pytest.raises(NotImplementedError, match="replacing further overloads"):
+            op("own_cube.by(Tensor self, float by) -> Tensor", kernel=lambda x, by: x,
+               overload_of=cube, replaces=True)
+    finally:
+        _forget("own_cube", "own_cube.by")
+
+
+def test_a_misspelled_type_is_an_error_of_the_statement():
+    with pytest.raises(ValueError, match="own_sum: 'Tenser' is no type; did you mean 'Tensor'"):
+        op("own_sum(Tensor self) -> Tensor", kernel=None, aliases=("own_sum(Tenser self)",))
+    assert "own_sum" not in table

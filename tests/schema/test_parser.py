@@ -1,9 +1,10 @@
 """Schemas as data."""
 import re
+from pathlib import Path
 
 import pytest
 
-from flambeau.schema.parser import MISSING, parse
+from flambeau.schema.parser import MISSING, TYPES, check_types, parse
 
 
 def test_types_marks_and_defaults():
@@ -54,3 +55,34 @@ def test_what_is_no_schema():
     with pytest.raises(ValueError, match=re.escape("expected a schema like 'name(Tensor x, int "
                                                    "n=2) -> Tensor', got 'sum'")):
         parse("sum")
+
+
+@pytest.mark.parametrize("text, said", [
+    ("f(Tenser self) -> Tensor", "f: 'Tenser' is no type; did you mean 'Tensor'?"),
+    ("f.dim(Tensor self, itn[2]? dim=[0, 1]) -> Tensor", "f.dim: 'itn' is no type; did you mean "
+                                                         "'int'?"),
+    ("f(Tensor self, *, dtype x=None) -> ()", "f: 'dtype' is no type"),
+    ("f(Tensor self) -> (Tensor values, tensor indices)", "'tensor' is no type; did you mean "
+                                                          "'Tensor'?"),
+    ("f(Tensor self) -> Flow", "'Flow' is no type"),
+])
+def test_a_type_that_is_none(text, said):
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+        check_types(text)
+    assert f"In the schema '{text}' a type is one of Tensor, Scalar, int" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [
+    "unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+    "f(Tensor(a!) self, int[2] x=[1, 1], Tensor?[] y=[], *, Layout? z=None) -> (Tensor, Tensor)",
+    "g() -> ()", *[f"h({kind} x, {kind}[] y) -> {kind}" for kind in TYPES]])
+def test_types_that_are_some(text):
+    check_types(text)
+
+
+def test_the_documentation_lists_the_types():
+    path = Path(__file__).parents[2] / "docs" / "operations.md"
+    table = path.read_text(encoding="utf-8").partition("| type |")[2].partition("\n\n")[0]
+    listed = [name for row in table.splitlines() if row.startswith("| `")
+              for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(TYPES)

@@ -158,7 +158,7 @@ def _tensordot(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     return _contract(a, b, first, second)
 
 
-@python_function
+@python_function(of=_tensordot)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums of products over dimensions of `a` paired with ones of `b`: a number of last and first
     dimensions, or a list for each.
@@ -293,7 +293,7 @@ def _chain_matmul(matrices: Any) -> Tensor:
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
-@python_function
+@python_function(of=_chain_matmul)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
     warn_once("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. "

@@ -132,7 +132,7 @@ def _pairs(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor
     return _cdist_forward(x1, x2, float(p), compute_mode)
 
 
-@python_function
+@python_function(of=_pairs)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The p-norm distance of each row of `x1` (..., m, k) to each row of `x2` (..., n, k).
 

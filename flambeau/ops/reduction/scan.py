@@ -1,4 +1,8 @@
-"""Running results along a dimension: sums, products, extremes, log-sum-exps."""
+"""Running results along a dimension: sums, products, extremes, log-sum-exps.
+
+A tensor without dimensions takes 0 and -1 as `dim`, as if it had one; but its shape has no entry of
+that place, so formulas ask for `ndim` before `shape[dim]`. Its running result is the tensor itself.
+"""
 from __future__ import annotations
 
 from typing import Any
