@@ -14,11 +14,11 @@ import importlib.util
 from math import e, inf, nan, pi
 from typing import Any
 
-from flambeau.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from flambeau.core import dtypes as _dtypes
 from flambeau.core import op as _op
 from flambeau.core import type_info as _type_info
 from flambeau.core.autograd import engine as _engine
+from flambeau.core.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from flambeau.core.devices import device, get_default_device, set_default_device
 from flambeau.core.dtypes import dtype, get_default_dtype, set_default_dtype
 from flambeau.core.modes import is_grad_enabled, is_inference_mode_enabled

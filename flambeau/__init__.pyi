@@ -126,11 +126,11 @@ from flambeau.amp.autocast_mode import set_autocast_xla_enabled as set_autocast_
 from flambeau.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from flambeau.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from flambeau.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
-from flambeau.autograd.grad_mode import enable_grad as enable_grad
-from flambeau.autograd.grad_mode import inference_mode as inference_mode
-from flambeau.autograd.grad_mode import no_grad as no_grad
-from flambeau.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from flambeau.compiler import compile as compile
+from flambeau.core.autograd.grad_mode import enable_grad as enable_grad
+from flambeau.core.autograd.grad_mode import inference_mode as inference_mode
+from flambeau.core.autograd.grad_mode import no_grad as no_grad
+from flambeau.core.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from flambeau.core.devices import device as device
 from flambeau.core.devices import get_default_device as get_default_device
 from flambeau.core.devices import set_default_device as set_default_device

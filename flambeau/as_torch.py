@@ -35,6 +35,7 @@ from typing import Any
 
 import flambeau
 from flambeau.core.op import public
+from flambeau.core.return_types import ReturnType
 
 __all__ = ["install"]
 
@@ -158,6 +159,8 @@ def _rename_loaded() -> None:
             module.__loader__ = module.__spec__.loader = _OwnLoader(name, module.__loader__.path)
         for value in vars(module).values():
             _rename(value)
+    for results in ReturnType.__subclasses__():
+        _rename(results)
     for functions in public.values():
         for function in functions.values():
             _rename(function)

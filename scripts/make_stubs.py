@@ -36,6 +36,7 @@ from flambeau import Tensor, return_types  # noqa: E402
 from flambeau._jit_internal import boolean_dispatched  # noqa: E402
 from flambeau._support.lazy.names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
+from flambeau.core.return_types import ReturnType  # noqa: E402
 from flambeau.dispatch.function import Function  # noqa: E402
 from flambeau.ops import LateMember  # noqa: E402
 from flambeau.schema.signature import python_signature  # noqa: E402
@@ -43,7 +44,6 @@ from flambeau.schema.signature import python_signature  # noqa: E402
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
 RENAMED = {"bool": "_bool", "int": "_int", "float": "_float", "complex": "_complex",
            "dtype": "_dtype", "device": "_device"}  # fmt: skip
-ReturnType = return_types.ReturnType
 KNOWN = {"Any", "Tensor", "Size", "Callable", "Iterator", "Sequence", "np", "str", "list", "tuple",
          "dict", "None", "type", *RENAMED}  # fmt: skip
 # what the types of results in schemas are in Python

@@ -63,7 +63,6 @@ LEFT_PAIRS = {
     "functorch.dim.bound functorch.dim.joining",
     "functorch.dim.bound functorch.dim.places",
     "nested.rules nested.tensors",
-    "random schema.arguments",
 }
 LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")
 OURS = ("_support/", "core/", "dispatch/", "distributed/_c10d/", "kernels/", "ops/", "schema/",

@@ -7,7 +7,8 @@ from typing import Any
 
 import flambeau as torch
 from flambeau._support.source_locations import counter_of
-from flambeau.autograd.grad_mode import (
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
     enforce_grad_layout_policy,
@@ -18,7 +19,6 @@ from flambeau.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from flambeau.core.autograd import engine
 from flambeau.core.autograd.graph import AccumulateGrad
 from flambeau.core.tensor import Tensor
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from flambeau._support.scopes import within
-from flambeau.autograd.grad_mode import ContextDecorator
+from flambeau.core.autograd.grad_mode import ContextDecorator
 from flambeau.core.devices import cpu
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, array_root, plain_types

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.generator import Generator
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.core.type_info import layout, memory_format
-from flambeau.random import Generator
 from flambeau.schema.parser import Parameter
 from flambeau.schema.signature import Signature
 

@@ -20,8 +20,7 @@ from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
-from flambeau import return_types
-from flambeau.core import late_bound
+from flambeau.core import late_bound, return_types
 from flambeau.core.autograd.formulas import infer_saved_values
 from flambeau.core.calling import fast
 from flambeau.core.calling.call import ANY, make_call
@@ -281,9 +280,10 @@ class Declaration(Record):
         if self.body is not None:
             kind = "creation" if self.kind == "creation" else "composite"
             op = Op(self.name, kind, key=key, schema=schema, declaration=self,
-                    composite=True, body=self.body, view=schema.is_view, unsized=self.unsized,
+                    composite=True, view=schema.is_view, unsized=self.unsized,
+                    body=return_types.named(self.body, _class_of_results(self.name, schema)),
                     namespace=self.namespace, doc=self.doc)
-            op.call = op.direct = self.body
+            op.call = op.direct = op.body
             op.function = op.published = self.published
             return op
         tensors = tuple([p.name for p in own if p.is_tensor])
@@ -411,8 +411,8 @@ def _class_of_results(name: str, schema: Schema) -> Any:
     """None for one result; else what several come in."""
     if len(schema.results) == 1:
         return tuple if schema.results[0].is_list else None
-    fields = " ".join(schema.result_names)
-    return return_types.declare(name, fields) if fields.strip() else tuple
+    names = schema.result_names
+    return return_types.declare(name, " ".join(names)) if names and all(names) else tuple
 
 
 # ---- the statement -------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from flambeau.core import devices, dtypes, late_bound
 from flambeau.core.calling import overrides
 from flambeau.core.calling.call import into
 from flambeau.core.calling.overrides import intercept
+from flambeau.core.generator import Generator
 from flambeau.core.modes import interceptors
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
@@ -43,7 +44,6 @@ from flambeau.dispatch.canonical import (
     with_out_dtype,
 )
 from flambeau.kernels.refused import characters, no_kernel
-from flambeau.random import Generator
 from flambeau.schema import errors
 from flambeau.schema.arguments import Wrong, bind
 from flambeau.schema.parser import MISSING, Parameter

@@ -15,13 +15,13 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.core import modes
+from flambeau.core.return_types import ReturnType
 from flambeau.fx._lazy_graph_module import _make_graph_module
 from flambeau.fx._patching import _find_proxy, _patched, _recording
 from flambeau.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node
 from flambeau.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
-from flambeau.return_types import ReturnType
 from flambeau.utils import _pytree as pytree
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}

@@ -17,6 +17,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import c_name, convert
+from flambeau.core.return_types import with_out
 from flambeau.core.tensor import Tensor, plain_types, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
@@ -29,7 +30,6 @@ from flambeau.ops.overlap import (
     check_resized_overlap,
 )
 from flambeau.ops.resizing import resized
-from flambeau.return_types import with_out
 from flambeau.transforms.meta import meta_array, on_meta
 
 

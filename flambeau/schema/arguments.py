@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import devices, dtypes, type_info
+from flambeau.core.generator import Generator
 from flambeau.core.promotion import number_of
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.schema import errors
@@ -138,13 +139,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
         is_int(value) and not isinstance(value, Tensor)),
     "Layout": lambda value: isinstance(value, type_info.layout),
     "MemoryFormat": lambda value: isinstance(value, type_info.memory_format),
-    "Generator": lambda value: isinstance(value, _generator()),
+    "Generator": lambda value: isinstance(value, Generator),
 }
-
-
-def _generator() -> type:
-    from flambeau.random import Generator  # which is loaded with what draws numbers
-    return Generator
 
 
 def _is(kind: str, value: Any) -> bool:

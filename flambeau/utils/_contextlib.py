@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.autograd.grad_mode import BareContextDecorator, ContextDecorator, decorate
+from flambeau.core.autograd.grad_mode import BareContextDecorator, ContextDecorator, decorate
 
 __all__ = ["context_decorator"]
 

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flambeau.autograd.grad_mode import decorate
+from flambeau.core.autograd.grad_mode import decorate
 from flambeau.core.devices import device as make_device
 from flambeau.transforms.function_modes import TorchFunctionMode
 

@@ -6,9 +6,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flambeau import return_types
+from flambeau.core import return_types
 from flambeau.core.shapes import Size
-from flambeau.return_types import ReturnType
 
 NO_SERIALIZED_TYPE_NAME_FOUND = "NO_SERIALIZED_TYPE_NAME_FOUND"
 
@@ -185,7 +184,8 @@ def is_constant_class(cls: Any) -> bool:
 def is_namedtuple_class(cls: Any) -> bool:
     """Whether a class is one that `collections.namedtuple` makes, or a subclass."""
     fields = getattr(cls, "_fields", None)
-    return (isinstance(cls, type) and issubclass(cls, tuple) and not issubclass(cls, ReturnType)
+    return (isinstance(cls, type) and issubclass(cls, tuple)
+            and not issubclass(cls, return_types.ReturnType)
             and type(fields) is tuple and all(type(f) is str for f in fields)
             and callable(getattr(cls, "_make", None)) and callable(getattr(cls, "_asdict", None)))
 
@@ -302,6 +302,6 @@ def _register_results(cls: type) -> None:
              flatten_with_keys_fn=_sequence_with_keys)
 
 
-for _returned in ReturnType.__subclasses__():
+for _returned in return_types.ReturnType.__subclasses__():
     _register_results(_returned)
 return_types.watchers.append(_register_results)

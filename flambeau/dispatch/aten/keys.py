@@ -309,7 +309,7 @@ class _Guard:
 
     def __init__(self, include: DispatchKeySet, exclude: DispatchKeySet):
         from flambeau.amp import autocast
-        from flambeau.autograd.grad_mode import no_grad
+        from flambeau.core.autograd.grad_mode import no_grad
         self._before = _of_thread.included, _of_thread.excluded
         self._open = ExitStack()
         new = DispatchKeySet.from_raw_repr(exclude.raw_repr() & ~_of_thread.excluded.raw_repr())

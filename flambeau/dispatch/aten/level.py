@@ -13,12 +13,12 @@ from typing import Any
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump
-from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import active as saved_hooks
 from flambeau.autograd.saved_hooks import pack_node, set_aside
 from flambeau.core import modes
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.autograd.graph import (
     Output,
     Packed,

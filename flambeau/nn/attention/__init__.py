@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Any
 
-from flambeau.autograd.grad_mode import ContextDecorator
+from flambeau.core.autograd.grad_mode import ContextDecorator
 
 from . import bias
 

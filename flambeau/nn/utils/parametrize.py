@@ -17,7 +17,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.__future__ import get_swap_module_params_on_conversion  # noqa: F401
 from flambeau._library.opaque_object import is_opaque_reference_type  # noqa: F401
-from flambeau.autograd.grad_mode import ContextDecorator
+from flambeau.core.autograd.grad_mode import ContextDecorator
 from flambeau.nn.modules.container import ModuleDict, ModuleList
 from flambeau.nn.modules.module import Module  # noqa: F401
 from flambeau.nn.parameter import Parameter

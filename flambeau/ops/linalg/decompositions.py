@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau._support.settings import warn_once
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
@@ -193,8 +192,8 @@ def qr(self: Tensor, some: bool) -> Any:
     warn_once("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
               "PyTorch release.\nThe boolean parameter 'some' has been replaced with a string "
               "parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
-              "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')")
-    return return_types.qr(linalg_qr(self, "reduced" if some else "complete"))
+              "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')", stacklevel=3)
+    return linalg_qr(self, "reduced" if some else "complete")
 
 
 # ---- singular values ----------------------------------------------------------------------------
@@ -298,6 +297,6 @@ def svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
         m, n = self._array.shape[-2:]
         lead = self._array.shape[:-2]
         zeros = [wrap(np.zeros((*lead, k, k), self._array.dtype)) for k in (m, n)]
-        return return_types.svd(zeros[0], singular_values(self), zeros[1])
+        return zeros[0], singular_values(self), zeros[1]
     U, S, Vh = linalg_svd(self, not some)
-    return return_types.svd(U, S, adjoint(Vh))
+    return U, S, adjoint(Vh)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
@@ -338,7 +337,7 @@ linalg_slogdet = op(
     out_reported_as="_linalg_slogdet")
 def slogdet(self: Tensor) -> Any:
     """`linalg.slogdet`."""
-    return return_types.slogdet(linalg_slogdet(self))
+    return linalg_slogdet(self)
 
 
 @op("logdet(Tensor self) -> Tensor", out=False)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau import return_types
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -101,7 +100,7 @@ def ldl_factor(self: Tensor, hermitian: bool) -> Any:
     """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
     LD, pivots, info = ldl_factor_ex(self, hermitian=hermitian)
     raise_failure(info, "torch.linalg.ldl_factor", lapack.SINGULAR_D)
-    return return_types.linalg_ldl_factor(LD, pivots)
+    return LD, pivots
 
 
 def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau._support.settings import warn_once
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -116,7 +115,7 @@ def lu_factor(A: Tensor, pivot: bool) -> Any:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
     LU, pivots, info = lu_factor_ex(A, pivot=pivot)
     raise_failure(info, "torch.linalg.lu_factor", lapack.ZERO_PIVOT, RuntimeError)
-    return return_types.linalg_lu_factor(LU, pivots)
+    return LU, pivots
 
 
 def _wide(X: Tensor, m: int, n: int) -> Tensor:
@@ -262,14 +261,11 @@ def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 # ---- the older function -------------------------------------------------------------------------
 
 
-_Factors: Any = return_types.declare("_lu_with_info", "LU pivots info")
-
-
 @op("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> "
     "(Tensor LU, Tensor pivots, Tensor info)", method=False, out=False)
 def _lu_with_info(self: Tensor, pivot: bool, check_errors: bool) -> Any:
     """`linalg.lu_factor_ex`, by its older name; errors are not looked for."""
-    return _Factors(lu_factor_ex(self, pivot=pivot))
+    return lu_factor_ex(self, pivot=pivot)
 
 
 @python_function(private="_lu_no_infos", switched=True)

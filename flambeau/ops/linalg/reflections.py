@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
@@ -74,10 +73,10 @@ _geqrf = op("_geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=orthogonal.g
 def geqrf(self: Tensor) -> Any:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     if not differentiating(self):
-        return return_types.geqrf(_geqrf(self))
+        return _geqrf(self)
     _check_geqrf(self)
     derived = 0 not in self._array.shape[-2:]
-    return return_types.geqrf(_reflect_by_columns(self) if derived else _geqrf(self))
+    return _reflect_by_columns(self) if derived else _geqrf(self)
 
 
 # ---- products -----------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes
+from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.autograd.graph import next_order
 from flambeau.core.copy_on_write import own
 from flambeau.core.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.autograd.grad_mode import no_grad
+from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.devices import cpu
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, plain_types

@@ -8,7 +8,7 @@ import numpy as np
 
 import flambeau
 from flambeau._support.scopes import within
-from flambeau.autograd.grad_mode import no_grad
+from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.modes import grad_mode
 from flambeau.core.promotion import is_half
 from flambeau.core.tensor import Tensor, plain_types, wrap

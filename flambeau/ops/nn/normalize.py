@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.autograd.grad_mode import no_grad
+from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.op import public
 from flambeau.core.promotion import is_half, join, type_name
 from flambeau.core.tensor import Tensor

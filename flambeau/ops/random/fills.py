@@ -22,6 +22,7 @@ from flambeau._support.source_locations import bump
 from flambeau.core import devices, dtypes, modes, type_info, views
 from flambeau.core.calling import overrides
 from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.generator import Generator, default_generator
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
 from flambeau.core.promotion import c_name, type_name
@@ -32,7 +33,6 @@ from flambeau.kernels.dtypes import real_dtype
 from flambeau.kernels.moving import views as memory
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.factory.create import empty
-from flambeau.random import Generator, default_generator
 from flambeau.transforms import meta
 
 passive.add(Generator)

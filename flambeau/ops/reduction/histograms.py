@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau.core.promotion import c_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -223,7 +222,7 @@ def histogram(input: Tensor, bins: Any, weight: Tensor | None, density: bool, ra
     tensor([0., 2., 1., 0.])
     """
     refuse(input._array, "e", "histogramdd")
-    return return_types.histogram(*_histogrammed(input, (bins,), range, weight, density))
+    return _histogrammed(input, (bins,), range, weight, density)
 
 
 @op(*[f"histogramdd{name}(Tensor self, {kind} bins, float[]? range=None, Tensor? weight=None, "
@@ -242,7 +241,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None,
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
                            "of the input.")
     found = _histogrammed(input, bins, range, weight, density)
-    return return_types.histogramdd(found[0], tuple(found[1:]))
+    return found[0], tuple(found[1:])
 
 
 __all__ = ["histc", "histogram", "histogramdd"]

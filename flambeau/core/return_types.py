@@ -1,0 +1,79 @@
+"""Named tuples of several results: the classes that `flambeau.return_types` shows.
+
+>>> Pair = declare("pair", "first second")
+>>> Pair((1, 2)).second
+2
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from inspect import Parameter, Signature
+from operator import itemgetter
+from typing import Any
+
+from flambeau._support.own_methods import belong
+
+
+class ReturnType(tuple):
+    """A tuple whose elements have names; made from the elements, or from one sequence of them."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+    n_unnamed_fields = 0
+    __signature__ = Signature([Parameter("iterable", Parameter.POSITIONAL_ONLY, default=())])
+
+    def __new__(cls, *values: Any) -> Any:
+        if len(values) == 2 and isinstance(values[1], dict):        # as pickles of PyTorch have it
+            values = values[:1]
+        if len(values) == 1 and len(cls._fields) != 1:
+            if not isinstance(values[0], Iterable):
+                raise TypeError("constructor requires a sequence")
+            values = tuple(values[0])
+        if len(values) != len(cls._fields):
+            raise TypeError(f"torch.return_types.{cls.__name__}() takes a "
+                            f"{len(cls._fields)}-sequence ({len(values)}-sequence given)")
+        return tuple.__new__(cls, values)
+
+    def __repr__(self) -> str:
+        inner = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])
+        return f"torch.return_types.{type(self).__name__}(\n{inner})"
+
+    def __reduce__(self) -> Any:
+        return type(self), (tuple(self), {})
+
+
+belong("flambeau.return_types", ReturnType)
+
+
+@cache
+def declare(name: str, fields: str) -> type:
+    """The class of results with these names, made once for all overloads of a function."""
+    names = tuple(fields.split())
+    members: dict[str, Any] = {n: property(itemgetter(i)) for i, n in enumerate(names)}
+    members |= {"__module__": ReturnType.__module__, "__slots__": (), "_fields": names,
+                "__match_args__": names, "n_fields": len(names), "n_sequence_fields": len(names)}
+    made = type(name, (ReturnType,), members)
+    for see in watchers:
+        see(made)
+    return made
+
+
+def with_out(results: type) -> type:
+    """The class of the same results when they were stored into `out=`."""
+    fields: tuple[str, ...] = results._fields            # type: ignore[attr-defined]
+    return declare(f"{results.__name__}_out", " ".join(fields))
+
+
+def named(body: Callable[..., Any], results: Any) -> Callable[..., Any]:
+    """The body of an op made of others, whose several results come in that class."""
+    if not isinstance(results, type) or not issubclass(results, ReturnType):
+        return body
+
+    @wraps(body)
+    def run(*values: Any, **options: Any) -> Any:
+        return results(body(*values, **options))
+    return run
+
+
+watchers: list[Callable[[type], None]] = []         # what is told of each class that is made
