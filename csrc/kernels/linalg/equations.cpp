@@ -459,25 +459,60 @@ static PyObject *inv_ex(Args a, Py_ssize_t n, PyObject *) {
 
 // ---- least squares ------------------------------------------------------------------------------
 
-static Routine gelsy{"gelsy"};
+// By QR of a matrix of full rank (gels), by QR with pivoting (gelsy), by SVD (gelsd: divide and conquer; gelss)
+enum Driver { GELS, GELSY, GELSD, GELSS };
+static Routine drivers[] = {{"gels"}, {"gelsy"}, {"gelsd"}, {"gelss"}};
+
+struct LeastSquares {
+    Driver driver;
+    void *routine;
+    const Matrices &m, &b;
+    double limit;  // what is below so many times the largest singular value counts as zero
+    PyArrayObject *left, *right, *x, *rank = nullptr, *values = nullptr, *residuals = nullptr;
+};
 
 template <class T, class I>
-static bool lstsq_each(void *routine, const Matrices &m, PyArrayObject *left, const Matrices &b,
-                       PyArrayObject *right, PyArrayObject *x, PyArrayObject *rank, T limit,
-                       npy_intp begin, npy_intp end) {
-    auto run = (void (*)(I *, I *, I *, T *, I *, T *, I *, I *, T *, I *, T *, I *, I *))routine;
-    I rows = I(m.rows), columns = I(m.columns), k = I(b.columns), high = std::max(rows, columns), error = 0;
-    I length = 64 * (rows + 2 * columns + k + 1) + 4 * columns, order[LONGEST_SIDE], found;
-    std::vector<T> work(length);
-    T *a = (T *)PyArray_DATA(left) + begin * rows * columns, *to = (T *)PyArray_DATA(x) + begin * high * k;
-    const T *from = (const T *)PyArray_DATA(right) + begin * rows * k;
-    npy_int64 *ranks = (npy_int64 *)PyArray_DATA(rank);
+static bool lstsq_each(const LeastSquares &p, npy_intp begin, npy_intp end) {
+    I rows = I(p.m.rows), columns = I(p.m.columns), k = I(p.b.columns), error = 0, found = 0;
+    I high = std::max(rows, columns), low = std::min(rows, columns), length = -1;
+    T limit = T(p.limit), longest = 0;
+    char as_it_is = 'N';
+    I order[LONGEST_SIDE], integers_needed = 0;
+    std::vector<I> integers;
+    T *a = (T *)PyArray_DATA(p.left) + begin * rows * columns, *to = (T *)PyArray_DATA(p.x) + begin * high * k;
+    T *values = p.values ? (T *)PyArray_DATA(p.values) + begin * low : nullptr;
+    auto run = [&](T *work, I *places) {
+        if (p.driver == GELS)
+            ((void (*)(char *, I *, I *, I *, T *, I *, T *, I *, T *, I *, I *, size_t))p.routine)(
+                &as_it_is, &rows, &columns, &k, a, &rows, to, &high, work, &length, &error, 1);
+        else if (p.driver == GELSY)
+            ((void (*)(I *, I *, I *, T *, I *, T *, I *, I *, T *, I *, T *, I *, I *))p.routine)(
+                &rows, &columns, &k, a, &rows, to, &high, order, &limit, &found, work, &length, &error);
+        else if (p.driver == GELSD)
+            ((void (*)(I *, I *, I *, T *, I *, T *, I *, T *, T *, I *, T *, I *, I *, I *))p.routine)(
+                &rows, &columns, &k, a, &rows, to, &high, values, &limit, &found, work, &length, places, &error);
+        else
+            ((void (*)(I *, I *, I *, T *, I *, T *, I *, T *, T *, I *, T *, I *, I *))p.routine)(
+                &rows, &columns, &k, a, &rows, to, &high, values, &limit, &found, work, &length, &error);
+    };
+    run(&longest, &integers_needed);  // a call with the length -1 says how long the workspaces are to be
+    if (error) return false;
+    std::vector<T> work(std::max(I(1), length = I(longest)));
+    integers.resize(std::max(I(1), integers_needed));
+    const T *from = (const T *)PyArray_DATA(p.right) + begin * rows * k;
+    T *residual = p.residuals ? (T *)PyArray_DATA(p.residuals) + begin * k : nullptr;
     for (npy_intp item = begin; item < end; item++, a += rows * columns, from += rows * k, to += high * k) {
         for (I j = 0; j < k; j++) std::copy(from + j * rows, from + (j + 1) * rows, to + j * high);
-        std::fill(order, order + columns, I(0));
-        run(&rows, &columns, &k, a, &rows, to, &high, order, &limit, &found, work.data(), &length, &error);
+        if (p.driver == GELSY) std::fill(order, order + columns, I(0));
+        run(work.data(), integers.data());
         if (error) return false;
-        ranks[item] = found;
+        if (p.rank) ((npy_int64 *)PyArray_DATA(p.rank))[item] = found;
+        if (values) values += low;
+        for (I j = 0; residual && j < k; j++) {  // what is left of `b` stands below the solution
+            T sum = 0;
+            for (I i = columns; i < rows; i++) sum += to[j * high + i] * to[j * high + i];
+            *residual++ = sum;
+        }
     }
     return true;
 }
@@ -495,32 +530,47 @@ static PyArrayObject *narrowed(PyArrayObject *x, int axis, npy_intp n) {
     return view;
 }
 
-// lstsq(a, b, rcond, driver), by `gelsy`: solution, no residuals, ranks, no singular values; LAPACK
-// writes the solution over what `b` was copied to, which may have more rows
+// Have all matrices the rank n?
+static bool all_of_rank(PyArrayObject *rank, npy_intp n) {
+    const npy_int64 *found = (const npy_int64 *)PyArray_DATA(rank);
+    return std::all_of(found, found + PyArray_SIZE(rank), [n](npy_int64 one) { return one == n; });
+}
+
+// lstsq(a, b, rcond, driver): solution, squared residuals, ranks, singular values; LAPACK writes the
+// solution over what `b` was copied to, which may have more rows
 static PyObject *lstsq(Args a, Py_ssize_t n, PyObject *) {
     Matrices m, b;
     bool vector = false;
-    if (n != 4 || (a[3] != Py_None && PyUnicode_CompareWithASCIIString(a[3], "gelsy")) || !read(a[0], m) ||
-        m.empty() || !read_right(a[1], b, m, &vector) || b.rows != m.rows || b.empty())
+    int driver = n == 4 && a[3] == Py_None ? GELSY : 0;
+    if (n != 4) return declined();
+    if (a[3] != Py_None)
+        while (PyUnicode_CompareWithASCIIString(a[3], drivers[driver].name))
+            if (++driver > GELSS) return declined();
+    if (!read(a[0], m) || m.empty() || !read_right(a[1], b, m, &vector) || b.rows != m.rows || b.empty())
         return declined();
     double limit = a[2] == Py_None ? (m.type() == NPY_FLOAT ? double(std::numeric_limits<float>::epsilon())
                                                             : std::numeric_limits<double>::epsilon()) *
                                          double(std::max(m.rows, m.columns))
                                    : PyFloat_AsDouble(a[2]);
-    void *routine = PyErr_Occurred() ? nullptr : gelsy.find(m.type());
+    void *routine = PyErr_Occurred() ? nullptr : drivers[driver].find(m.type());
     if (!routine) return declined();
-    PyArrayObject *left = copied(m), *right = copied(b, vector), *rank = one_each(m, -1, NPY_INT64);
-    npy_intp high = std::max(m.rows, m.columns);
-    PyArrayObject *x = vector ? one_each(m, high, m.type()) : by_columns(m, high, b.columns);
-    bool good = left && right && rank && x &&
-                DISPATCH_EACH(m, lstsq_each, routine, m, left, b, right, x, rank, limit);
-    Py_XDECREF(left), Py_XDECREF(right);
-    if (!good) return drop({x, rank});
-    if (!(x = narrowed(x, m.lead, m.columns))) return drop({rank});
-    npy_intp none = 0;
-    PyArrayObject *nothing = (PyArrayObject *)PyArray_ZEROS(1, &none, m.type(), 0),
-                  *no_values = (PyArrayObject *)PyArray_ZEROS(1, &none, m.type(), 0);
-    return results({x, nothing, rank, no_values});
+    npy_intp high = std::max(m.rows, m.columns), none = 0;
+    bool by_values = driver == GELSD || driver == GELSS, tall = m.rows > m.columns && driver != GELSY;
+    auto nothing = [&](int type) { return (PyArrayObject *)PyArray_ZEROS(1, &none, type, 0); };
+    LeastSquares p{Driver(driver), routine, m, b, limit, copied(m), copied(b, vector),
+                   vector ? one_each(m, high, m.type()) : by_columns(m, high, b.columns)};
+    PyArrayObject *rank = driver == GELS ? nothing(NPY_INT64) : one_each(m, -1, NPY_INT64),
+                  *values = by_values ? one_each(m, std::min(m.rows, m.columns), m.type()) : nothing(m.type()),
+                  *residuals = tall ? one_each(m, b.columns, m.type()) : nothing(m.type());
+    if (driver != GELS) p.rank = rank;
+    if (by_values) p.values = values;
+    if (tall) p.residuals = residuals;
+    bool good = p.left && p.right && p.x && rank && values && residuals && DISPATCH_EACH(m, lstsq_each, p);
+    Py_XDECREF(p.left), Py_XDECREF(p.right);
+    if (!good) return drop({p.x, residuals, rank, values});
+    if (tall && driver != GELS && !all_of_rank(rank, m.columns)) Py_SETREF(residuals, nothing(m.type()));
+    PyArrayObject *x = narrowed(p.x, m.lead, m.columns);
+    return x ? results({x, residuals, rank, values}) : drop({residuals, rank, values});
 }
 
 }  // namespace linalg

@@ -23,7 +23,8 @@ class LinAlgError(RuntimeError):
     """A factorisation, solution or inverse that does not exist or did not converge."""
 
 
-LinAlgError.__module__, LinAlgError.__name__ = "torch._C", "_LinAlgError"    # as torch shows it
+LinAlgError.__module__ = "torch._C"             # as PyTorch shows it
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 
 def matrices(*several: np.ndarray, square: bool = False) -> None:

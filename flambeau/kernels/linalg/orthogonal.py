@@ -19,6 +19,7 @@ from flambeau.kernels.linalg.lapack import (
     flattened,
     joined,
     matrices,
+    raise_failure,
     run_numpy,
     unflattened,
 )
@@ -230,9 +231,11 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str | None
     matrices(a, b)
     fits(a.shape[-2] == b.shape[-2])
     joined(a, b)
+    if b.ndim < a.ndim:                         # counts as a batch of vectors: the check says so
+        joined(a, b[..., None])
     x, residuals, rank, values = _least_squares(a, b, rcond, driver)
     if vector:
-        x, residuals = x[..., 0], residuals[..., 0] if residuals.ndim > 1 else residuals
+        x = x[..., 0]
     return x, residuals, rank, values
 
 
@@ -248,39 +251,38 @@ def _least_squares(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: st
         return (np.zeros((*lead, n, k), b.dtype), np.zeros((*lead, k), real) if whole else nothing,
                 np.zeros(0 if driver == "gels" else lead, np.int64),
                 np.zeros((*lead, min(m, n)), real) if driver in ("gelsd", "gelss") else nothing)
-    x, rank, values = _lstsq(flattened(a, lead), flattened(b, lead), cond,
-                             "gelsy" if driver == "gels" else driver)
-    x = unflattened(x, lead)[..., :n, :]        # LAPACK wrote it over `b`, which may be taller
-    rank = rank.reshape(lead).astype(np.int64)
-    determined = m > n and (driver == "gels" or (rank == n).all())
-    if determined and driver != "gelsy":
-        rest = b - a @ x
-        residuals = np.sum((rest * rest.conj()).real, -2).astype(real, copy=False)
-    else:
-        residuals = nothing
-    return (x, residuals, np.zeros(0, np.int64) if driver == "gels" else rank,
+    written, rank, values = _lstsq(flattened(a, lead), flattened(b, lead), cond, driver, lead)
+    # LAPACK wrote the solution over `b`; where that has more rows, what is left of it stands below
+    x, rest = np.split(unflattened(written, lead), [n], -2)
+    residuals = nothing
+    if m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
+        residuals = np.sum((rest * rest.conj()).real, -2)
+    return (x, residuals, np.zeros(0, np.int64) if driver == "gels" else
+            rank.reshape(lead).astype(np.int64),
             nothing if values is None else values.reshape(*lead, -1))
 
 
-def _lstsq(a: np.ndarray, b: np.ndarray, cond: float, driver: str) -> tuple[Any, ...]:
-    """The solutions, ranks and singular values (for `gelsy`, None), of flat matrices."""
+def _lstsq(a: np.ndarray, b: np.ndarray, cond: float, driver: str, lead: tuple[int, ...]
+           ) -> tuple[Any, ...]:
+    """What LAPACK writes over `b`, ranks and singular values (of the drivers with SVD)."""
     items, n, m = a.shape
     k, dtype, real = b.shape[1], a.dtype, a.real.dtype
     rank, info = integers(items), integers(items)
     tall = np.zeros((items, k, max(m, n)), dtype)       # LAPACK writes the solution over it
     tall[:, :, :m] = b
-    pivoting = driver == "gelsy"
-    found = integers(items, n) if pivoting else np.zeros((items, min(m, n)), real)
+    found = integers(items, n) if driver == "gelsy" else np.zeros((items, min(m, n)), real)
     limit = (np.full(1, cond, real),)
 
     def run(count: int, work: np.ndarray, length: int, rest: list[Any]) -> None:
+        equations = (m, n, k, a[:count], m, tall[:count], tall.shape[-1])
+        given = (b"N", *equations) if driver == "gels" else (
+            *equations, found[:count], limit, rank[:count])
         with numpy_for(a):
-            call_each(driver, dtype, m, n, k, a[:count], m, tall[:count], tall.shape[-1],
-                      found[:count], limit, rank[:count], (work,), length, *rest, info[:count])
+            call_each(driver, dtype, *given, (work,), length, *rest, info[:count])
 
     # how long they are to be, a call with the length -1 writes into the workspaces
     small = [np.zeros(1, dtype), np.zeros(1, real), integers(1)]
-    kinds = [1] if dtype.kind == "c" else []
+    kinds = [1] if dtype.kind == "c" and driver != "gels" else []
     if driver == "gelsd":
         kinds.append(2)
     run(1, small[0], -1, [(small[i],) for i in kinds])
@@ -289,6 +291,6 @@ def _lstsq(a: np.ndarray, b: np.ndarray, cond: float, driver: str) -> tuple[Any,
     work = np.empty(int(small[0][0].real), dtype)
     rest = [np.empty(max(1, lengths[i]), small[i].dtype) for i in kinds]
     run(items, work, work.size, [(r,) for r in rest])
-    if (info > 0).any():
-        raise LinAlgError("torch.linalg.lstsq: SVD did not converge in Linear Least Squares")
-    return tall, rank, None if pivoting else found
+    raise_failure(info.reshape(lead), "torch.linalg.lstsq", "The least squares solution could not "
+                  "be computed because the input matrix does not have full rank (error code: {}).")
+    return tall, rank, found if driver in ("gelsd", "gelss") else None

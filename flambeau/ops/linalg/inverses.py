@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack, orthogonal
@@ -201,6 +202,8 @@ def _check_lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | Non
     vector = m - 1 == n and b._array.shape == self._array.shape[:-1]
     if not vector and self._array.shape[-2] != b._array.shape[-2 if n > 1 else -1]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size(-{1 + (n > 1)})")
+    # a batch of right sides that lacks a dimension counts as one of vectors here
+    broadcast_shapes(self._array.shape[:-2], b._array.shape[:n - 2 if n == m else n - 1])
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, "
                            "gelss)")
@@ -213,8 +216,7 @@ def _lstsq_back(grad: Any, self: Tensor, b: Tensor, solution: Tensor) -> Any:
     gA = gB = None
     vector = holds_vectors(self._array.shape, b._array.shape)
     if vector:
-        gX, gL, b, solution = (None if t is None else unsqueeze(t, -1)
-                               for t in (gX, gL, b, solution))
+        gX, b, solution = (None if t is None else unsqueeze(t, -1) for t in (gX, b, solution))
     if gX is not None:
         P = pinv(self)
         gB = matmul(adjoint(P), gX)
@@ -234,7 +236,7 @@ def _lstsq_batched(size: int, dims: Any, self: Tensor, b: Tensor, rcond: Any, dr
         *in_front(size, dims, (self, unsqueeze(b, -1) if vector else b)), rcond, driver)
     there = residuals._array.ndim > 1
     if vector:
-        X, residuals = squeeze(X, -1), squeeze(residuals, -1) if there else residuals
+        X = squeeze(X, -1)
     return (X, residuals, rank, values), [0, 0 if there else None, None if driver == "gels" else 0,
                                           0 if values._array.ndim > 1 else None]
 

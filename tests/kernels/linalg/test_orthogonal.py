@@ -65,8 +65,32 @@ def test_ranks_and_inverses(normal):
     np.testing.assert_allclose(inverse, np.linalg.pinv(a, rcond=1e-12), atol=1e-11)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (2, 5, 3)])
 @pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss", "gelsy"])
-def test_least_squares(driver, normal):
-    a, b = normal((5, 3)), normal((5, 2))
-    solution = orthogonal.lstsq(a, b, None, driver)[0]
-    np.testing.assert_allclose(a.T @ (a @ solution - b), np.zeros((3, 2)), atol=1e-11)
+def test_least_squares(driver, shape, kind, normal):
+    a, b = normal(shape).astype(kind), normal((*shape[:-1], 2)).astype(kind)
+    solution, residuals, rank, values = orthogonal.lstsq(a, b, None, driver)
+    rest, tolerance = a @ solution - b, 1e-9 if kind == np.float64 else 1e-4
+    np.testing.assert_allclose(a.swapaxes(-1, -2).conj() @ rest, 0, atol=tolerance)
+    if driver == "gelsy" or shape[-2] <= shape[-1]:
+        assert residuals.shape == (0,)
+    else:
+        np.testing.assert_allclose(residuals, (abs(rest) ** 2).sum(-2), atol=tolerance)
+    assert (rank == min(shape[-2:])).all()
+    assert rank.shape == ((0,) if driver == "gels" else shape[:-2])
+    if driver in ("gelsd", "gelss"):
+        np.testing.assert_allclose(values, np.linalg.svd(a, compute_uv=False), atol=tolerance)
+    else:
+        assert values.shape == (0,)
+
+
+def test_least_squares_of_a_lower_rank():
+    a, b = np.stack([np.eye(3), np.ones((3, 3))]), np.ones((2, 3, 1))
+    with pytest.raises(RuntimeError, match=r"^torch.linalg.lstsq: \(Batch element 1\): The least "
+                       r"squares solution .* full rank \(error code: 2\).$"):
+        orthogonal.lstsq(a, b, None, "gels")
+    for driver in ("gelsy", "gelsd", "gelss"):
+        solution, residuals, rank, _ = orthogonal.lstsq(a, b, None, driver)
+        assert rank.tolist() == [3, 1] and residuals.size == 0
+        np.testing.assert_allclose(solution[1], np.full((3, 1), 1 / 3))
