@@ -14,7 +14,7 @@ from flambeau.core.calling.call import ANY
 from flambeau.core.calling.overrides import intercept, intercept_canonical
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors, levels
-from flambeau.core.op import Op
+from flambeau.core.op import Op, table
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types
@@ -133,6 +133,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
         raise
     if type(result) in overrides.sparse_types:      # `mul_` of a dense tensor by a sparse one
         result = result.to_dense()
+    if result is source and tracked:            # a node of its own, not that of the view
+        result = table["clone"].call(result, None)
     values = result._array
     if values.shape != memory.shape and input._base is None and functional.declaration is not None \
             and functional.declaration.inplace_resizes:

@@ -54,6 +54,8 @@ class BatchedTensor(WithoutMemory, Tensor):
     _history: Any = None                # changes when what the tensor was computed from does
     _history_of_base: Any = None        # of a view: that of `_made_from` when its own was made
     _level: BatchLevel
+    _conjugated = property(lambda self: self._value._conjugated)
+    _negated = property(lambda self: self._value._negated)
 
     def stride(self, dim: int | None = None) -> Any:
         strides, bdim = self._value.stride(), self._bdim
@@ -104,7 +106,7 @@ class BatchLevel(Level):
     """One vmap: the number of slices, and what random ops do."""
 
     depth = 0
-    derives = True
+    derives = keeps_memory = True
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness

@@ -31,7 +31,8 @@ from flambeau.core.tensor import (
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.inplace import check_stored
 from flambeau.ops.pointwise.arithmetic import add
-from flambeau.ops.pointwise.complex import real_part
+from flambeau.ops.pointwise.complex import real_part, view_as_real
+from flambeau.ops.view.conjugate_views import below, conj, neg_view
 from flambeau.ops.view.conversion import cast, clone, detach
 from flambeau.ops.view.copying import with_strides
 from flambeau.ops.view.shape import expand_to
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 class ForwardLevel(Level):
     """One level of forward mode."""
 
-    derives = True
+    derives = keeps_memory = True
 
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
         if inference.get():                         # nothing is derived, in either mode
@@ -82,13 +83,26 @@ class ForwardLevel(Level):
             return own[self]
         base = tensor._base
         if base is not None and base._tangents is not None and self in base._tangents:
+            if tensor._conjugated or tensor._negated:
+                return self._turned_tangent(tensor)
             array = tensor._array
-            whole = self._laid_out(base, base._tangents[self])
+            whole, start = self._laid_out(base, base._tangents[self]), base.storage_offset()
+            if array.dtype != base._array.dtype:            # parts of complex numbers
+                whole, start = view_as_real(whole), 2 * start
             tangent = strided_window(whole, array.shape, array_strides(array),
-                                 tensor.storage_offset() - base.storage_offset())
+                                     tensor.storage_offset() - start)
             self.set_tangent(tensor, tangent)
             return tangent
         return None
+
+    def _turned_tangent(self, view: Any) -> Tensor | None:
+        """That of a view which conjugates or negates what its base is on, as such a view."""
+        tangent = self.tangent(below(view))
+        if tangent is not None:
+            tangent = conj(tangent) if view._conjugated else tangent
+            tangent = neg_view(tangent) if view._negated else tangent
+            self.set_tangent(view, tangent)
+        return tangent
 
     def set_tangent(self, tensor: Tensor, tangent: Tensor | None) -> None:
         if tangent is None:

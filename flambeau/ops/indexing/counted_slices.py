@@ -24,7 +24,9 @@ from flambeau.ops.view.shape import batch_as_rows, batch_first, expand_to, moved
 
 
 def call(name: str, *canonical: Any) -> Any:
-    """An op of a module that needs this one."""
+    """An op of a module that needs this one, which comes with the method of its name."""
+    if name not in table:
+        getattr(Tensor, name)
     return table[name].call(*canonical)
 
 

@@ -23,7 +23,8 @@ from flambeau._support.source_locations import counter_of
 from flambeau.core import dtypes, type_info
 from flambeau.core.autograd.recording import replay_of
 from flambeau.core.calling import overrides
-from flambeau.core.modes import grad_enabled, levels
+from flambeau.core.calling.overrides import intercept_canonical
+from flambeau.core.modes import grad_enabled, intercepts_ops, levels
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, new_tensor, plain_types
 from flambeau.core.views import check_places
@@ -168,6 +169,7 @@ def below(view: Tensor) -> Tensor:
     conjugation and negation may be done on it."""
     memory = _with_history(view)
     memory._array, memory._base = in_memory(view), view._base
+    _turn_tangents(memory, view._conjugated, view._negated)
     if view._edge is LAZY and memory._edge is not view:
         memory._edge, memory._view = LAZY, view._view
     return memory
@@ -178,6 +180,10 @@ def resolved(tensor: Tensor) -> Tensor:
     other tensor itself."""
     if type(tensor) is not ConjugateView:
         return tensor
+    base = tensor._base
+    if base is not None and base._tangents is not None:
+        for level in base._tangents:
+            level.tangent(tensor)           # which it has from now on, as its base does
     result = _with_history(tensor)
     result._array, result._base = tensor._turned(in_memory(tensor)), None
     return result
@@ -206,7 +212,21 @@ def _as_view(result: Tensor, conjugated: bool, negated: bool) -> Tensor:
     if conjugated or negated:
         result.__class__ = ConjugateView
         result._conjugated, result._negated = conjugated, negated
+        _turn_tangents(result, conjugated, negated)
     return result
+
+
+def _turn_tangents(tensor: Tensor, conjugated: bool, negated: bool) -> None:
+    """Tangents look at their memory as `tensor` does from now on: a write shows in both."""
+    if tensor._tangents is None:
+        return
+    turned = dict(tensor._tangents)
+    for level, tangent in turned.items():
+        if tangent is not None:
+            if conjugated:
+                tangent = conj(tangent)
+            turned[level] = neg_view(tangent) if negated else tangent
+    tensor._tangents = turned
 
 
 # ---- the two views -------------------------------------------------------------------------------
@@ -214,16 +234,20 @@ def _as_view(result: Tensor, conjugated: bool, negated: bool) -> Tensor:
 _conj_view = op(
     "conj_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
     function=False, method=False, node="ConjBackward0", d_self=lambda grad: conjugated(grad),
+    batch=lambda size, dims, self: (conj(self), dims[0]),
     doc="The memory of `self` as a view that is to show the conjugates.")
 _negative_view = op(
     "negative_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
     function=False, method=False, node="NegViewBackward0", d_self=-1,
+    batch=lambda size, dims, self: (neg_view(self), dims[0]),
     doc="The memory of `self` as a view that is to show the negatives.")
 
 
 def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bool) -> Tensor:
     source = below(input) if type(input) is ConjugateView else input
     result = view(source)
+    if hasattr(result, "_bdim"):            # its slices are turned
+        return result
     conjugated ^= input._conjugated
     negated ^= input._negated
     if type(result) is MetaTensor:          # nobody reads its elements
@@ -240,7 +264,8 @@ def _computed(input: Tensor) -> bool:
     """Must the operation be done at once? A level has no memory that others could look at."""
     if not all(level.keeps_memory for level in levels.get()):
         return True
-    return type(input) not in plain_types and type(input) not in (ConjugateView, MetaTensor)
+    return type(input) not in plain_types and type(input) not in (ConjugateView, MetaTensor) \
+        and not hasattr(input, "_bdim")
 
 
 @op("conj(Tensor(a) self) -> Tensor(a)", aliases=("_conj(Tensor(a) self) -> Tensor(a)",))
@@ -383,6 +408,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         elif declared is not None and declared.inplace:
             if not allows_internal_overlap(declared.functional):
                 check_places(below(first))
+            if intercepts_ops():
+                return _in_levels(declared, first, args[1:], kwargs)
             rest, named = _all_resolved((args[1:], list(kwargs.values())), {})
             return write_result(declared, first, rest, dict(zip(kwargs, named)), True)
         elif name.endswith("_") and not name.endswith("__"):
@@ -390,6 +417,16 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             function(changed, *args[1:], **kwargs)
             return first.copy_(changed)
     return _on_copies(function, args, kwargs)
+
+
+def _in_levels(declared: Any, view: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """A write that levels take part in: to tangents, of slices."""
+    if declared.composite or declared.binder is None:
+        changed = declared.functional.function(clone(view), *args, **kwargs)
+        return changed if declared.name == "copy_" else view.copy_(changed)
+    rest, named = _all_resolved((args, list(kwargs.values())), {})
+    bound, canonical, _ = declared.binder.bind((view, *rest), dict(zip(kwargs, named)))
+    return intercept_canonical(bound, canonical)
 
 
 def _looks(name: str, op: Any) -> bool:

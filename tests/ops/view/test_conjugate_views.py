@@ -9,6 +9,7 @@ from sample_tests import SampleTests
 from samples import Samples, call
 
 import flambeau
+from flambeau.autograd import forward_ad as fwd
 from flambeau.autograd import gradcheck, gradgradcheck
 
 VALUES = np.array([[1 + 2j, 3 - 1j], [0.5j, 2 - 4j]])
@@ -153,6 +154,88 @@ def test_functions_that_take_levels(x):
     value, tangent = flambeau.func.jvp(lambda t: t.conj() * t, (y,), (y,))
     np.testing.assert_allclose(shown(value), VALUES * VALUES.conj())
     np.testing.assert_allclose(shown(tangent), 2 * VALUES * VALUES.conj())
+
+
+LOOKS = {
+    "conj": lambda t: t.conj(), "row": lambda t: t.conj()[0], "slice": lambda t: t[1:].conj(),
+    "adjoint": lambda t: t.mH, "imaginary part": lambda t: t.conj().imag,
+    "negative": lambda t: flambeau._neg_view(t), "both": lambda t: flambeau._neg_view(t.conj())}
+LEVEL_WRITES = {
+    "mul": lambda v: v.mul_(2), "add": lambda v: v.add_(1),
+    "zero": lambda v: v.zero_(), "fill": lambda v: v.fill_(2), "sin": lambda v: v.sin_(),
+    "copy": lambda v: v.copy_(v * 3), "item": lambda v: v.__setitem__(0, v[-1] * 2),
+    "masked": lambda v: v.masked_fill_(v.abs() > 3.7, 5), "flip": lambda v: v.copy_(v.flip(0)),
+    "index": lambda v: v.index_fill_(0, flambeau.tensor([0]), 3)}
+
+
+def written(look, write):
+    """A program that writes to a view, and gives what is seen by both."""
+    def f(x):
+        base = x * 1.5
+        view = LOOKS[look](base)
+        LEVEL_WRITES[write](view)
+        return base, view * 2, LOOKS[look](base)
+    return f
+
+
+@pytest.mark.parametrize("write", LEVEL_WRITES)
+@pytest.mark.parametrize("look", LOOKS)
+def test_writes_in_forward_mode(look, write, x):
+    """Tangents are written to with the values, wherever they are seen; the derivative of an
+    elementwise write is that of finite differences."""
+    f = written(look, write)
+    v = flambeau.tensor([[0.3 - 1j, 2 + 1j], [1 + 0.5j, -1 + 2j]], dtype=x.dtype)
+    values, tangents = flambeau.func.jvp(f, (x,), (v,))
+    ahead, behind = f(x + 1e-6 * v), f(x - 1e-6 * v)
+    for value, tangent, plain, a, b in zip(values, tangents, f(x), ahead, behind):
+        np.testing.assert_allclose(shown(value), shown(plain), rtol=1e-12)
+        np.testing.assert_allclose(shown(tangent), (shown(a) - shown(b)) / 2e-6, atol=1e-7)
+        assert flags(tangent)[:2] == flags(value)[:2]
+
+
+@pytest.mark.parametrize("write", LEVEL_WRITES)
+@pytest.mark.parametrize("look", LOOKS)
+def test_writes_in_vmap(look, write, x):
+    f = written(look, write)
+    batch = flambeau.stack([x, x.flip(0), x * 1j])
+    for found, *each in zip(flambeau.vmap(f)(batch), *map(f, batch)):
+        np.testing.assert_allclose(shown(found), [shown(one) for one in each], rtol=1e-12)
+
+
+def test_flags_in_levels(x):
+    seen = []
+
+    def f(t):
+        y = t.conj()
+        seen.append((y.is_conj(), y.resolve_conj().is_conj(), (y * 1).is_conj(), y[0].is_conj(),
+                     y.conj().is_conj()))
+        return y
+    expected = (True, False, False, True, False)
+    assert flambeau.vmap(f)(x[None]).is_conj() and seen.pop() == expected
+    assert [t.is_conj() for t in flambeau.func.jvp(f, (x,), (x,))] == [True, True]
+    assert seen.pop() == expected
+    assert flambeau.func.vjp(f, x)[0].is_conj() and seen.pop() == expected
+    with pytest.raises(RuntimeError, match="view_as_real doesn't work on unresolved conj"):
+        flambeau.vmap(lambda t: flambeau.view_as_real(t.conj()))(x)
+
+
+def test_a_tangent_that_comes_after_the_view(x):
+    with fwd.dual_level():
+        base = x.clone()
+        view, part = base.conj(), base.imag
+        base.mul_(fwd.make_dual(x.clone(), x * 1j))
+        np.testing.assert_allclose(shown(fwd.unpack_dual(view * 2).tangent),
+                                   2 * (VALUES * VALUES * 1j).conj())
+        np.testing.assert_allclose(shown(fwd.unpack_dual(part).tangent), (VALUES ** 2).real)
+
+
+def test_a_write_that_changes_nothing_keeps_the_history():
+    """The conjugate of real numbers is themselves."""
+    x = flambeau.tensor(VALUES, requires_grad=True)
+    base = x * 1
+    part = base.imag.conj_physical_()
+    (base.real.sum() + part.sum()).backward()
+    assert (shown(x.grad) == 1 + 1j).all()
 
 
 def test_results_may_go_to_views(x):
