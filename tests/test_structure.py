@@ -59,9 +59,6 @@ LEFT_PAIRS = {
     "distributed.autograd.engine distributed.autograd.recording",
     "distributed.rpc.agent distributed.rpc.internal",
     "distributed.rpc.internal distributed.rpc.rref",
-    "functorch.dim.bound functorch.dim.dimension",
-    "functorch.dim.bound functorch.dim.joining",
-    "functorch.dim.bound functorch.dim.places",
     "nested.rules nested.tensors",
 }
 LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")

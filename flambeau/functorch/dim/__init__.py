@@ -14,15 +14,8 @@ tensor([[3., 3., 3., 3.],
 
 The design: Zachary DeVito, "first-class dimensions", 2022.
 """
-from flambeau.functorch.dim.bound import Tensor, _Tensor
-from flambeau.functorch.dim.dimension import (
-    Dim,
-    DimensionBindError,
-    DimensionMismatchError,
-    DimList,
-    dimlists,
-    dims,
-)
+from flambeau.functorch.dim.bound import Dim, DimensionBindError, DimList, Tensor, _Tensor
+from flambeau.functorch.dim.dimension import DimensionMismatchError, dimlists, dims
 from flambeau.functorch.dim.joining import cat, softmax, split, stack
 from flambeau.functorch.dim.places import index
 

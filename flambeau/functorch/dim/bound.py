@@ -24,7 +24,16 @@ def united(lists: Iterable[Iterable[Any]]) -> list[Any]:
 
 
 class _Tensor:
-    """A tensor with bound dimensions, or a dimension, which stands for its indices."""
+    """A tensor with bound dimensions, or a dimension, which stands for its indices.
+
+    What takes it apart or puts it together stands above it, and is added there: `places` adds
+    indexing, `joining` adds `split`.
+    """
+
+    __getitem__: Callable[..., Any]
+    __setitem__: Callable[..., Any]
+    index: Callable[..., Any]
+    split: Callable[..., Any]
 
     def _get_tensor(self) -> flambeau.Tensor:
         """The tensor, whose dimensions are those of `_get_levels`."""
@@ -36,11 +45,10 @@ class _Tensor:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from flambeau.functorch.dim import places
         if func is flambeau.Tensor.__getitem__:
-            return places.get(*args)
+            return _Tensor.__getitem__(*args)
         if func is flambeau.Tensor.__setitem__:
-            return places.write(*args)
+            return _Tensor.__setitem__(*args)
         return run(func, args, kwargs or {})
 
     @property
@@ -103,16 +111,6 @@ class _Tensor:
             result = result.reshape(*result.shape[:len(bound)], *joined, *sizes)
         return with_dims(result, [levels[p] for p in bound])
 
-    def index(self, positions: Any, dims: Any) -> Any:
-        """The tensor with dimensions in place of positions."""
-        from flambeau.functorch.dim.places import index
-        return index(self, positions, dims)
-
-    def split(self, split_size_or_sections: Any, dim: Any = 0) -> Any:
-        """The pieces along a dimension; those of objects have these in its place."""
-        from flambeau.functorch.dim.joining import split
-        return split(self, split_size_or_sections, dim)
-
     def expand(self, *sizes: Any) -> Any:
         """The tensor repeated along dimensions that it lacks, or along positions."""
         flat = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
@@ -123,14 +121,6 @@ class _Tensor:
         result = self._get_tensor()
         result = result.expand(*[d.size for d in flat], *result.shape)
         return Tensor(result, [*flat, *self._get_levels()])
-
-    def __getitem__(self, item: Any) -> Any:
-        from flambeau.functorch.dim.places import get
-        return get(self, item)
-
-    def __setitem__(self, item: Any, value: Any) -> None:
-        from flambeau.functorch.dim.places import write
-        write(self, item, value)
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(flambeau.Tensor, name, None)
@@ -217,6 +207,120 @@ class Tensor(_Tensor):
         return f"{self._tensor!r}\nwith dims={shown} sizes={tuple(self._tensor.shape)}"
 
 
+class DimensionBindError(Exception):
+    """A dimension is bound to two sizes, or its size cannot be known."""
+
+
+class Dim(_Tensor):
+    """A dimension. Its size is that of the first dimension of a tensor that it is bound to; in ops
+    it stands for its indices, 0 to size - 1.
+
+    >>> i = Dim("i", 3)
+    >>> (i * 2).order(i)
+    tensor([0, 2, 4])
+    """
+
+    def __init__(self, name: str, s: int = -1):
+        self._name, self._size = name, -1
+        if s >= 0:
+            self.size = s
+
+    @property
+    def size(self) -> int:
+        """The number of indices.
+
+        Raises:
+            ValueError: the dimension is not bound.
+        """
+        if self._size < 0:
+            raise ValueError(f"dimension {self._name} is unbound")
+        return self._size
+
+    @size.setter
+    def size(self, value: int) -> None:
+        if self._size not in (-1, value):
+            raise DimensionBindError(
+                f"Dim '{self._name}' previously bound to a dimension of size {self._size} cannot "
+                f"bind to a dimension of size {value}")
+        self._size = value
+
+    @property
+    def is_bound(self) -> bool:
+        """Has it a size?"""
+        return self._size >= 0
+
+    def _get_tensor(self) -> flambeau.Tensor:
+        return flambeau.arange(self.size)
+
+    def _get_levels(self) -> list[Any]:
+        return [self]
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class DimList:
+    """Several dimensions whose number may be known only when they are bound."""
+
+    def __init__(self, len_or_dims: int | Sequence[Any] | None = None, name: str | None = None):
+        self._name, self._dims = name, None
+        if isinstance(len_or_dims, int):
+            self.bind_len(len_or_dims)
+        elif len_or_dims is not None:
+            self._dims = [d if isinstance(d, Dim) else Dim(f"{name or 'dim'}{n}", d)
+                          for n, d in enumerate(len_or_dims)]
+
+    _dims: list[Dim] | None
+
+    def bind_len(self, size: int) -> None:
+        """Say how many dimensions these are."""
+        if self._dims is None:
+            self._dims = [Dim(f"{self._name or 'dim'}{n}") for n in range(size)]
+        elif len(self._dims) != size:
+            raise DimensionBindError(f"Dimlist has size {len(self._dims)} but it is being bound "
+                                     f"to size {size}")
+
+    def bind(self, sizes: Sequence[int]) -> None:
+        """Say how many dimensions these are, and their sizes."""
+        self.bind_len(len(sizes))
+        for d, size in zip(self._bound(), sizes):
+            d.size = size
+
+    @property
+    def is_bound(self) -> bool:
+        """Is it known how many dimensions these are?"""
+        return self._dims is not None
+
+    @property
+    def size(self) -> int:
+        """The number of dimensions."""
+        return len(self)
+
+    def _bound(self) -> list[Dim]:
+        if self._dims is None:
+            raise DimensionBindError("DimList not bound")
+        return self._dims
+
+    def __len__(self) -> int:
+        return len(self._bound())
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._bound()[key]
+        return tuple(found) if isinstance(found, list) else found
+
+    def __iter__(self) -> Iterator[Dim]:
+        return iter(self._bound())
+
+    def __repr__(self) -> str:
+        return f"*{self._name}" if self._dims is None else repr(tuple(self._dims))
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _Tensor.__torch_function__(func, types, args, kwargs)
+
+
+# ---- tensors with dimensions --------------------------------------------------------------------
+
 def with_levels(tensor: flambeau.Tensor, levels: Sequence[Any]) -> Any:
     """A tensor whose dimensions are these, None for a position; itself if all are positions."""
     return tensor if all(level is None for level in levels) else Tensor(tensor, [*levels])
@@ -238,7 +342,6 @@ def _product(sizes: Iterable[int]) -> int:
 
 def run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Call a function of tensors for each index along the bound dimensions of its arguments."""
-    from flambeau.functorch.dim.dimension import DimList
     args, kwargs = tree_map_only(DimList, tuple, (args, kwargs),
                                  is_leaf=lambda value: isinstance(value, DimList))
     over = _asked_dims(function, args, kwargs)
@@ -302,7 +405,6 @@ def _place_of_dim(function: Any) -> int | None:
 
 
 def _is_dims(value: Any) -> bool:
-    from flambeau.functorch.dim.dimension import Dim
     return isinstance(value, Dim) or (
         isinstance(value, (tuple, list)) and bool(value) and isinstance(value[0], Dim))
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import flambeau
-from flambeau.functorch.dim.bound import _Tensor, has, run
-from flambeau.functorch.dim.dimension import Dim, DimensionBindError
+from flambeau.functorch.dim.bound import Dim, DimensionBindError, _Tensor, has, run
 from flambeau.functorch.dim.places import index
 
 softmax = flambeau.nn.functional.softmax
@@ -88,3 +87,6 @@ def _share(parts: Sequence[Any], size: int) -> None:
     for d in open_parts:
         d.size = min(share, left)
         left -= d.size
+
+
+_Tensor.split = split

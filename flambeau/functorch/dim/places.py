@@ -4,8 +4,17 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
-from flambeau.functorch.dim.bound import _Tensor, has, leading, run, united, with_levels
-from flambeau.functorch.dim.dimension import Dim, DimensionBindError, DimList
+from flambeau.functorch.dim.bound import (
+    Dim,
+    DimensionBindError,
+    DimList,
+    _Tensor,
+    has,
+    leading,
+    run,
+    united,
+    with_levels,
+)
 
 _ALL = slice(None)
 
@@ -228,5 +237,7 @@ def index(self: Any, positions: Any, dims: Any) -> Any:
         item[place] = entry
     return get(self, tuple(item))
 
+
+_Tensor.__getitem__, _Tensor.__setitem__, _Tensor.index = get, write, index
 
 __all__ = ["get", "index", "write"]
