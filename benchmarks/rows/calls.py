@@ -171,6 +171,7 @@ avgpool2d: F.avg_pool2d(x,3,1,1) | x=N(8,32,28,28)
 grid_sample: F.grid_sample(x,g,align_corners=False) | x=N(4,16,32,32); g=R(4,32,32,2)*2-1
 grid_sample border: F.grid_sample(x,g,padding_mode='border',align_corners=True) |\
   x=N(4,3,64,64); g=R(4,64,64,2)*2.4-1.2
+grid_sample far: F.grid_sample(x,g,align_corners=False) | x=N(4,8,12,13,14); g=R(4,12,11,10,3)*8-4
 grid_sample bicubic: F.grid_sample(x,g,'bicubic',align_corners=True) |\
   x=N(2,8,32,32); g=R(2,32,32,2)*2-1
 grid_sample bwd: F.grid_sample(x,g,align_corners=False).sum().backward() |\

@@ -545,18 +545,43 @@ void each_block(const Sampling &s, npy_intp first, npy_intp last, Body body) {
     }
 }
 
+// The points of a block that meet the image at all, where they are few: the rest need no arithmetic.
+struct Few {
+    int count = 0, points[BLOCK];
+
+    template <class T>
+    bool find(const Corners<T> &corners, int n) {
+        if (corners.all_inside) return false;
+        int32_t meets[BLOCK] = {};
+        for (int c = 0; c < corners.count; c++)
+            for (int p = 0; p < BLOCK; p++) meets[p] |= corners.inside[c][p];
+        count = 0;
+        for (int p = 0; p < n; p++)
+            if (meets[p]) points[count++] = p;
+        return count <= n / 4;
+    }
+};
+
 template <class T>
 void sample_points(const Sampling &s, const T *image, const T *grid, T *to, npy_intp first,
                    npy_intp last) {
     Corners<T> corners;
+    Few few;
     bool square = s.dims == 2 && s.taps == 2;
     each_block(s, first, last, [&](npy_intp sample, npy_intp begin, int n) {
         (square ? read_square<T> : read_corners<T>)(
             s, grid + (sample * s.points + begin) * s.dims, n, corners);
         const T *from = image + sample * s.c * s.area;
         T *place = to + sample * s.c * s.points + begin;
-        for (npy_intp k = 0; k < s.c; k++, from += s.area, place += s.points)
-            mix_corners(corners, from, n, place);
+        bool scattered = few.find(corners, n);
+        for (npy_intp k = 0; k < s.c; k++, from += s.area, place += s.points) {
+            if (!scattered) {
+                mix_corners(corners, from, n, place);
+                continue;
+            }
+            std::fill(place, place + n, T(0));
+            for (int i = 0; i < few.count; i++) place[few.points[i]] = corners.at(from, few.points[i]);
+        }
     });
 }
 
@@ -570,8 +595,10 @@ template <class T>
 void sample_backward(const Sampling &s, const T *g, const T *image, const T *grid, T *gx,
                      T *g_grid, npy_intp first, npy_intp last) {
     Corners<T> corners;
+    Few few;
     each_block(s, first, last, [&](npy_intp sample, npy_intp begin, int n) {
         read_corners(s, grid + (sample * s.points + begin) * s.dims, n, corners);
+        bool scattered = few.find(corners, n);
         T dots[16][BLOCK] = {};
         for (npy_intp k = 0; k < s.c; k++) {
             const T *from = image + (sample * s.c + k) * s.area,
@@ -580,6 +607,15 @@ void sample_backward(const Sampling &s, const T *g, const T *image, const T *gri
             for (int c = 0; c < corners.count; c++) {
                 const int32_t *offset = corners.offset[c], *inside = corners.inside[c];
                 const T *weight = corners.weight[c];
+                if (scattered) {
+                    for (int i = 0; i < few.count; i++) {
+                        int p = few.points[i];
+                        if (!inside[p]) continue;
+                        if (s.taps > 1) dots[c][p] += own[p] * from[offset[p]];
+                        place[offset[p]] += own[p] * weight[p];
+                    }
+                    continue;
+                }
                 if (s.taps > 1) add_products(offset, own, from, n, dots[c]);
                 for (int p = 0; p < n; p++)
                     if (corners.all_inside || inside[p]) place[offset[p]] += own[p] * weight[p];

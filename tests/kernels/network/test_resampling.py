@@ -67,3 +67,22 @@ def test_points_that_are_not_numbers():
     x, grid = np.ones((1, 1, 3, 3)), np.full((1, 1, 2, 2), np.nan)
     for version in (resampling.grid_sample, resampling.grid_sample.reference):
         assert not version(x, grid).any()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_sampling_mostly_outside(normal, mode, dims):
+    """Of most points nothing is computed; the few that meet the image are as they were alone."""
+    x, g = normal((2, 3, 4, 5, 6)[:2 + dims]), normal((2, 3, 9, 8, 7)[:2 + dims])
+    grid = np.random.default_rng(1).uniform(-4, 4, (*(2, 9, 8, 7)[:1 + dims], dims))
+    for version in (resampling.grid_sample, resampling.grid_sample.reference):
+        found = version(x, grid, mode)
+        dead = (abs(grid) > 3).any(-1)[:, None]
+        assert not found[np.broadcast_to(dead, found.shape)].any() and found.any()
+        alive = int(np.argmax(found[1, 0].ravel() != 0))
+        alone = version(x[1:], grid[1].reshape(-1, dims)[alive].reshape(1, *[1] * dims, dims), mode)
+        np.testing.assert_allclose(alone.ravel(), found[1].reshape(3, -1)[:, alive], atol=1e-12)
+    np.testing.assert_allclose(found, resampling.grid_sample(x, grid, mode), atol=1e-12)
+    for a, b in zip(resampling.grid_sample_backward(g, x, grid, mode),
+                    resampling.grid_sample_backward.reference(g, x, grid, mode)):
+        np.testing.assert_allclose(a, b, atol=1e-12)
