@@ -45,6 +45,13 @@ def category(d: dtype) -> int:
     return CATEGORY[d.kind]
 
 
+def quantized_promotion(a: dtype, b: dtype) -> RuntimeError:
+    """Quantised elements become nothing else together with others."""
+    return RuntimeError("promoteTypes with quantized numbers is not handled yet; figure out what "
+                        f"the correct rules should be, offending types: {type_name(a)} "
+                        f"{type_name(b)}")
+
+
 def join(a: dtype, b: dtype) -> dtype:
     """The smallest type that torch lets values of both types become.
 
@@ -53,6 +60,8 @@ def join(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    if "quantized" in (a.kind, b.kind):
+        raise quantized_promotion(a, b)
     refused = "Float8 Types" if is_float8(a) or is_float8(b) else "uint16, uint32, uint64 types" \
         if (a in UNSIGNED or b in UNSIGNED) and "f" not in (a.kind, b.kind) else ""
     if refused:

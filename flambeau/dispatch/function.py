@@ -113,7 +113,7 @@ class Function:
             try:
                 return self.call(args, kwargs)
             except TypeError:
-                if not (args and isinstance(args[0], Tensor)):
+                if not (args and (isinstance(args[0], Tensor) or self.name in _TAKES_ANY)):
                     raise
                 array = args[1] if self.name == "__eq__" and len(args) == 2 else None
                 if isinstance(array, np.ndarray) and array.dtype.kind in "biufc":
@@ -376,6 +376,9 @@ _SEEN = frozenset("""
     __eq__ __pow__ __ipow__ __floordiv__ __and__ __or__ __xor__ __lshift__ __rshift__
     __iand__ __ior__ __ixor__ __ilshift__ __irshift__
 """.split())
+
+# Those that say NotImplemented whatever their first operand is: they are no slots of a type.
+_TAKES_ANY = frozenset(("__rsub__", "__pow__", "__ipow__"))
 
 
 def operator(twin: Function, symbol: str) -> Callable[..., Any]:

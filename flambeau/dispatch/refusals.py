@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from flambeau._support.devices.backends import has_no_kernel
 from flambeau.core.op import Op
-from flambeau.core.promotion import scalar_type, type_name
+from flambeau.core.promotion import quantized_promotion, scalar_type
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
 from flambeau.dispatch.function import Function, Overload
@@ -126,9 +126,7 @@ def _refuse_promotion(values: list[Any]) -> None:
                                "https://github.com/pytorch/pytorch/issues/74540")
         types[scalar_type(numbers[0])] = None
     if len(types) > 1:
-        raise RuntimeError("promoteTypes with quantized numbers is not handled yet; figure out "
-                           "what the correct rules should be, offending types: "
-                           + " ".join([type_name(t) for t in types][:2]))
+        raise quantized_promotion(*[*types][:2])
 
 
 _PARAMETER = re.compile(r"(?:^|, )([^,*]+)")

@@ -69,7 +69,8 @@ TYPE_NAMES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
     "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
     "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-    "complex32": "ComplexHalf",
+    "complex32": "ComplexHalf", "quint8": "QUInt8", "qint8": "QInt8", "qint32": "QInt32",
+    "quint4x2": "QUInt4x2", "quint2x4": "QUInt2x4",
 }
 
 

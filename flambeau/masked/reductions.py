@@ -53,6 +53,8 @@ def _broadcast(mask: Tensor, input: Tensor) -> Tensor:
     if len(mask.shape) > input.ndim:
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher "
                          "than of the input)")
+    if not isinstance(mask, Tensor):
+        raise AttributeError(f"'{type_name(mask)}' object has no attribute 'layout'")
     return (mask if mask.dtype is flambeau.bool else mask != 0).expand(input.shape)
 
 
@@ -65,7 +67,7 @@ def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
         room = max(ndim, 1)
         if d in dims:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
-        if not -room <= d < room:
+        if d >= room or d < -room:
             raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
                              f"{room - 1}], but got {d})")
         dims.append(d % room)
@@ -223,7 +225,8 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     if mask is not None:
         _refuse_identity("logsumexp", input.dtype)
     values = input.to(dtype=_float_dtype(input.dtype) if dtype is None else dtype)
-    result = flambeau.logsumexp(_filled(values, mask, -_inf), _dims(dim, input.ndim), keepdim)
+    result = flambeau.logsumexp(_filled(values, mask, -_inf), _dims(dim, input.ndim),
+                                keepdim=keepdim)
     return result.to(dtype=dtype or input.dtype)
 
 
@@ -234,6 +237,7 @@ def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdi
         raise RuntimeError("Only one of unbiased and correction may be given")
     if correction is None:
         correction = 1.0 if unbiased is None or unbiased else 0.0
+    correction = float(correction)
     dtype = _float_dtype(input.dtype) if dtype is None else dtype
     dims = _dims(dim, input.ndim)
     if input.dtype is flambeau.bool:
@@ -291,14 +295,15 @@ def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: An
     """x / max(norm(x, ord), eps) along `dim`, of the elements that the mask selects."""
     input, mask = _parts(input, mask, "normalize")
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return flambeau.divide(_filled(input, mask, 0), length.clamp(min=eps))
+    return flambeau.divide(_filled(input, mask, 0),
+                           flambeau.maximum(length, length.new_full((), eps)))
 
 
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Tensor | None = None,
               other_mask: Tensor | None = None) -> Tensor:
     """log(exp(x) + exp(y)); an element that its mask leaves out counts as log 0."""
     terms = []
-    if isinstance(input, Tensor) and isinstance(other, Tensor) and not (
+    if isinstance(input, Tensor) and not (
             input.layout is other.layout is flambeau.strided):
         raise ValueError(f"masked logaddexp expects strided tensors (got {input.layout} tensor for "
                          f"input, {other.layout} for other)")

@@ -13,7 +13,7 @@ from flambeau.core import dtypes
 from flambeau.core.calling import overrides
 from flambeau.core.copy_on_write import own
 from flambeau.core.devices import cpu, meta
-from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import c_name, convert
@@ -21,6 +21,7 @@ from flambeau.core.return_types import with_out
 from flambeau.core.tensor import Tensor, plain_types, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_inplace, check_places
+from flambeau.kernels.dtypes import compute_dtype
 from flambeau.kernels.moving import views
 from flambeau.ops.inplace import any_requires_grad, type_of_result
 from flambeau.ops.out_types import FOUND_TYPE, check_out_type, other_device, refuse_gradients
@@ -91,6 +92,8 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
 
 # ---- numbers that are stored among elements ------------------------------------------------------
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 def as_element(value: Any, target: np.dtype) -> Any:
     """A Python number as one that an element of that type can hold; raises where it cannot.
@@ -114,6 +117,13 @@ def as_element(value: Any, target: np.dtype) -> Any:
     if not low <= value <= limits.max:
         raise too_large(target)
     return int(value) % (limits.max + 1) if target.kind == "u" else int(value)
+
+
+def within(x: np.ndarray, number: Any) -> Any:
+    """`number` if it fits the type that elements of x are computed in; PyTorch's error if not."""
+    if type(number) in (float, int) and -_LARGEST <= number <= _LARGEST and x.dtype in FLOATING:
+        return number
+    return as_element(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
 
 
 def beyond_c(value: int) -> OverflowError:
@@ -238,11 +248,14 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if result.dtype is not out.dtype:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:
-        if out._array.size and type(out) in plain_types:
+        plain = type(out) in plain_types
+        if out._array.size and plain:
             check_resized_overlap(op, out, read)
         in_rows = _in_rows(op, out, read)
         resize_output(out, result._array.shape,
                       op.declaration is None or op.declaration.out_resized)
+        if out._array.size and plain:       # it may have grown into what is read
+            check_resized_overlap(op, out, read, True)
         if out._device is meta:
             out._array = result.to(out.dtype)._array
         elif not in_rows and views.is_dense(result._array) and result._array.size:

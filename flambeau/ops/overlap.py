@@ -70,10 +70,11 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
                                "clone() the tensor before performing the operation.")
 
 
-def check_resized_overlap(op: Op, out: Tensor, operands: Any) -> None:
-    """The same of `out=` that is to get another shape: ops that read by index look first."""
+def check_resized_overlap(op: Op, out: Tensor, operands: Any, resized: bool = False) -> None:
+    """The same of `out=` that is to get another shape: ops that read by index look first, and
+    most of them again when it has been `resized`."""
     said = op.declaration.overlap if op.declaration is not None else ""
-    if "index" in said:
+    if "index" in said and not (resized and "whole" in said):
         if "whole" in said:
             check_places(out)
         check_overlap(op, out, operands[1:] if op.declaration.inplace else operands)

@@ -191,6 +191,8 @@ def _plain(value: Any, kind: str = "") -> Any:
     found = value
     if isinstance(value, Tensor):
         found = value.item()
+        if kind == "float" and type(found) is complex:
+            raise RuntimeError("value cannot be converted to type double without overflow")
     elif isinstance(value, np.generic):
         found = bool(value) if kind == "bool" else number_of(value)
     if kind == "int" and type(found) is int and not -2 ** 63 <= found < 2 ** 63:

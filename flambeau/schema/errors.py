@@ -51,7 +51,8 @@ def unknown_name(signature: Signature, name: str, kwargs: dict[str, Any], count:
     names = [p.name for p in signature.parameters]
     for key in kwargs:
         standard = next((n for n, others in NUMPY_NAMES.items() if key in others), key)
-        if key not in names and (standard not in names or standard in names[:count]):
+        if key not in names and (standard not in names or standard in names[:count]
+                                 or standard in kwargs):
             return f"{name}() got an unexpected keyword argument '{key}'"
         if key in names[:count]:
             return f"{name}() got multiple values for argument '{key}'"

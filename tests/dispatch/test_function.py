@@ -66,3 +66,14 @@ def test_operators_leave_what_they_do_not_know_to_others():
         def __radd__(self, left):
             return "mine"
     assert x + Other() == "mine"
+
+
+@pytest.mark.parametrize("name", ["__rsub__", "__pow__", "__ipow__"])
+@pytest.mark.parametrize("first", [2, "a", [1]])
+def test_operators_that_are_no_slots_take_any_first_operand(name, first):
+    assert getattr(torch.Tensor, name)(first, 3) is NotImplemented
+
+
+def test_operators_that_are_slots_want_a_tensor():
+    with pytest.raises(TypeError, match=r"descriptor '__mul__' for .* doesn't apply to a 'int'"):
+        torch.Tensor.__mul__(2, 3)

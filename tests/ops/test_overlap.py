@@ -99,3 +99,26 @@ def test_a_value_to_fill_with_is_a_number():
     assert x.index_fill_(0, flambeau.tensor([1]), x[0]).tolist() == [-1.0, -1.0, -1.0]
     x[x < 0] = x[0]
     assert x.tolist() == [-1.0, -1.0, -1.0]
+
+
+def _itself_empty():
+    x = flambeau.zeros(0)
+    flambeau.cat([x, flambeau.ones(4, 6)], out=x)
+
+
+def _grown_into_the_index():
+    index = flambeau.tensor([2, 1, 0])
+    flambeau.gather(index.clone(), 0, index[1:], out=index[:1])
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+@pytest.mark.parametrize("call", [_itself_empty, _grown_into_the_index])
+def test_memory_that_out_gets_by_resizing_is_looked_at(call):
+    with pytest.raises(RuntimeError, match="some elements of the input tensor"):
+        call()
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_what_looks_at_out_before_it_is_resized_alone():
+    index = flambeau.tensor([2, 1, 0])
+    assert flambeau.index_select(flambeau.arange(5), 0, index[1:], out=index[:1]).tolist() == [1, 0]

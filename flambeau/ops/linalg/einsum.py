@@ -121,7 +121,7 @@ def _from_lists(args: Any) -> tuple[Inputs, Labels | None, list[Tensor]]:
 
     def named(labels: Any) -> Labels:
         for n in labels:
-            if n is not Ellipsis and not 0 <= n < 52:
+            if n is not Ellipsis and not (n >= 0 and n < 52):
                 raise RuntimeError("einsum(): not within the valid range [0, 52)")
         return tuple([ELLIPSIS if n is Ellipsis
                       else chr(ord("A") + n if n < 26 else ord("a") + n - 26) for n in labels])

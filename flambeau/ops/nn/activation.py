@@ -11,7 +11,7 @@ import numpy as np
 
 import flambeau
 from flambeau import kernels
-from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
@@ -19,10 +19,9 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import finfo
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.dtypes import compute_dtype
 from flambeau.kernels.pointwise import gated_units
 from flambeau.kernels.refused import refuse
-from flambeau.ops.coercion import as_element
+from flambeau.ops.coercion import as_element, within
 from flambeau.ops.node_names import plus
 from flambeau.ops.out_types import FOUND_TYPE, SCALAR_TYPE, python_on_meta
 from flambeau.ops.pointwise.arithmetic import threshold_backward
@@ -32,14 +31,6 @@ _INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
 _BACKWARD: dict[str, Any] = {"function": False, "method": False, "inplace": False, "out": False}
 _TOP: dict[str, Any] = {"method": False, "out": False}
 REAL = "bBilUcW8"                  # what these kernels are not compiled for: only for real floats
-_LARGEST = float(np.finfo(np.float32).max)
-
-
-def within(x: np.ndarray, number: Any) -> Any:
-    """`number` if it fits the type that elements of x are computed in; PyTorch's error if not."""
-    if type(number) in (float, int) and -_LARGEST <= number <= _LARGEST and x.dtype in FLOATING:
-        return number
-    return as_element(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
 
 
 def _flat(backward: Any) -> Any:
@@ -220,6 +211,7 @@ elu_backward = pointwise(
 
 
 def _celu(x: np.ndarray, alpha: Any) -> np.ndarray:
+    alpha = as_element(alpha, np.dtype(float))
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _elu(x, alpha, 1, 1 / alpha)

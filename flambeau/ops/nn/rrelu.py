@@ -9,6 +9,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.creation.random import rrelu_slopes
 from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.ops.coercion import as_element
 from flambeau.ops.nn.activation import REAL, leaky_relu
 from flambeau.ops.node_names import one_node
 from flambeau.ops.random.sampling import sampled, sampler
@@ -44,6 +45,7 @@ rrelu_with_noise = op(
 def rrelu(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Tensor:
     """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean when not
     training."""
+    lower, upper = (as_element(v, np.dtype(float)) for v in (lower, upper))
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     return _rrelu(self, None, lower, upper, training, generator)

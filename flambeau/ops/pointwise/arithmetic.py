@@ -27,7 +27,7 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
-from flambeau.ops.coercion import as_element
+from flambeau.ops.coercion import as_element, within
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import times
 from flambeau.ops.out_types import FOUND_TYPE
@@ -395,15 +395,11 @@ def together(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple([t if t._array.dtype == wanted else cast(t, wanted) for t in tensors])
 
 
-def _whole(dtype: np.dtype, value: Any) -> Any:
-    return int(value) if dtype.kind in "bui" else value
-
-
 addcmul = pointwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     deprecated=("addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",),
     kernel=lambda self, tensor1, tensor2, value, out=None: kernels.addcmul(
-        self, tensor1, tensor2, _whole(self.dtype, value), out),
+        self, tensor1, tensor2, within(self, value), out),
     default_kernel=kernels.addcmul, refuses=("addcmul_cpu_out", "bU8"), d_self=1,
     d_tensor1=lambda tensor2, value: tensor2 * value,
     d_tensor2=lambda tensor1, value: tensor1 * value,
@@ -430,7 +426,9 @@ def _refuse_integers(self: Tensor, tensor1: Tensor, tensor2: Tensor, *_: Any) ->
 addcdiv = pointwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     deprecated=("addcdiv(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor",),
-    kernel=kernels.addcdiv, default_kernel=kernels.addcdiv, check=_refuse_integers,
+    kernel=lambda self, tensor1, tensor2, value, out=None: kernels.addcdiv(
+        self, tensor1, tensor2, within(self, value), out),
+    default_kernel=kernels.addcdiv, check=_refuse_integers,
     refuses=("addcdiv_cpu_out", "bBilUW8"), d_self=1,
     d_tensor1=lambda tensor2, value: reciprocal(tensor2) * value,
     d_tensor2=lambda tensor1, tensor2, value: tensor1 * -value / (tensor2 * tensor2),

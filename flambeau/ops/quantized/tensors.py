@@ -26,9 +26,6 @@ HELD: dict[Any, np.dtype] = {
     narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
     narrow_dtypes.qint32: np.dtype(np.int32), narrow_dtypes.quint4x2: np.dtype(np.uint8),
     narrow_dtypes.quint2x4: np.dtype(np.uint8)}
-_TITLES = {narrow_dtypes.quint8: "QUInt8", narrow_dtypes.qint8: "QInt8",
-           narrow_dtypes.qint32: "QInt32", narrow_dtypes.quint4x2: "QUInt4x2",
-           narrow_dtypes.quint2x4: "QUInt2x4"}
 _BITS = {narrow_dtypes.quint4x2: 4, narrow_dtypes.quint2x4: 2}     # of which bytes hold several
 _PER_TENSOR = type_info.per_tensor_affine
 
@@ -120,7 +117,7 @@ class QuantizedTensor(Tensor):
         raise RuntimeError("isSignedType not supported for quantized types")
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        raise TypeError(f"Got unsupported ScalarType {_TITLES[self.dtype]}")
+        raise TypeError(f"Got unsupported ScalarType {type_name(self.dtype)}")
 
     def tolist(self) -> Any:
         raise RuntimeError("load_scalar: invalid type")
@@ -135,7 +132,7 @@ class QuantizedTensor(Tensor):
         return overrides.own_rules[QuantizedTensor](detach, (self,), {})
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        return self.to(dtype) if dtype else f"torch.quantized.{_TITLES[self.dtype]}Tensor"
+        return self.to(dtype) if dtype else f"torch.quantized.{type_name(self.dtype)}Tensor"
 
     def storage(self) -> Any:
         from flambeau.storage import TypedStorage

@@ -12,6 +12,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
 from flambeau.kernels.reduction import searching as kernels
 from flambeau.kernels.refused import refuse
+from flambeau.ops.coercion import as_element
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.pointwise.conditional import where
@@ -56,7 +57,8 @@ def _check_histc(self: np.ndarray, bins: int, min: float, max: float) -> None:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
 
 
-def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+def _histc(self: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
+    min, max = (as_element(v, np.dtype(float)) for v in (min, max))
     if self.dtype.char not in "fd" or bins < 1:
         _check_histc(self, bins, min, max)
     return kernels.count_in_bins(self, bins, min, max)

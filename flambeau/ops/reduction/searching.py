@@ -107,6 +107,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [prod(sizes[i + 1:]) for i in range(len(sizes))]
     wraps, extents = (wrap(np.array(v, np.int64)) for v in (steps, sizes))
+    if indices.is_meta:
+        wraps, extents = wraps.to("meta"), extents.to("meta")
     return unbind((reshape(indices, (*indices._array.shape, 1)) // wraps) % extents, -1)
 
 

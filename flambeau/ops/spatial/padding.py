@@ -13,6 +13,7 @@ from flambeau.kernels._extension import compiled
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving import views
 from flambeau.kernels.moving.layouts import preserve_channels_last
+from flambeau.ops.coercion import as_element
 from flambeau.ops.out_types import OUT_TYPE, SCALAR_TYPE
 from flambeau.ops.view.shape import batch_first, movedim
 
@@ -41,7 +42,7 @@ def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
     shape = [n + max(a, 0) + max(b, 0) for (a, b), n in zip(sides, source.shape)]
     if value:
         result = np.empty(shape, self.dtype)
-        result[...] = convert(np.asarray(value), self.dtype)
+        result[...] = convert(np.asarray(as_element(value, self.dtype)), self.dtype)
     else:
         result = np.zeros(shape, self.dtype)
     result[tuple([slice(max(a, 0), max(a, 0) + n) for (a, _), n

@@ -246,17 +246,16 @@ def _meshgrid(tensors: Any, indexing: str | None) -> tuple[Tensor, ...]:
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the "
                       "indexing argument.", UserWarning, stacklevel=4)
         indexing = "ij"
+    for fact in ("dtype", "device"):
+        if len({getattr(t, fact) for t in _all_tensors(tensors)}) > 1:
+            raise RuntimeError(f"meshgrid expects all tensors to have the same {fact}")
     if indexing not in ("ij", "xy"):
         raise RuntimeError("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but "
                            f"received: {indexing}")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    every = _all_tensors(tensors)
-    for fact in ("dtype", "device"):
-        if len({getattr(t, fact) for t in every}) > 1:
-            raise RuntimeError(f"meshgrid expects all tensors to have the same {fact}")
-    for t in every:
+    for t in tensors:
         if t.ndim > 1:
             raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
                                f"got: {t._array}")

@@ -57,7 +57,7 @@ def _first_elements(slices: Tensor, size: Any) -> Tensor:
 def resize_(self: Any, size: Any, memory_format: Any) -> Tensor:
     """Another shape on the same memory, in its order, with more memory if that is too small; new
     elements are zero."""
-    refuse_negative(size)
+    refuse_negative(size, "numel: integer multiplication overflow")
     if self.requires_grad and not inference.get():
         raise RuntimeError("cannot resize variables that require grad")
     if type(self) in overrides.sparse_types:

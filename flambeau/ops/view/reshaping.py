@@ -175,9 +175,15 @@ def _unflattened(input: Tensor, dim: int, sizes: Any) -> Tensor:
     dim = wrap_dim(dim, len(shape))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    if -1 in sizes:
+    if min(sizes) < 0:
+        if min(sizes) < -1 or sizes.count(-1) > 1:
+            try:
+                infer_size(sizes, shape[dim])
+            except RuntimeError as error:
+                raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
         rest = prod([s for s in sizes if s != -1])
-        sizes = tuple([shape[dim] // rest if s == -1 and rest else s for s in sizes])
+        if rest and shape[dim] % rest == 0:
+            sizes = tuple([shape[dim] // rest if s == -1 else s for s in sizes])
     if prod(sizes) != shape[dim]:
         raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
                            f"of dim {dim} ({shape[dim]}) in the input tensor")

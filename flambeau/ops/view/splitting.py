@@ -119,15 +119,15 @@ def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
 def _sized(input: Tensor, sizes: Any, dim: int = 0) -> tuple[Tensor, tuple[int, ...], int]:
     if not input._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    sizes, dim = size_of((sizes,)), wrap_dim(dim, input._array.ndim)
-    n = input._array.shape[dim]
-    if sum(sizes) != n:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input "
-                           f"tensor's size at dimension {dim}), but got split_sizes={list(sizes)}")
+    sizes, wrapped = size_of((sizes,)), wrap_dim(dim, input._array.ndim)
+    n = input._array.shape[wrapped]
     if sizes and min(sizes) < 0:
         raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, "
                            f"but got split_sizes={list(sizes)}")
-    return input, sizes, dim
+    if sum(sizes) != n:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input "
+                           f"tensor's size at dimension {dim}), but got split_sizes={list(sizes)}")
+    return input, sizes, wrapped
 
 
 split_with_sizes = op(

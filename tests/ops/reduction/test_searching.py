@@ -176,3 +176,10 @@ family.unbatched = ("bincount", "unique", "nonzero", "unique_consecutive", "argw
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_coordinates_of_places_on_meta():
+    rows, columns = flambeau.unravel_index(flambeau.zeros(3, dtype=flambeau.int64, device="meta"),
+                                           (2, 5))
+    assert rows.is_meta and columns.is_meta
+    assert rows.shape == columns.shape == (3,) and rows.dtype is flambeau.int64
