@@ -55,11 +55,9 @@ FORCED_PAIRS = {
 }
 # Pairs that nothing forces: none may come in.
 LEFT_PAIRS = {
-    "autograd.function autograd.function_levels",
     "distributed.autograd.engine distributed.autograd.recording",
     "distributed.rpc.agent distributed.rpc.internal",
     "distributed.rpc.internal distributed.rpc.rref",
-    "nested.rules nested.tensors",
 }
 LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")
 OURS = ("_support/", "core/", "dispatch/", "distributed/_c10d/", "kernels/", "ops/", "schema/",

@@ -1,12 +1,15 @@
-"""Custom functions under forward mode and vmap."""
+"""`Function`, and what forward mode and vmap make of a call."""
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections import namedtuple
 from typing import Any
 
 from flambeau._support.scopes import within
+from flambeau.autograd.function_calls import _SingleLevelFunction, call, finish, observers
 from flambeau.core.autograd.graph import save_input
-from flambeau.core.modes import grad_enabled, levels
+from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.view.conversion import clone
@@ -18,6 +21,84 @@ _MORE = ("For more details, please see "
          "https://pytorch.org/docs/main/notes/extending.func.html")
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 
+
+class Function(_SingleLevelFunction):
+    """An op with a derivative of the user's own: subclass it and call `apply`.
+
+    `forward(ctx, *args)` computes; `backward(ctx, *grad_outputs)` gives a gradient for each
+    argument of `forward` (None for those that have none). `ctx.save_for_backward` keeps tensors
+    between them. Or `forward(*args)` without a context, and `setup_context(ctx, inputs, output)`.
+    `jvp(ctx, *tangents)` is the rule of forward mode, `vmap(info, in_dims, *args)` that of
+    batching; `generate_vmap_rule = True` makes the latter from the others.
+
+    >>> import flambeau
+    >>> class Square(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         x, = ctx.saved_tensors
+    ...         return 2 * x * grad
+    >>> x = flambeau.tensor(3.0, requires_grad=True)
+    >>> Square.apply(x).backward(); x.grad
+    tensor(6.)
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are "
+                      "all static, so you should invoke them on the class itself. Instantiating an "
+                      "autograd function will raise an error in a future version of PyTorch.",
+                      DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. "
+                           "Please use new-style autograd function with static forward method. "
+                           "(Example: https://pytorch.org/docs/stable/autograd.html"
+                           "#torch.autograd.Function)")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Outputs for all slices at once, and where the slices are in them."""
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override "
+                                  "the vmap staticmethod or set generate_vmap_rule=True.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if kwargs or cls.setup_context is not Function.setup_context:
+            args = _bind(cls, args, kwargs)
+        if interceptors and levels.get():
+            answer = apply_under_level(cls, args)
+            if answer is not NotImplemented:
+                return answer
+        return call(cls, args)
+
+
+def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments by position, as `backward` counts them. `setup_context` is shown those that
+    have their default too; else those after the last that was given are left to `forward`."""
+    bare = cls.setup_context is not Function.setup_context
+    signature, code = inspect.signature(cls.forward), getattr(cls.forward, "__code__", None)
+    if not kwargs and code is not None and code.co_argcount == len(args):
+        return args
+    bound = signature.bind(*args, **kwargs) if bare else signature.bind(None, *args, **kwargs)
+    for name in bound.kwargs:
+        known = signature.parameters.get(name)
+        if name not in kwargs or known is None or known.kind is not _BY_EITHER:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    last = list(signature.parameters).index(list(bound.arguments)[-1])
+    bound.apply_defaults()
+    return bound.args if bare else bound.args[1:max(last, len(args)) + 1]
+
+
+_BY_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+# ---- levels --------------------------------------------------------------------------------------
 
 def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
     """What the innermost level of this thread makes of a call; NotImplemented if nothing."""
@@ -37,7 +118,6 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
                                    f"vmap staticmethod to avoid ambiguity. {_MORE}")
             return _generated(cls, args, level, stack)
         if not _has_vmap(cls):
-            from flambeau.autograd.function import Function
             if cls.setup_context is Function.setup_context:
                 raise RuntimeError("In order to use an autograd.Function with functorch transforms "
                                    "(vmap, grad, jvp, jacrev, ...), it must override the "
@@ -50,7 +130,6 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _has_vmap(cls: Any) -> bool:
-    from flambeau.autograd.function import Function
     return cls.vmap is not Function.vmap
 
 
@@ -61,7 +140,6 @@ def _apply_below(cls: Any, args: tuple[Any, ...], stack: Any) -> Any:
 def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:
     """The batching rule made of the Function itself: one level down runs a Function whose rules
     are those of `cls`, with the level entered around them."""
-    from flambeau.autograd.function import Function, observers
     pairs = [level.unwrap(a) for a in args]
     dims, size = [d for _, d in pairs], level.size
     kept: list[Any] = []                # the inner context; what it saved: an argument, or a tensor
@@ -150,7 +228,6 @@ def edges_of(args: Any, level: BatchLevel) -> list[Any]:
 def _recorded(cls: Any, args: Any, outputs: Any, level: BatchLevel, needed: bool, inner: Any,
               saved: Any, forward: Any, without: list[int]) -> tuple[Any, ...]:
     """The outputs with the node that the graph at this level, or forward mode, has for the call."""
-    from flambeau.autograd.function import finish, observers
     node = cls._backward_cls()
     node.__dict__.update({k: v for k, v in inner.__dict__.items() if k != "_context"})
     node.context.__dict__.update(inner.context.__dict__)
@@ -232,7 +309,6 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
     tangents = [level.tangent(a) if type(a) in tensor_types else None for a in args]
     if all(t is None for t in tangents):
         return _apply_below(cls, args, stack)
-    from flambeau.autograd.function import observers
     seen: list[Any] = []
     versions = [None if t is None else t._version for t in tangents]
     output = within(observers, seen, _apply_below, cls, args, stack)

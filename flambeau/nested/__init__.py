@@ -21,6 +21,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._support.settings import warn_once
+from flambeau.nested import rules
 from flambeau.nested.tensors import NestedTensor, join, make
 from flambeau.schema.arguments import parsed
 

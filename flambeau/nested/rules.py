@@ -58,6 +58,13 @@ def _with_plain_sizes(args: Any) -> Any:
     return -1 if isinstance(args, NestedInt) else args
 
 
+def _torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    return dispatch(func, args, kwargs or {})
+
+
+NestedTensor.__torch_function__ = classmethod(_torch_function)      # type: ignore[assignment]
+
+
 def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """A public call with a nested argument."""
     fit = check_fit(func, _with_plain_sizes(args), _with_plain_sizes(kwargs))

@@ -54,7 +54,8 @@ def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> NestedInt:
 
 
 class NestedTensor(Tensor):
-    """Parts of different sizes as one tensor; `nested_tensor` and its kind make them."""
+    """Parts of different sizes as one tensor; `nested_tensor` and its kind make them. What public
+    calls do with it is added by `rules`."""
 
     _elements: Tensor
     _shapes: list[tuple[int, ...]]
@@ -79,12 +80,6 @@ class NestedTensor(Tensor):
 
     def __init__(self, *args: Any, **kwargs: Any):
         pass
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (),
-                           kwargs: dict[str, Any] | None = None) -> Any:
-        from flambeau.nested.rules import dispatch
-        return dispatch(func, args, kwargs or {})
 
     # ---- what it holds --------------------------------------------------------------------------
 
