@@ -53,12 +53,6 @@ FORCED_PAIRS = {
     "nn.functional nn.grad": "functional offers grad, which differentiates its convolutions",
     "storage.typed storage.untyped": "UntypedStorage.type gives a TypedStorage, which holds one",
 }
-# Pairs that nothing forces: none may come in.
-LEFT_PAIRS = {
-    "distributed.autograd.engine distributed.autograd.recording",
-    "distributed.rpc.agent distributed.rpc.internal",
-    "distributed.rpc.internal distributed.rpc.rref",
-}
 LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")
 OURS = ("_support/", "core/", "dispatch/", "distributed/_c10d/", "kernels/", "ops/", "schema/",
         "transforms/")
@@ -130,7 +124,7 @@ def test_no_two_modules_import_each_other():
     graph = {name: imports_of(name, everywhere=True) for name in MODULES}
     found = {" ".join(one.removeprefix("flambeau.") for one in (name, other))
              for name in graph for other in graph[name] if name < other and name in graph[other]}
-    assert found == {*FORCED_PAIRS, *LEFT_PAIRS}
+    assert found == {*FORCED_PAIRS}
 
 
 def test_no_layers_import_each_other_in_a_circle_inside_functions():

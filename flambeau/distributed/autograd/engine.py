@@ -15,7 +15,12 @@ from flambeau.core.autograd.graph import output_edges
 from flambeau.core.tensor import gradient_edge, tensor_types
 from flambeau.distributed.autograd.local_pass import LocalPass, running_part
 from flambeau.distributed.autograd.recording import DistAutogradContext, RecvRpcBackward, contexts
-from flambeau.distributed.rpc.agent import answers_later, current_agent, when_done
+from flambeau.distributed.rpc.current import (
+    _is_current_rpc_agent_set,
+    answers_later,
+    current_agent,
+    when_done,
+)
 from flambeau.futures import Future, collect_all
 
 
@@ -161,7 +166,6 @@ def _raise_failures(futures: list[Future[Any]]) -> None:
 
 def release(context_id: int) -> None:
     """Forget a context, in all processes."""
-    from flambeau.distributed.rpc.agent import _is_current_rpc_agent_set
     workers = contexts.drop(context_id)
     if not _is_current_rpc_agent_set():
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import flambeau
@@ -151,19 +151,21 @@ class RecvRpcBackward(_Message):
     __slots__ = ()
     accepts_undefined = True            # the other process waits for them
 
-    def __init__(self, about: tuple[int, int, int], tensors: list[Tensor]):
+    def __init__(self, about: tuple[int, int, int], tensors: list[Tensor], send: Send):
         super().__init__(tensors)
-        self.about, self.edges = about, ()
+        self.about, self.send, self.edges = about, send, ()
         for tensor, edge in zip(tensors, output_edges(self)):
             tensor._edge = edge
 
     def apply(self, grad: Any) -> Any:
-        from flambeau.distributed.autograd.engine import send_gradients
         gradients = [grad] if self.outputs == 1 else grad
-        send_gradients(self, [
+        self.send(self, [
             flambeau.zeros(shape, dtype=from_numpy_dtype(dtype)) if one is None else one
             for one, (shape, dtype) in zip(gradients, self.results)])
         return ()
+
+
+Send = Callable[[RecvRpcBackward, list[Tensor]], None]
 
 
 def attach(tensors: list[Tensor], to: int) -> tuple[tuple[int, Any, Any] | None, list[Tensor]]:
@@ -182,9 +184,10 @@ def attach(tensors: list[Tensor], to: int) -> tuple[tuple[int, Any, Any] | None,
     return (context.number, number, tuple(places)), tensors
 
 
-def receive(tensors: list[Tensor], about: tuple[int, Any, Any] | None, source: int
+def receive(tensors: list[Tensor], about: tuple[int, Any, Any] | None, source: int, send: Send
             ) -> list[Tensor]:
-    """The tensors of a message, with their history in the worker that they come from."""
+    """The tensors of a message, with their history in the worker that they come from; their
+    gradients `send` sends there."""
     if about is None:
         return tensors
     context = contexts.get_or_create(about[0])
@@ -194,5 +197,5 @@ def receive(tensors: list[Tensor], about: tuple[int, Any, Any] | None, source: i
         return tensors
     found = {place: tensors[place].detach() for place in places}
     context.received[number] = RecvRpcBackward((context.number, number, source),
-                                               list(found.values()))
+                                               list(found.values()), send)
     return [found.get(place, tensor) for place, tensor in enumerate(tensors)]

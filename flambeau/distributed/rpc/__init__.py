@@ -14,15 +14,7 @@ from typing import Any
 
 from flambeau.distributed.rpc import api, backend_registry, functions
 from flambeau.distributed.rpc import rref as _rref
-from flambeau.distributed.rpc.agent import (
-    RpcAgent,
-    TensorPipeAgent,
-    WorkerInfo,
-    _get_current_rpc_agent,
-    _is_current_rpc_agent_set,
-    _reset_current_rpc_agent,
-    _set_and_start_rpc_agent,
-)
+from flambeau.distributed.rpc.agent import RpcAgent, TensorPipeAgent
 from flambeau.distributed.rpc.api import (
     AllGatherStates,
     RRef,
@@ -49,6 +41,13 @@ from flambeau.distributed.rpc.constants import (
     _DEFAULT_NUM_WORKER_THREADS,
     _DEFAULT_RPC_TIMEOUT_SEC,
     _UNSET_RPC_TIMEOUT,
+)
+from flambeau.distributed.rpc.current import (
+    WorkerInfo,
+    _get_current_rpc_agent,
+    _is_current_rpc_agent_set,
+    _reset_current_rpc_agent,
+    _set_and_start_rpc_agent,
 )
 from flambeau.distributed.rpc.options import (
     RpcBackendOptions,

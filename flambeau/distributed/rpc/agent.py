@@ -22,16 +22,16 @@ from typing import Any
 from flambeau.distributed._c10d.stores import PrefixStore, Store
 from flambeau.distributed._c10d.transport.addresses import interface_of, listen, own_address
 from flambeau.distributed.autograd import recording
-from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
-from flambeau.distributed.rpc.internal import (
+from flambeau.distributed.autograd.engine import send_gradients
+from flambeau.distributed.rpc.calls import (
     PythonUDF,
     RemoteException,
     _handle_exception,
     describe_error,
-    deserialize,
-    deserialize_call,
-    serialize,
 )
+from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from flambeau.distributed.rpc.current import WorkerInfo
+from flambeau.distributed.rpc.internal import deserialize, deserialize_call, serialize
 from flambeau.distributed.rpc.wire import _Deadlines, _Link, _read, _read_exactly, _write
 from flambeau.futures import Future, collect_all
 
@@ -50,62 +50,8 @@ def _chosen_address() -> str | None:
         return None
 
 
-class WorkerInfo:
-    """A worker: its name and number.
-
-    >>> WorkerInfo("trainer0", 0)
-    WorkerInfo(id=0, name=trainer0)
-    """
-
-    def __init__(self, name: str, id: int):
-        if not 0 < len(name) < 128 or not all(c.isascii() and (c.isalnum() or c in "_-:")
-                                              for c in name):
-            raise RuntimeError("Worker name must match ^[A-Za-z0-9-_:]*$, and must be non-empty "
-                               f"and shorter than 128 chars, but got {name}")
-        self.name, self.id = name, id
-
-    def __repr__(self) -> str:
-        return f"WorkerInfo(id={self.id}, name={self.name})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WorkerInfo) and (self.name, self.id) == (other.name, other.id)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.id))
-
-
 class RpcAgent:
     """What a transport does; see `TensorPipeAgent`."""
-
-
-_agent: TensorPipeAgent | None = None
-
-
-def current_agent() -> TensorPipeAgent:
-    """The agent of this process."""
-    if _agent is None:
-        raise RuntimeError("Current RPC agent is not set! Did you initialize the RPC framework "
-                           "(e.g. by calling `rpc.init_rpc`)?")
-    return _agent
-
-
-def _get_current_rpc_agent() -> TensorPipeAgent:
-    return current_agent()
-
-
-def _is_current_rpc_agent_set() -> bool:
-    return _agent is not None
-
-
-def _set_and_start_rpc_agent(agent: TensorPipeAgent) -> None:
-    global _agent
-    _agent = agent
-    agent.started.set()
-
-
-def _reset_current_rpc_agent() -> None:
-    global _agent
-    _agent = None
 
 
 # The agent ----------------------------------------------------------------------------------
@@ -340,7 +286,8 @@ class TensorPipeAgent(RpcAgent):
         call: Any
         try:
             with recording.within(context):
-                call, unknown = deserialize_call(data, recording.receive(tensors, context, rank))
+                call, unknown = deserialize_call(data, recording.receive(
+                    tensors, context, rank, send_gradients))
         except Exception as error:
             call, unknown = error, []
         if not unknown:
@@ -394,7 +341,7 @@ class TensorPipeAgent(RpcAgent):
               ) -> None:
         """A value has come."""
         try:
-            value = deserialize(data, recording.receive(tensors, context, rank))
+            value = deserialize(data, recording.receive(tensors, context, rank, send_gradients))
             if isinstance(value, AttributeError):
                 raise value
             _handle_exception(value)
@@ -455,17 +402,3 @@ def _outcome(future: Future[Any]) -> Any:
     except Exception as error:
         # one that was raised before is sent on as it is
         return getattr(error, "_raised_remotely", None) or describe_error(error)
-
-
-def when_done(future: Future[Any], use: Callable[[Any], Any]) -> Future[Any]:
-    """A future of `use(value)`, or of the same error."""
-    found: Future[Any] = Future()
-    future._when_done(lambda: found._complete(
-        None if future._error else use(future._value), future._error))
-    return found
-
-
-def answers_later(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks functions of RPC itself that return a future of the answer."""
-    function._answers_later = True              # type: ignore[attr-defined]
-    return function

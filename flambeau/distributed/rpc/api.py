@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from flambeau.distributed.rpc import rref as _rref
-from flambeau.distributed.rpc.agent import (
+from flambeau.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
+from flambeau.distributed.rpc.current import (
     WorkerInfo,
     _get_current_rpc_agent,  # noqa: F401  # looked for here
     _is_current_rpc_agent_set,
@@ -18,7 +19,6 @@ from flambeau.distributed.rpc.agent import (
     _set_and_start_rpc_agent,
     current_agent,
 )
-from flambeau.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
 from flambeau.distributed.rpc.internal import _internal_rpc_pickler
 from flambeau.distributed.rpc.rref import PyRRef
 from flambeau.futures import Future

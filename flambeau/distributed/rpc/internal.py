@@ -7,12 +7,16 @@ import io
 import pickle
 import sys
 import threading
-import traceback
 from enum import Enum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from flambeau import Tensor
+from flambeau._support.own_methods import adopt
+from flambeau.distributed.rpc.calls import PythonUDF, RemoteException
+from flambeau.distributed.rpc.calls import _handle_exception as _handle_exception
+from flambeau.distributed.rpc.calls import _run_function as _run_function
+from flambeau.distributed.rpc.rref import PyRRef, receive_fork
 from flambeau.jit import ScriptFunction
 
 __all__ = ["PythonUDF", "RPCExecMode", "RemoteException", "deserialize", "serialize"]
@@ -27,21 +31,6 @@ class RPCExecMode(Enum):
     ASYNC = "async"
     ASYNC_JIT = "async_jit"
     REMOTE = "remote"
-
-
-class PythonUDF(NamedTuple):
-    """A function and its arguments."""
-
-    func: Any
-    args: Any
-    kwargs: Any
-
-
-class RemoteException(NamedTuple):
-    """What a function raised in another process, in words, and its type."""
-
-    msg: str
-    exception_type: type[BaseException]
 
 
 def _find_class(module: str, name: str) -> Any:
@@ -103,7 +92,6 @@ class _InternalRPCPickler:
 
     @classmethod
     def _py_rref_receiver(cls, fork: tuple[Any, ...]) -> Any:
-        from flambeau.distributed.rpc.rref import receive_fork
         found = receive_fork(fork)
         unknown = getattr(_thread_local_tensor_tables, "unknown", None)
         if unknown is not None and not found.confirmed_by_owner():
@@ -118,7 +106,6 @@ class _InternalRPCPickler:
     def serialize(self, obj: Any) -> tuple[bytes, list[Tensor]]:
         """The bytes of an object, and the tensors in it."""
         from flambeau.distributed.rpc.api import RRef
-        from flambeau.distributed.rpc.rref import PyRRef
         file = io.BytesIO()
         pickler = _Pickler(file, protocol=5)
         pickler.dispatch_table = {
@@ -188,38 +175,6 @@ def deserialize_call(data: bytes, tensors: list[Tensor]) -> tuple[PythonUDF, lis
     return call, unknown
 
 
-def _run_function(python_udf: Any) -> Any:
-    """Call a function: what it returns, or a `RemoteException`."""
-    try:
-        if isinstance(python_udf, AttributeError):
-            raise python_udf
-        return python_udf.func(*python_udf.args, **python_udf.kwargs)
-    except Exception as error:
-        return describe_error(error)
-
-
-def describe_error(error: Exception) -> RemoteException:
-    """An error in words that another process can raise."""
-    from flambeau.distributed.rpc.agent import current_agent
-    words = (f"On {current_agent().get_worker_info()}:\n{error!r}\n"
-             f"{''.join(traceback.format_exception(error))}")
-    print(words, file=sys.stderr)
-    return RemoteException(words, type(error))
-
-
-def _handle_exception(result: Any) -> None:
-    """Raise what another process raised, if that is what it sent."""
-    if not isinstance(result, RemoteException):
-        return
-    try:
-        error = result.exception_type(result.msg.replace("\\n", "\n"))
-    except Exception as failure:
-        raise RuntimeError(
-            f"Failed to create original exception type. Error msg was {failure} Original "
-            f"exception on remote side was {result.msg}") from failure
-    raise error
-
-
 def _build_rpc_profiling_key(exec_type: RPCExecMode, func_name: str, current_worker_name: str,
                              dst_worker_name: str) -> str:
     """The name of a call in profiles."""
@@ -232,3 +187,6 @@ def _start_record_function(exec_type: RPCExecMode, func_name: str, current_worke
     from flambeau.autograd.profiler import record_function
     return record_function(_build_rpc_profiling_key(exec_type, func_name, current_worker_name,
                                                     dest_worker_name))
+
+
+adopt(globals(), "distributed.rpc.calls")

@@ -12,7 +12,13 @@ import threading
 import weakref
 from typing import Any, NamedTuple
 
-from flambeau.distributed.rpc.agent import WorkerInfo, answers_later, current_agent, when_done
+from flambeau.distributed.rpc.calls import (
+    PythonUDF,
+    RemoteException,
+    _handle_exception,
+    _run_function,
+)
+from flambeau.distributed.rpc.current import WorkerInfo, answers_later, current_agent, when_done
 from flambeau.futures import Future
 
 
@@ -163,7 +169,6 @@ def _create(rref_id: GloballyUniqueId, fork_id: GloballyUniqueId, function: Any,
 
 def fill(owned: _Owned, function: Any, args: Any, kwargs: Any) -> None:
     """Have `owned` hold what a function gives."""
-    from flambeau.distributed.rpc.internal import PythonUDF, RemoteException, _run_function
     value = _run_function(PythonUDF(function, args, kwargs))
     if isinstance(value, RemoteException):
         owned.value.set_exception(_as_error(value))
@@ -174,7 +179,6 @@ def fill(owned: _Owned, function: Any, args: Any, kwargs: Any) -> None:
 
 
 def _as_error(raised: Any) -> Exception:
-    from flambeau.distributed.rpc.internal import _handle_exception
     try:
         _handle_exception(raised)
     except Exception as error:

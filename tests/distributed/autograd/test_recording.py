@@ -63,7 +63,10 @@ def test_nodes_of_messages():
     assert send.apply(grads) is grads
     assert SendRpcBackward([x]).apply(grads[0]) == (grads[0],)
     came = [torch.zeros(2), torch.zeros(3)]
-    received = RecvRpcBackward((1, 2, 0), came)
+    sent = []
+    received = RecvRpcBackward((1, 2, 0), came, lambda node, gradients: sent.append(gradients))
     assert [t.grad_fn.name() for t in came] == [
         "torch::distributed::autograd::RecvRpcBackward"] * 2
     assert all(t.requires_grad and not t.is_leaf for t in came) and received.edges == ()
+    assert received.apply([None, torch.ones(3)]) == ()
+    assert [gradient.tolist() for gradient in sent[0]] == [[0.0, 0.0], [1.0, 1.0, 1.0]]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.distributed.rpc import rref
-from flambeau.distributed.rpc.agent import TensorPipeAgent, WorkerInfo
+from flambeau.distributed.rpc.agent import TensorPipeAgent
 from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from flambeau.distributed.rpc.current import WorkerInfo
 from flambeau.distributed.rpc.options import _TensorPipeRpcBackendOptionsBase
 from flambeau.futures import Future
 
