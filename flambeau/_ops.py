@@ -30,13 +30,11 @@ from flambeau.ops import load
 from flambeau.schema.function_schema import FunctionSchema
 
 
-def refuse_call(schemas: list[FunctionSchema], args: tuple[Any, ...], kwargs: dict[str, Any],
-                is_overload: bool = False) -> None:
-    """Raise as PyTorch's dispatcher does, if the call fits none of the schemas."""
-    from flambeau.dispatch.aten.wrong_calls import misfit
-    error = misfit(schemas, args, kwargs, is_overload)
-    if error is not None:
-        raise error from None
+def _fitted(overloads: list[tuple[FunctionSchema, tuple[str, ...]]], args: tuple[Any, ...],
+            kwargs: dict[str, Any], is_overload: bool = False) -> Any:
+    """The arguments as PyTorch's dispatcher binds them; RuntimeError if they fit no schema."""
+    from flambeau.dispatch.aten.wrong_calls import fitted
+    return fitted(overloads, args, kwargs, is_overload)
 
 
 class OpOverload(OperatorBase):
@@ -67,6 +65,12 @@ class OpOverload(OperatorBase):
             else None
 
     @cached_property
+    def _facts(self) -> tuple[str, ...] | None:
+        """What is recorded of PyTorch's overload; None if it has no such."""
+        known = self._recorded
+        return None if known is None else known.facts
+
+    @cached_property
     def _schema(self) -> FunctionSchema:
         known = self._recorded
         text = known.schema if known is not None else self._text or _generic_schema(self)
@@ -84,6 +88,8 @@ class OpOverload(OperatorBase):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if modes.function_modes.get() or overrides.overriding(args, kwargs):
             return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
+        if self._facts is not None:
+            args, kwargs = _fitted([(self._schema, self._facts)], args, kwargs, True)
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
@@ -92,12 +98,7 @@ class OpOverload(OperatorBase):
             from flambeau.dispatch.aten import subclass
             if rules is subclass.run and not subclass.disabled.get():
                 return subclass.show(self, *args, **kwargs)
-        try:
-            return self.run(*args, **kwargs)
-        except TypeError:
-            if self.namespace == "aten":
-                refuse_call([self._schema], args, kwargs, True)
-            raise
+        return self.run(*args, **kwargs)
 
     @property
     def run(self) -> Callable[..., Any]:
@@ -226,6 +227,12 @@ class OpOverloadPacket:
         return {"" if name == "default" else name: self.overload(name)._schema
                 for name in self.overloads()}
 
+    @cached_property
+    def _recorded_overloads(self) -> list[tuple[FunctionSchema, tuple[str, ...]]]:
+        """The schemas that PyTorch's dispatcher has, with what else is recorded of each."""
+        known = recorded().get(self.__name__, {}) if self.namespace == "aten" else {}
+        return [(self.overload(name)._schema, one.facts) for name, one in known.items()]
+
     @property
     def op(self) -> Callable[..., Any]:
         """What a call of the packet runs."""
@@ -258,12 +265,10 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return self.op(*args, **kwargs)
-        except TypeError:
-            if self.namespace == "aten":
-                refuse_call([*self._schemas.values()], args, kwargs)
-            raise
+        if self._recorded_overloads and not (
+                modes.function_modes.get() or overrides.overriding(args, kwargs)):
+            args, kwargs = _fitted(self._recorded_overloads, args, kwargs)
+        return self.op(*args, **kwargs)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.overloads())

@@ -58,7 +58,7 @@ class CustomOp:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments, in order, with defaults filled in and types looked at."""
-        return bind(self.qualified_name, self.schema, args, kwargs)
+        return bind(self.schema, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the op."""

@@ -33,6 +33,14 @@ class Argument:
         """The type; numbers that stand for element types and layouts are `int`."""
         return parse_type(self.declared)
 
+    @cached_property
+    def exact_types(self) -> frozenset[Any]:
+        """The classes whose instances, subclasses aside, are values as they are."""
+        from flambeau.core.tensor import Tensor
+        plain = {"Tensor": Tensor, "float": float, "bool": bool, "str": str}
+        found = plain.get(self.declared.removesuffix("?").partition("(")[0])
+        return frozenset([found] if not self.declared.endswith("?") else [found, type(None)])
+
     @property
     def real_type(self) -> Type:
         """The type, `ScalarType` and `Layout` told from numbers."""
@@ -43,6 +51,11 @@ class Argument:
         """The length of a list that one number can stand for; None if there is none."""
         found = re.search(r"\[(\d+)\]\??$", self.declared)
         return None if found is None else int(found[1])
+
+    @cached_property
+    def is_one_tensor(self) -> bool:
+        """Is it a tensor, and not a list, and never None?"""
+        return self.declared.partition("(")[0] == "Tensor" and self.declared[-1] not in "?]"
 
     @property
     def default_value(self) -> Any:
@@ -128,13 +141,13 @@ def _trouble(schema: str) -> str:
     return f"expected a schema like 'name(Tensor x, int n=2) -> Tensor', got {schema!r}"
 
 
-_ELEMENT_TYPES = (              # in the order of their numbers
+ELEMENT_TYPES = (              # in the order of their numbers
     "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
     "qint8 quint8 qint32 bfloat16 quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16 "
     "float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64").split()
 _NAMED_DEFAULTS = {
     "Mean": 1, "contiguous_format": 0, "strided": 0, "float8_e8m0fnu": 44,
-    **{name: number for number, name in enumerate(_ELEMENT_TYPES)},
+    **{name: number for number, name in enumerate(ELEMENT_TYPES)},
     "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "chalf": 8, "cfloat": 9,
     "cdouble": 10}
 
@@ -215,4 +228,4 @@ class FunctionSchema:
     __repr__ = __str__
 
 
-__all__ = ["MISSING", "AliasInfo", "Argument", "FunctionSchema", "parse_schema"]
+__all__ = ["ELEMENT_TYPES", "MISSING", "AliasInfo", "Argument", "FunctionSchema", "parse_schema"]

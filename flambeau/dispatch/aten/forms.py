@@ -244,7 +244,9 @@ def _takes_canonical(op: Op) -> bool:
 @cache
 def _own_overload(op: Op) -> OpOverload:
     """What a call with arguments that users cannot pass is shown as: flambeau's own op."""
-    return OpOverload(aten.packet(op.name, op), "default", run=op.call)
+    found = OpOverload(aten.packet(op.name, op), "default", run=op.call)
+    found._facts = None                     # its arguments are not those of PyTorch's overload
+    return found
 
 
 def _public(value: Any) -> Any:
