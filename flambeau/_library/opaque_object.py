@@ -42,8 +42,10 @@ def is_opaque_value(value: object) -> bool:
 
 
 def is_opaque_reference_type(cls: Any) -> bool:
+    """Is `cls` registered as opaque, its objects being told apart by identity?"""
     return is_opaque_type(cls) and _types.get(cls) == "reference"
 
 
 def is_opaque_value_type(cls: Any) -> bool:
+    """Is `cls` registered as opaque, its objects being told apart by `==`?"""
     return is_opaque_type(cls) and _types.get(cls) == "value"

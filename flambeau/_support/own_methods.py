@@ -22,7 +22,7 @@ def copy_method(cls: type, name: str, function: Any) -> None:
                         function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__annotations__ = function.__annotations__
-    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    made.__doc__, made.__module__ = function.__doc__, cls.__module__
     made.__dict__.update(function.__dict__)
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     setattr(cls, name, made)

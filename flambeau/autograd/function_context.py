@@ -154,6 +154,7 @@ class BackwardNode(Node, FunctionCtx):
         return tuple([SavedTensor.of(self, i) for i in range(len(self.saved))])
 
     def maybe_clear_saved_tensors(self) -> None:
+        """Let go of what was saved for backward."""
         self.saved = None
 
 

@@ -21,6 +21,7 @@ class Interval(namedtuple("Interval", ["start", "end"])):
     __slots__ = ()
 
     def elapsed_us(self) -> float:
+        """How long it took, in microseconds."""
         return self.end - self.start
 
 
@@ -53,6 +54,7 @@ class MemRecordsAcc:
         self._records = sorted(mem_records, key=lambda r: r[0])
 
     def in_interval(self, start_ns: float, end_ns: float) -> Iterable[Any]:
+        """The records between two times, with those at either of them."""
         return [r for r in self._records if start_ns <= r[0] <= end_ns]
 
 
@@ -72,6 +74,7 @@ class FormattedTimesMixin:
 
     @property
     def device_time(self) -> float:
+        """The mean time of a call on the device, in microseconds."""
         return 0.0 if self.count == 0 else self.device_time_total / self.count
 
     cuda_time = device_time
@@ -133,15 +136,19 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def key(self) -> str:
+        """By what events are grouped: the name."""
         return self.name
 
     def append_kernel(self, name: str, device: int, duration: int) -> None:
+        """Remember a kernel that ran on a device for this event."""
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
+        """`child` ran inside this one."""
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """This one ran inside `parent`."""
         self.cpu_parent = parent
 
     @property
@@ -158,6 +165,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_cpu_memory_usage(self) -> int:
+        """The bytes that it took itself, without what ran inside it."""
         return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
 
     self_device_memory_usage = 0
@@ -307,6 +315,7 @@ class EventList(list):
             json.dump(events, file)
 
     def supported_export_stacks_metrics(self) -> list[str]:
+        """The names that `export_stacks` takes."""
         return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total",
                 "self_privateuse1_time_total"]
 

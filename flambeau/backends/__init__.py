@@ -140,15 +140,19 @@ class _CUDA(Backend):
         return getattr(_cuda, name)
 
 
+def _is_macos_or_newer(major: int, minor: int) -> bool:
+    """False: the device MPS is not offered, whatever the version of macOS."""
+    return False
+
+
 cudnn = Backend("cudnn", enabled=False, benchmark=False, deterministic=False, allow_tf32=True,
                 benchmark_limit=10, version=lambda: None, is_acceptable=lambda tensor: False)
-cuda = _CUDA("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"),
-               preferred_linalg_library=lambda backend=None: None)
+cuda = _CUDA("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"))
 mkl = Backend("mkl", verbose=_Verbose, VERBOSE_OFF=0, VERBOSE_ON=1)
 # Its layout is offered (ops/quantized/mkldnn.py), on the package's own kernels.
 mkldnn = Backend("mkldnn", available=True, enabled=True, deterministic=False, verbose=_Verbose,
                  VERBOSE_OFF=0, VERBOSE_ON=1, VERBOSE_ON_CREATION=2)
-mps = Backend("mps", is_macos_or_newer=lambda major, minor: False)
+mps = Backend("mps", is_macos_or_newer=_is_macos_or_newer)
 openmp = Backend("openmp")
 opt_einsum = Backend("opt_einsum", enabled=True, strategy="auto")
 quantized = _Quantized("quantized", available=True, engine="x86",

@@ -10,11 +10,18 @@ from typing import Any
 
 
 def _attention_switch(name: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
+    """Whether attention may be computed so, and the function that says so."""
     def is_enabled() -> bool:
+        """May attention be computed in this way? What the `enable_` function was told."""
         from flambeau.nn import attention
         return attention.is_enabled(attention.SDPBackend[name])
 
     def enable(enabled: bool) -> None:
+        """Allow this way to compute attention, or not; RuntimeError for what is no bool.
+
+        It holds from now on; `torch.nn.attention.sdpa_kernel` says it for a block. The choice is
+        kept and asked for, and on a CPU decides between kernels with the same result.
+        """
         from flambeau.nn import attention
         if not isinstance(enabled, bool):
             raise RuntimeError(f"set_sdp_use_{name.lower()} expects a bool, but got "
@@ -80,6 +87,42 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
 
 can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 is_ck_sdpa_available = is_flash_attention_available
+
+
+class _Linalg(Enum):
+    """What decomposes matrices on CUDA."""
+
+    Default = 0
+    Cusolver = 1
+    Magma = 2
+
+
+_Linalg.__name__ = _Linalg.__qualname__ = "_LinalgBackend"
+_LinalgBackends = {backend.name.lower(): backend for backend in _Linalg}
+
+
+def preferred_linalg_library(backend: str | _Linalg | None = None) -> Any:
+    """What decomposes matrices on CUDA: the default, as there is none of the others.
+
+    >>> torch.backends.cuda.preferred_linalg_library("default")
+    <_LinalgBackend.Default: 0>
+
+    Raises:
+        RuntimeError: for one that is not there, or no such name.
+    """
+    wanted = _Linalg.Default if backend is None else backend
+    if isinstance(wanted, str):
+        if wanted not in _LinalgBackends:
+            raise RuntimeError("Unknown input value. Choose from: "
+                               f"{', '.join(_LinalgBackends)}.")
+        wanted = _LinalgBackends[wanted]
+    if not isinstance(wanted, _Linalg):
+        raise RuntimeError("Unknown input value type.")
+    if wanted is not _Linalg.Default:
+        name = {"Cusolver": "cuSOLVER", "Magma": "MAGMA"}[wanted.name]
+        raise RuntimeError(f"Cannot set preferred backend to {name} if PyTorch has not been "
+                           f"compiled with {name}.")
+    return wanted
 
 
 class _Blas(Enum):

@@ -188,6 +188,7 @@ class Tensor(Methods, metaclass=TensorMeta):
 
     @property
     def output_nr(self) -> int:
+        """Which result of its `grad_fn` this tensor is, counted from 0."""
         edge = self._edge
         if edge is None or edge is LEAF:
             return 0

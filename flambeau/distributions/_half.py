@@ -25,12 +25,15 @@ class _Half(TransformedDistribution):
         return flambeau.zeros_like(self.scale)
 
     def cdf(self, value):
+        """2 F(value) - 1, F being that of the whole distribution."""
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, prob):
+        """The inverse of :meth:`cdf`."""
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self):
+        """That of the whole distribution less log 2, in nats."""
         return self.base_dist.entropy() - math.log(2)

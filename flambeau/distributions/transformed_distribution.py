@@ -69,6 +69,7 @@ class TransformedDistribution(Distribution):
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch shape, to which that of the base expands."""
         new = self._get_checked_instance(self._own_class(), _instance)
         batch_shape = flambeau.Size(batch_shape)
         shape = ComposeTransform(self.transforms).inverse_shape(batch_shape + self.event_shape)

@@ -22,6 +22,7 @@ _HELP = ("If you are attempting to modify the kwargs or args of a torch.fx.Node 
 
 
 def _no_mutation(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises TypeError: graphs share it, so it never changes."""
     raise TypeError(f"{type(self).__name__!r} object does not support mutation. {_HELP}")
 
 

@@ -114,7 +114,7 @@ class TensorType(Type):
     """The type of tensors, of all or of those with these facts."""
 
     _name = "Tensor"
-    _facts: dict[str, Any] = {}     # noqa: RUF012: replaced, never changed
+    _facts: dict[str, Any] = {}     # replaced, never changed
 
     @classmethod
     def get(cls) -> TensorType:

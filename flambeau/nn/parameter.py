@@ -161,9 +161,11 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self):
+        """Raises RuntimeError: the first call of `forward` decides it."""
         raise RuntimeError(_SHAPELESS)
 
     def share_memory_(self):
+        """Raises RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
             "initialize the parameters before calling `module.share_memory()`.")

@@ -225,6 +225,7 @@ class profile:
         self._metadata[key] = json.loads(value)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Any) -> None:
+        """Raises NotImplementedError: a profile records from its start to its end."""
         raise NotImplementedError("profile.toggle_collection_dynamic")
 
 

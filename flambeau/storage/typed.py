@@ -64,10 +64,12 @@ class TypedStorage(InMainMemory):
 
     @property
     def dtype(self) -> Any:
+        """The type of its elements."""
         return self._dtype
 
     @property
     def device(self) -> Any:
+        """Where the bytes are."""
         return self._untyped_storage.device
 
     def untyped(self) -> UntypedStorage:
@@ -83,6 +85,7 @@ class TypedStorage(InMainMemory):
         return np.ndarray((len(self),), element_type(self._dtype), data)
 
     def nbytes(self) -> int:
+        """How many bytes it has."""
         return self._untyped_storage.nbytes()
 
     def __sizeof__(self) -> int:
@@ -96,12 +99,15 @@ class TypedStorage(InMainMemory):
         return self.size()
 
     def element_size(self) -> int:
+        """The bytes of one element."""
         return self._dtype.itemsize
 
     def data_ptr(self) -> int:
+        """The address of the first byte."""
         return self._untyped_storage.data_ptr()
 
     def is_shared(self) -> bool:
+        """Can other processes map its memory?"""
         return self._untyped_storage.is_shared()
 
     def __getitem__(self, idx: Any) -> Any:
@@ -131,6 +137,7 @@ class TypedStorage(InMainMemory):
         return wrap(self._numbers()).tolist()
 
     def fill_(self, value: Any) -> TypedStorage:
+        """Set all elements to `value`."""
         if self.device.type != "meta":
             self._untyped_storage._writable()
             self._numbers()[...] = value
@@ -154,6 +161,7 @@ class TypedStorage(InMainMemory):
         return TypedStorage(wrap_storage=storage, dtype=self._dtype)
 
     def clone(self) -> TypedStorage:
+        """A copy in memory of its own, of the same element type."""
         return self._wrapped(self._untyped_storage.clone())
 
     __copy__ = clone
@@ -167,17 +175,21 @@ class TypedStorage(InMainMemory):
         return _load_from_bytes, (file.getvalue(),)
 
     def resize_(self, size: int) -> TypedStorage:
+        """Change the number of elements; those that stay keep their values."""
         self._untyped_storage.resize_(size * self._dtype.itemsize)
         return self
 
     def cpu(self) -> TypedStorage:
+        """This storage if it is on the CPU, else a copy that is."""
         return self.to(device="cpu")
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """This storage if it is on `device` (`cpu`, `meta`), else a copy that is."""
         moved = self._untyped_storage.to(device=device)
         return self if moved is self._untyped_storage else self._wrapped(moved)
 
     def pin_memory(self, device: Any = None) -> Any:
+        """Raises NotImplementedError: without an accelerator no memory is pinned."""
         return self._wrapped(self._untyped_storage.pin_memory(device))
 
     @property
@@ -203,6 +215,7 @@ class TypedStorage(InMainMemory):
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        """Elements copied from an object that shows its bytes: see `UntypedStorage.from_buffer`."""
         dtype = flambeau.get_default_dtype() if dtype is None else dtype
         return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs),
                             dtype=dtype)

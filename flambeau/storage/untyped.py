@@ -165,6 +165,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         return self._size
 
     def element_size(self) -> int:
+        """1: its elements are bytes."""
         return 1
 
     def data_ptr(self) -> int:
@@ -202,6 +203,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         return converted(self, dtype)
 
     def untyped(self) -> UntypedStorage:
+        """Itself."""
         return self
 
     def _fix_weakref(self) -> None:
@@ -374,6 +376,7 @@ class UntypedStorage(StorageBase, InMainMemory):
     # ---- elsewhere and as something else ---------------------------------------------------------
 
     def cpu(self) -> UntypedStorage:
+        """This storage if it is on the CPU, else a copy that is."""
         return self.to(device="cpu")
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
@@ -392,6 +395,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         return self.to(device="mps")
 
     def pin_memory(self, device: Any = None) -> Any:
+        """Raises NotImplementedError: without an accelerator no memory is pinned."""
         raise NotImplementedError("pin_memory(): there is no accelerator to pin memory for")
 
     def share_memory_(self) -> UntypedStorage:
@@ -428,6 +432,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         file.write(self._bytes.tobytes())
 
     def new(self) -> UntypedStorage:
+        """An empty storage on the same device."""
         return UntypedStorage(device=self._device)
 
     @classmethod

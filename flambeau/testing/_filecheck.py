@@ -46,6 +46,7 @@ class FileCheck:
         return self._add("regex", test_string)
 
     def check_source_highlighted(self, test_string: str) -> FileCheck:
+        """Raises NotImplementedError: no graph here marks places in its source."""
         raise NotImplementedError("FileCheck.check_source_highlighted")
 
     def run(self, test_string: str) -> None:

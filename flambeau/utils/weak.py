@@ -84,6 +84,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return sum(1 for _ in self._alive())
 
     def __iter__(self) -> Iterator[Any]:
+        """The keys that are alive."""
         return (key for key, _ in self._alive())
 
     def __contains__(self, key: object) -> bool:

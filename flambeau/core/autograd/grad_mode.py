@@ -34,6 +34,7 @@ class ContextDecorator(Scope):
     _gives: Any = None
 
     def clone(self) -> ContextDecorator:
+        """A context of the same kind, for the next call of what it decorates."""
         return type(self)()
 
     def __call__(self, orig_func: Any) -> Any:
@@ -151,6 +152,7 @@ class _Switch(ContextDecorator):
         return super().__call__(function)
 
     def clone(self) -> Any:
+        """A switch with the same setting, for the next call of what it decorates."""
         return type(self)(self.mode)
 
 
@@ -213,6 +215,7 @@ class inference_mode(ContextDecorator):
         return (levels, _without(_InferenceLevel) if not self.mode else levels.get()), *changes
 
     def clone(self) -> inference_mode:
+        """An `inference_mode` with the same setting, for the next call of what it decorates."""
         return type(self)(self.mode)
 
 

@@ -67,6 +67,7 @@ class RemovableHandle:
         self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(d) for d in extra)
 
     def remove(self) -> None:
+        """Take the hook away. Once it is gone this does nothing."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
             if hooks is not None and self.id in hooks:

@@ -157,6 +157,11 @@ def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any 
 
 
 def _item(self: Tensor) -> Any:
+    """The only element, as a number; `__torch_dispatch__` is asked for it.
+
+    Raises:
+        RuntimeError: there are several elements, or none.
+    """
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     return show(flambeau.ops.aten._local_scalar_dense.default, self)
@@ -166,6 +171,7 @@ def _refused(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f".{name}() is not supported for tensor subclasses, got "
                            f"{type(self).__name__}")
+    method.__doc__ = "Raises RuntimeError: elements of such a tensor are not an array."
     return method
 
 

@@ -49,7 +49,8 @@ def _listed(value: Any, depth: int) -> Any:
     return value
 
 
-def _takes(name: str, cls: type, *depths: int, names: tuple[str, ...] = ()) -> Callable[..., Any]:
+def _takes(name: str, cls: type, *depths: int, names: tuple[str, ...] = (),
+           doc: str) -> Callable[..., Any]:
     """The method `name`, whose tensors come in lists of these depths."""
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = list(args[:len(depths)])
@@ -64,41 +65,68 @@ def _takes(name: str, cls: type, *depths: int, names: tuple[str, ...] = ()) -> C
         tensors = [_listed(value, depth) for value, depth in zip(given, depths)]
         return self._run(name, *tensors, _options(cls, args[len(depths):], kwargs))
     method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"{doc} Gives the `Work` to wait for."
     return method
 
 
 class Calls:
     """Collectives: each hands its tensors, in lists, and its options to `_run`."""
 
-    broadcast = _takes("broadcast", o.BroadcastOptions, 1, names=("tensors/tensor",))
-    allreduce = _takes("allreduce", o.AllreduceOptions, 1, names=("tensors/tensor",))
-    allreduce_coalesced = _takes("allreduce_coalesced", o.AllreduceCoalescedOptions, 1,
-                                 names=("tensors",))
-    reduce = _takes("reduce", o.ReduceOptions, 1, names=("tensors/tensor",))
-    allgather = _takes("allgather", o.AllgatherOptions, 2, 1,
-                       names=("output_tensors", "input_tensors/input_tensor"))
-    _allgather_base = _takes("_allgather_base", o.AllgatherOptions, 0, 0,
-                             names=("output", "input"))
-    allgather_coalesced = _takes("allgather_coalesced", o.AllgatherOptions, 2, 1,
-                                 names=("output_lists", "input_list"))
+    broadcast = _takes(
+        "broadcast", o.BroadcastOptions, 1, names=("tensors/tensor",),
+        doc="Copy the root's tensor into that of each rank.")
+    allreduce = _takes(
+        "allreduce", o.AllreduceOptions, 1, names=("tensors/tensor",),
+        doc="Reduce the tensors of all ranks, by options.reduceOp (a sum), in place.")
+    allreduce_coalesced = _takes(
+        "allreduce_coalesced", o.AllreduceCoalescedOptions, 1, names=("tensors",),
+        doc="`allreduce` of several tensors at once.")
+    reduce = _takes(
+        "reduce", o.ReduceOptions, 1, names=("tensors/tensor",),
+        doc="Reduce the tensors of all ranks into that of the root; the others' are undefined "
+            "afterwards.")
+    allgather = _takes(
+        "allgather", o.AllgatherOptions, 2, 1,
+        names=("output_tensors", "input_tensors/input_tensor"),
+        doc="Gather the tensors of all ranks in each: output_tensors[0][r] is that of rank r.")
+    _allgather_base = _takes(
+        "_allgather_base", o.AllgatherOptions, 0, 0, names=("output", "input"),
+        doc="Gather the tensors of all ranks in each, one after the other along dim 0 of `output`.")
+    allgather_coalesced = _takes(
+        "allgather_coalesced", o.AllgatherOptions, 2, 1, names=("output_lists", "input_list"),
+        doc="`allgather` of several tensors: output_lists[r] are those of rank r.")
     allgather_into_tensor_coalesced = _takes(
-        "allgather_into_tensor_coalesced", o.AllgatherOptions, 1, 1, names=("outputs", "inputs"))
-    gather = _takes("gather", o.GatherOptions, 2, 1,
-                    names=("output_tensors", "input_tensors/input_tensor"))
-    scatter = _takes("scatter", o.ScatterOptions, 1, 2,
-                     names=("output_tensors/output_tensor", "input_tensors"))
-    reduce_scatter = _takes("reduce_scatter", o.ReduceScatterOptions, 1, 2,
-                            names=("output_tensors", "input_tensors/input_tensor"))
-    _reduce_scatter_base = _takes("_reduce_scatter_base", o.ReduceScatterOptions, 0, 0,
-                                  names=("outputTensor/output", "inputTensor/input"))
+        "allgather_into_tensor_coalesced", o.AllgatherOptions, 1, 1, names=("outputs", "inputs"),
+        doc="`all_gather_single` of several tensors at once.")
+    gather = _takes(
+        "gather", o.GatherOptions, 2, 1, names=("output_tensors", "input_tensors/input_tensor"),
+        doc="Gather the tensors of all ranks at the root; elsewhere `output_tensors` is empty.")
+    scatter = _takes(
+        "scatter", o.ScatterOptions, 1, 2, names=("output_tensors/output_tensor", "input_tensors"),
+        doc="Hand input_tensors[0][r] of the root to rank r; elsewhere `input_tensors` is empty.")
+    reduce_scatter = _takes(
+        "reduce_scatter", o.ReduceScatterOptions, 1, 2,
+        names=("output_tensors", "input_tensors/input_tensor"),
+        doc="Reduce input_tensors[0][r] of all ranks into the output of rank r.")
+    _reduce_scatter_base = _takes(
+        "_reduce_scatter_base", o.ReduceScatterOptions, 0, 0,
+        names=("outputTensor/output", "inputTensor/input"),
+        doc="Reduce over all ranks, and hand the r-th part of dim 0 to rank r.")
     reduce_scatter_tensor_coalesced = _takes(
         "reduce_scatter_tensor_coalesced", o.ReduceScatterOptions, 1, 1,
-        names=("outputs", "inputs"))
-    alltoall = _takes("alltoall", o.AllToAllOptions, 1, 1,
-                      names=("output_tensors/output_tensor", "input_tensors/input_tensor"))
-    alltoall_base = _takes("alltoall_base", o.AllToAllOptions, 0, 0, 0, 0, names=(
-        "output", "input", "output_split_sizes", "input_split_sizes"))
-    barrier = _takes("barrier", o.BarrierOptions)
+        names=("outputs", "inputs"),
+        doc="`reduce_scatter_single` of several tensors at once.")
+    alltoall = _takes(
+        "alltoall", o.AllToAllOptions, 1, 1,
+        names=("output_tensors/output_tensor", "input_tensors/input_tensor"),
+        doc="Send input_tensors[r] to rank r; output_tensors[r] is what came from it.")
+    alltoall_base = _takes(
+        "alltoall_base", o.AllToAllOptions, 0, 0, 0, 0,
+        names=("output", "input", "output_split_sizes", "input_split_sizes"),
+        doc="Send the r-th part of dim 0 to rank r, and join what comes from all. The parts "
+            "have the sizes given, or the same one.")
+    barrier = _takes(
+        "barrier", o.BarrierOptions, doc="Wait until all ranks are here.")
 
     all_gather_single = _allgather_base
     all_gather_single_coalesced = allgather_into_tensor_coalesced

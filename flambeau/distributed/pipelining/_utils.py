@@ -109,6 +109,7 @@ TensorMeta = _TensorMeta | _DTensorMeta
 
 
 def extract_tensor_meta(tensor: flambeau.Tensor) -> TensorMeta:
+    """Shape, strides and dtype of a tensor; of a `DTensor`, its mesh and placements too."""
     if isinstance(tensor, DTensor):
         return _DTensorMeta.from_dtensor(tensor)
     return _TensorMeta.from_tensor(tensor)
@@ -116,6 +117,11 @@ def extract_tensor_meta(tensor: flambeau.Tensor) -> TensorMeta:
 
 def extract_tensor_metas(tensors: tuple[flambeau.Tensor | None, ...] | None, *,
                          allow_none: bool = False) -> tuple[TensorMeta | None, ...] | None:
+    """`extract_tensor_meta` of each tensor, and None of None.
+
+    Raises:
+        PipeliningMetadataError: one is None, and `allow_none` does not say that it may be.
+    """
     if tensors is None:
         return None
     if not allow_none and any(tensor is None for tensor in tensors):

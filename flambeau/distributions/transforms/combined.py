@@ -28,6 +28,7 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """What the first part takes, with as many dimensions as all need."""
         if not self.parts:
             return constraints.real
         domain = self.parts[0].domain
@@ -39,6 +40,7 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """What the last part gives, with as many dimensions as all need."""
         if not self.parts:
             return constraints.real
         codomain = self.parts[-1].codomain
@@ -139,11 +141,13 @@ class IndependentTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """That of the base, with more dimensions in an event."""
         return constraints.independent(
             self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """That of the base, with more dimensions in an event."""
         return constraints.independent(
             self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
@@ -243,10 +247,12 @@ class CatTransform(Transform):
 
     @constraints.dependent_property
     def domain(self):
+        """The domains of the parts, joined along `dim`."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
     def codomain(self):
+        """The codomains of the parts, joined along `dim`."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -295,10 +301,12 @@ class StackTransform(Transform):
 
     @constraints.dependent_property
     def domain(self):
+        """The domains of the parts, stacked along `dim`."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
     def codomain(self):
+        """The codomains of the parts, stacked along `dim`."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 

@@ -166,6 +166,7 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """Real numbers, or vectors and so on if an event has dimensions."""
         if self.event_dim == 0:
             return constraints.real
         return constraints.independent(constraints.real, self.event_dim)
@@ -230,6 +231,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self):
+        """The support of the distribution."""
         return self.distribution.support
 
     def _call(self, x):

@@ -46,6 +46,7 @@ class DivideByKey:
         return f".__floordiv__({self.divisor})"
 
     def get(self, o: int) -> int:
+        """The quotient."""
         return o // self.divisor
 
 
@@ -60,6 +61,7 @@ class StrictMinMaxConstraint(Constraint):
     vr: ValueRanges[Any]
 
     def render(self, source: Any) -> str:
+        """As an inequality about `source`."""
         return f"{self.vr.lower} <= {source.name} <= {self.vr.upper}"
 
 

@@ -180,6 +180,7 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Batch, heads, and the lengths of queries and keys."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:

@@ -66,12 +66,15 @@ sorted_indices=None, unsorted_indices=None)
                           move(self.unsorted_indices))
 
     def cuda(self, *args, **kwargs):
+        """The sequence with its data on the device "cuda"."""
         return self.to(*args, device="cuda", **kwargs)
 
     def cpu(self, *args, **kwargs):
+        """The sequence with its data on the device "cpu"."""
         return self.to(*args, device="cpu", **kwargs)
 
     def pin_memory(self):
+        """The sequence in pinned memory."""
         def pin(tensor):
             return None if tensor is None else tensor.pin_memory()
 
@@ -79,34 +82,44 @@ sorted_indices=None, unsorted_indices=None)
                           pin(self.unsorted_indices))
 
     def double(self):
+        """The sequence with its data as float64."""
         return self.to(dtype=flambeau.double)
 
     def float(self):
+        """The sequence with its data as float32."""
         return self.to(dtype=flambeau.float)
 
     def half(self):
+        """The sequence with its data as float16."""
         return self.to(dtype=flambeau.half)
 
     def long(self):
+        """The sequence with its data as int64."""
         return self.to(dtype=flambeau.long)
 
     def int(self):
+        """The sequence with its data as int32."""
         return self.to(dtype=flambeau.int)
 
     def short(self):
+        """The sequence with its data as int16."""
         return self.to(dtype=flambeau.short)
 
     def char(self):
+        """The sequence with its data as int8."""
         return self.to(dtype=flambeau.int8)
 
     def byte(self):
+        """The sequence with its data as uint8."""
         return self.to(dtype=flambeau.uint8)
 
     @property
     def is_cuda(self) -> bool:
+        """Are the data on a CUDA device? Never here."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
+        """Are the data in pinned memory?"""
         return self.data.is_pinned()
 
 

@@ -29,12 +29,15 @@ class SpectralNorm:
         self.eps = eps
 
     def reshape_weight_to_matrix(self, weight):
+        """The weight as a matrix whose rows belong to dimension `dim`."""
         if self.dim != 0:
             others = [d for d in range(weight.dim()) if d != self.dim]
             weight = weight.permute(self.dim, *others)
         return weight.reshape(weight.size(0), -1)
 
     def compute_weight(self, module, do_power_iteration: bool):
+        """The weight divided by its largest singular value, σ = u·Wv, as far as
+        power iteration knows u and v."""
         weight = getattr(module, self.name + "_orig")
         u = getattr(module, self.name + "_u")
         v = getattr(module, self.name + "_v")
@@ -49,6 +52,7 @@ class SpectralNorm:
         return weight / flambeau.dot(u, flambeau.mv(matrix, v))
 
     def remove(self, module) -> None:
+        """Make the weight as it is now a parameter again."""
         with flambeau.no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         delattr(module, self.name)
@@ -67,6 +71,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+        """Let `module` compute its parameter `name` so before each call."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(

@@ -32,12 +32,14 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module):
+        """g v / |v|, the norm being taken over all dimensions but `dim`."""
         g = getattr(module, self.name + "_g")
         v = getattr(module, self.name + "_v")
         return scaled_direction(g, v, self.dim)
 
     @staticmethod
     def apply(module, name: str, dim: int) -> WeightNorm:
+        """Let `module` compute its parameter `name` so before each call."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(
@@ -56,6 +58,7 @@ class WeightNorm:
         return fn
 
     def remove(self, module) -> None:
+        """Make the weight as it is now a parameter again."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
         del module._parameters[self.name + "_g"]

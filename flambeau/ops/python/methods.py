@@ -50,14 +50,17 @@ class Form(Chapter):
 
     @property
     def layout(self) -> type_info.layout:
+        """How elements lie in memory: `torch.strided`."""
         return type_info.strided
 
     @property
     def itemsize(self) -> int:
+        """The bytes of one element."""
         return self._array.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return self._array.nbytes
 
     def untyped_storage(self) -> Any:
@@ -84,10 +87,12 @@ class Form(Chapter):
 
     @property
     def is_meta(self) -> bool:
+        """Is it on the device `meta`, without elements?"""
         return self._device.type == "meta"
 
     @property
     def is_cpu(self) -> bool:
+        """Is it on the CPU?"""
         return self._device.type == "cpu"
 
     def _is_view(self) -> bool:
@@ -226,6 +231,7 @@ class Hooks(Chapter):
 
     @property
     def retains_grad(self) -> bool:
+        """Is it no leaf, and keeps its gradient all the same? See `retain_grad`."""
         return self._retains_grad
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:

@@ -27,10 +27,12 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
+        """Use `device` from now on."""
         DefaultDeviceType._default = device
 
     @staticmethod
     def get_device_type() -> str:
+        """The device type in use."""
         return DefaultDeviceType._default
 
 

@@ -40,6 +40,7 @@ _worker_init_fn_t = Callable[[int], None]
 
 
 class _DatasetKind:
+    """How elements of a dataset are had: by index, or one after the other."""
     Map = 0
     Iterable = 1
 

@@ -109,10 +109,12 @@ class _PipelineStageBase(ABC):
 
     @property
     def is_first(self) -> bool:
+        """Does it take the inputs of the model?"""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
+        """Does it give the outputs of the model?"""
         return self.stage_index == self.num_stages - 1
 
     # ---- before the first step ------------------------------------------------------------------

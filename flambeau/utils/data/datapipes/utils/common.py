@@ -22,7 +22,7 @@ class StreamWrapper:
     [b'a']
     """
 
-    session_streams: dict[Any, int] = {}    # noqa: RUF012: what is open, where `debug_...` says so
+    session_streams: dict[Any, int] = {}    # what is open, where `debug_...` says so
     debug_unclosed_streams = False
 
     def __init__(self, file_obj: Any, parent_stream: Any = None, name: str | None = None):
