@@ -22,7 +22,7 @@ from flambeau._library import custom_ops, operators, replaced
 from flambeau._library.custom_ops import CustomOpDef, custom_op
 from flambeau._library.fake_impl import get_ctx
 from flambeau._library.infer_schema import infer_schema
-from flambeau._library.opcheck import opcheck
+from flambeau._library.opcheck import opcheck  # noqa: F401
 from flambeau._library.triton import triton_op, wrap_triton
 from flambeau._ops import OpOverload, ops
 from flambeau._support.own_methods import adopt
@@ -374,8 +374,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
 
 
 __all__ = ["Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl",
-           "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd",
-           "register_fake", "register_kernel", "register_torch_dispatch", "register_vmap",
-           "triton_op", "wrap_triton"]
+           "impl_abstract", "infer_schema", "register_autocast", "register_fake",
+           "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"]
 
 adopt(globals(), "_library.")

@@ -73,6 +73,7 @@ class DeferredMtiaCallError(Exception):
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "annotations", "module_of", "refusals", "stream_context", "unavailable")]
+    "Any", "DeferredMtiaCallError", "Event", "Stream", "StreamContext", "annotations",
+    "default_generators", "module_of", "parts", "refusals", "stream_context", "unavailable")]
 
 parts(__name__, "memory")

@@ -344,10 +344,9 @@ def enable_reentrant_dispatch() -> Any:
         yield
 
 
-__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_ignored_functions",
-           "get_overridable_functions", "get_testing_overrides", "handle_torch_function",
-           "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
-           "redispatch_function", "resolve_name",
+__all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions",
+           "get_testing_overrides", "handle_torch_function", "has_torch_function", "is_tensor_like",
+           "is_tensor_method_or_property", "redispatch_function", "resolve_name",
            "wrap_torch_function"]
 
 adopt(globals(), "transforms.function_modes")

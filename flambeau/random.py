@@ -17,8 +17,8 @@ from typing import Any
 from flambeau.core.generator import Generator, default_generator
 from flambeau.core.tensor import Tensor
 
-__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
-           "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+           "thread_safe_generator"]
 
 
 def manual_seed(seed: Any) -> Generator:

@@ -32,8 +32,25 @@ def _declared() -> dict[str, str]:
     return found
 
 
+def pytree_register_structseq(cls: type) -> None:
+    """Let `flambeau.utils._pytree` take the named tuples `cls` apart, as it does all those here.
+
+    Raises:
+        ValueError: it does so already.
+    """
+    from flambeau.utils._pytree import register_pytree_node
+    register_pytree_node(cls, lambda results: (list(results), None),
+                         lambda values, context: cls(values))
+
+
 def __getattr__(name: str) -> Any:
     """Each class is made when it is first asked for."""
+    if name == "all_return_types":
+        return [declare(known, fields) for known, fields in sorted(_declared().items())
+                if known[0] != "_"]
+    if name == "__all__":
+        return ["all_return_types", "pytree_register_structseq",
+                *(known for known in sorted(_declared()) if known[0] != "_")]
     if name[:2] != "__":
         if name in _declared():
             return declare(name, _declared()[name])

@@ -51,8 +51,8 @@ from flambeau._serialization.names import (  # noqa: F401
     validate_hpu_device,
 )
 from flambeau._serialization.options import (
-    MAP_PRIVATE,
-    MAP_SHARED,
+    MAP_PRIVATE,  # noqa: F401
+    MAP_SHARED,  # noqa: F401
     LoadEndianness,
     get_crc32_options,
     get_default_load_endianness,
@@ -76,11 +76,14 @@ from flambeau._support.own_methods import adopt
 from flambeau.schema.errors import type_name
 from flambeau.storage import UntypedStorage
 
-__all__ = ["MAP_PRIVATE", "MAP_SHARED", "LoadEndianness", "add_safe_globals", "clear_safe_globals",
+__all__ = ["LoadEndianness", "SourceChangeWarning", "StorageType", "add_safe_globals",
+           "check_module_version_greater_or_equal", "clear_safe_globals",
            "default_restore_location", "get_crc32_options", "get_default_load_endianness",
            "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint",
-           "load", "location_tag", "register_package", "safe_globals", "save", "set_crc32_options",
-           "set_default_load_endianness", "set_default_mmap_options", "skip_data"]
+           "load", "location_tag", "mkdtemp", "normalize_storage_type", "register_package",
+           "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
+           "set_default_mmap_options", "skip_data", "storage_to_tensor_type",
+           "validate_cuda_device", "validate_hpu_device"]
 
 # What `load` takes as `map_location`, for annotations.
 MAP_LOCATION = (Callable[[UntypedStorage, str], UntypedStorage] | flambeau.device | str

@@ -66,3 +66,5 @@ class TorchVersion(str):
 
 
 __version__ = TorchVersion("2.13.0+flambeau")
+
+__all__ = ["TorchVersion"]

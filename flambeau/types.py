@@ -8,8 +8,7 @@ from flambeau.autograd.graph import GradientEdge
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.storage import UntypedStorage as Storage
 
-__all__ = ["BoolLikeType", "Device", "FileLike", "FloatLikeType", "IntLikeType", "Number",
-           "PySymType", "Size", "Storage", "Tensor", "py_sym_types"]
+__all__ = ["Device", "FileLike", "Number", "Storage"]
 
 Number = int | float | bool
 Device = device | str | int | None

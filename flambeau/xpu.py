@@ -88,6 +88,7 @@ class device_of(device):
 
 
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "annotations", "module_of", "refusal", "refusals", "stream_context", "unavailable")]
+    "Any", "annotations", "module_of", "parts", "refusal", "refusals", "stream_context",
+    "unavailable")] + ["streams"]  # noqa: F822
 
 parts(__name__, "random streams")

@@ -72,3 +72,15 @@ def test_they_are_made_again_of_what_pytorch_pickles():
     assert kind is torch.return_types.sort and arguments[1] == {}
     again = kind((values, indices), {})
     assert again.values is values and again.indices is indices
+
+
+def test_all_classes_are_listed():
+    kinds = torch.return_types.all_return_types
+    assert len(kinds) == len(set(kinds)) == 67 and torch.return_types.linalg_eigh_out in kinds
+    assert {kind.__name__ for kind in kinds} == set(torch.return_types.__all__) - {
+        "all_return_types", "pytree_register_structseq"}
+
+
+def test_pytrees_know_them_already():
+    with pytest.raises(ValueError, match="already registered as pytree node"):
+        torch.return_types.pytree_register_structseq(torch.return_types.max)

@@ -87,6 +87,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_FROM, *_LAZY})
 
 
-__all__ = ["AccumulateGrad", "Function", "NestedIOFunction", "Node", "SavedTensor", "backward",
-           "enable_grad", "enforce_grad_layout_policy", "function", "grad",
-           "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
+           "enforce_grad_layout_policy", "grad", "grad_mode", "gradcheck", "gradgradcheck",
+           "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+           "set_multithreading_enabled", "variable"]

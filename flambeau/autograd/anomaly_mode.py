@@ -149,3 +149,6 @@ class set_detect_anomaly(Scope):
 
     def _changes(self) -> Any:
         return _mode_changes(self.mode, self.check_nan)
+
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict  # noqa: F401
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,9 +19,9 @@ from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.graph import AccumulateGrad, accumulator_of
+from flambeau.core.autograd.graph import AccumulateGrad, accumulator_of  # noqa: F401
 from flambeau.core.autograd.graph import Node as CoreNode
-from flambeau.core.autograd.hooks import RemovableHandle, hooks_of
+from flambeau.core.autograd.hooks import RemovableHandle, hooks_of  # noqa: F401
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.schema.errors import type_name
 
@@ -324,10 +324,9 @@ __getattr__ = lazy_names(__name__, TorchDispatchMode="flambeau.utils._python_dis
                          Variable="flambeau.autograd.variable")
 
 
-__all__ = ["AccumulateGrad", "GradientEdge", "Node", "OrderedDict", "RemovableHandle",
-           "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-           "hooks_of", "increment_version", "region_activation_memory_budget",
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "region_activation_memory_budget",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
-           "set_override_stale_capture_stream"]
+           "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch"]
 
 adopt(globals(), "autograd.saved_hooks")

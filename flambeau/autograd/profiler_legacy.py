@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.autograd import profiler
-from flambeau.autograd.profiler import EventList, FunctionEvent
+from flambeau.autograd.profiler import EventList, FunctionEvent  # noqa: F401
 
-__all__ = ["EventList", "FunctionEvent", "profile"]
+__all__ = ["profile"]
 
 
 class profile(profiler.profile):

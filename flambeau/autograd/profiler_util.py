@@ -334,5 +334,5 @@ class EventList(list):
                     file.write(f"{stack} {int(value)}\n")
 
 
-__all__ = ["DeviceType", "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",
-           "Interval", "Kernel", "MemRecordsAcc", "StringTable"]
+__all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval",
+           "Kernel", "MemRecordsAcc", "StringTable"]

@@ -63,3 +63,5 @@ class _Module(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+
+__all__ = ["Variable"]

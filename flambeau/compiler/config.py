@@ -12,3 +12,5 @@ dynamic_sources = ""
 unbacked_sources = ""
 
 install_config_module(sys.modules[__name__])
+
+__all__ = ["force_disable_caches", "job_id"]

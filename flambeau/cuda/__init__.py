@@ -184,12 +184,14 @@ def _tensor_types() -> dict[str, type]:
 globals().update(_tensor_types())
 
 
+_MODULES = ("amp", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "sparse", "streams")
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "sparse",
-                "streams"):
+    if name in _MODULES:
         return importlib.import_module(f"flambeau.cuda.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "MESSAGE", "annotations", "importlib")]
+__all__ = [*_MODULES, *(_name for _name in globals() if not _name.startswith("_") and _name not in (
+    "AcceleratorError", "Any", "MESSAGE", "OutOfMemoryError", "annotations", "importlib"))]

@@ -20,5 +20,5 @@ version, unique_id, init_rank, all_reduce, reduce, broadcast, all_gather, reduce
         "version", "unique_id", "init_rank", "all_reduce", "reduce", "broadcast", "all_gather",
         "reduce_scatter"))
 
-__all__ = ["all_gather", "all_reduce", "broadcast", "init_rank", "is_available", "reduce",
-           "reduce_scatter", "unique_id", "version"]
+
+__all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter"]

@@ -64,5 +64,5 @@ __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Co
            "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
            "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "RelaxedBernoulli",
            "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution", "Uniform", "VonMises",
-           "Weibull", "Wishart", "biject_to", "constraints", "kl_divergence", "register_kl",
-           "transform_to", "transforms", "utils", *transforms.__all__]
+           "Weibull", "Wishart", "biject_to", "kl_divergence", "register_kl", "transform_to",
+           *transforms.__all__]

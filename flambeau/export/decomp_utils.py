@@ -66,3 +66,6 @@ def default_decompositions() -> CustomDecompTable:
     [linear]
     """
     return CustomDecompTable()
+
+
+__all__ = ["CustomDecompTable"]

@@ -10,7 +10,7 @@ from typing import Any
 from flambeau import Tensor, nn
 from flambeau.utils import _pytree
 
-__all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "dims"]
+__all__ = ["AdditionalInputs", "Constraint", "Dim", "dims"]
 
 
 class _Infinity(int):

@@ -8,8 +8,7 @@ from typing import Any
 
 __all__ = ["ConstantArgument", "CustomObjArgument", "ExportBackwardSignature",
            "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind", "OutputSpec",
-           "SymBoolArgument", "SymFloatArgument", "SymIntArgument", "TensorArgument",
-           "TokenArgument"]
+           "SymBoolArgument", "SymFloatArgument", "SymIntArgument", "TensorArgument"]
 
 
 @dataclasses.dataclass

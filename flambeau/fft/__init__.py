@@ -11,4 +11,4 @@ from flambeau.ops import load as _load
 
 _load()
 globals().update(_public["fft"])
-__all__ = sorted(_public["fft"])
+__all__ = sorted({"Tensor", *_public["fft"]} - {"hfft2", "hfftn", "ihfft2", "ihfftn"})

@@ -22,8 +22,9 @@ from flambeau.func.rewrite import functionalize
 belong(__name__, functional_call, functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp,
        linearize, rearrange, replace_all_batch_norm_modules_, stack_module_state, vjp, vmap)
 
-__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",
-           "jacrev", "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_",
+
+__all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
+           "jacfwd", "jacrev", "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_",
            "stack_module_state", "vjp", "vmap"]
 
 

@@ -393,3 +393,6 @@ class Graph:
         import flambeau
         packet = getattr(flambeau.ops.aten, name)
         return self.call_function(packet.int if len(args) > 1 else packet.default, args)
+
+
+__all__ = ["CodeGen", "Graph", "PythonCode"]

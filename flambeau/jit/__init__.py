@@ -122,9 +122,6 @@ def onednn_fusion_enabled() -> bool:
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Future", "ScriptFunction", "ScriptModule",
            "annotate", "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze",
-           "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
-           "jit_module_from_flatbuffer", "last_executed_optimized_graph", "load",
-           "onednn_fusion_enabled", "optimize_for_inference", "optimized_execution",
-           "run_frozen_optimizations", "save", "save_jit_module_to_flatbuffer", "script",
-           "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace",
-           "trace_module", "unused", "wait"]
+           "ignore", "interface", "isinstance", "load", "onednn_fusion_enabled",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "set_fusion_strategy",
+           "strict_fusion", "trace", "trace_module", "unused", "wait"]

@@ -12,7 +12,7 @@ import re
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
+from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035
 
 import flambeau
 from flambeau._jit_internal import (
@@ -29,7 +29,7 @@ from flambeau._jit_internal import (
     is_union,
 )
 from flambeau.core.tensor import Tensor
-from flambeau.futures import Future
+from flambeau.futures import Future  # noqa: F401
 from flambeau.jit import _types
 from flambeau.jit._types import *  # noqa: F403
 
@@ -207,9 +207,9 @@ def check_fn(fn: Any, loc: Any) -> None:
 
 
 Module: Any = types.ModuleType                  # what holds names, when annotations are evaluated
-__all__ = ["Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "Future",
-           "List", "Module", "Optional", "Tuple", "Union", "ann_to_type", "check_fn",
-           "get_enum_value_type", "get_param_names", "get_signature", "get_type_line",
-           "is_dict", "is_function_or_method", "is_future", "is_list", "is_optional", "is_tensor",
-           "is_tuple", "is_union", "is_vararg", "parse_type_line", "split_type_line",
-           "try_ann_to_type", "try_real_annotations"]
+__all__ = ["Any", "AnyType", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3",  # noqa: F405
+           "ComplexType", "Dict", "DictType", "FloatType", "IntType", "List", "ListType", "Module",
+           "StringType", "TensorType", "Tuple", "TupleType", "ann_to_type", "check_fn",
+           "get_param_names", "get_signature", "get_type_line", "is_dict", "is_list", "is_optional",
+           "is_tuple", "is_union", "parse_type_line", "split_type_line", "try_ann_to_type",
+           "try_real_annotations"]

@@ -40,9 +40,8 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 init_reductions()
 
-__all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
-           "get_all_sharing_strategies", "get_sharing_strategy", "init_reductions",
-           "set_sharing_strategy", "spawn", "start_processes", *_python.__all__]
+__all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy",
+           *_python.__all__]
 
 
 def _set_thread_name(name: str) -> None:

@@ -141,3 +141,7 @@ def spawn(fn: Any, args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = Tru
             "different start_method use:\n\t\t torch.multiprocessing.start_processes(...)",
             FutureWarning, stacklevel=2)
     return start_processes(fn, args, nprocs, join, daemon, "spawn")
+
+
+__all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
+           "SpawnContext", "spawn", "start_processes"]

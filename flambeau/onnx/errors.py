@@ -1,7 +1,7 @@
 """What goes wrong when a model is exported to ONNX."""
 from __future__ import annotations
 
-__all__ = ["OnnxExporterError"]
+__all__: list[str] = []
 
 
 class OnnxExporterError(RuntimeError):

@@ -18,3 +18,6 @@ def shape_as_tensor(x: Tensor) -> Tensor:
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:
     """`x.reshape` to sizes that a tensor holds."""
     return x.reshape(shape.tolist())
+
+
+__all__: list[str] = []

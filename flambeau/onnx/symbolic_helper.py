@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["parse_args"]
+__all__: list[str] = []
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

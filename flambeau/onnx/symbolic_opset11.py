@@ -17,3 +17,6 @@ def squeeze(g: Any, self: Any, dim: int | None = None) -> Any:
 def select(g: Any, self: Any, dim: int, index: Any) -> Any:
     """One index of a dimension."""
     return g.op("Gather", self, index, axis_i=dim)
+
+
+__all__: list[str] = []

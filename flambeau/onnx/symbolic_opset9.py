@@ -12,3 +12,6 @@ def _prepare_onnx_paddings(dim: int, pad: Sequence[int]) -> list[int]:
     """
     paddings = [*pad, *[0] * (dim * 2 - len(pad))]
     return [*paddings[-2::-2], *paddings[-1::-2]]
+
+
+__all__: list[str] = []

@@ -23,7 +23,7 @@ from flambeau.optim.rule import (
     zeros,
 )
 
-__all__ = ["Adam", "AdamW", "adam"]
+__all__ = ["Adam", "adam"]
 
 
 class Adam(RuleOptimizer):

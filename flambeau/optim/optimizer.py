@@ -17,8 +17,7 @@ from flambeau.optim._support import *  # noqa: F403
 from flambeau.optim._support import ParamsT
 from flambeau.utils.hooks import RemovableHandle
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
-           "required"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 
 class _RequiredParameter:

@@ -8,7 +8,7 @@ from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule, check_betas, zeros
 
-__all__ = ["SparseAdam", "sparse_adam"]
+__all__ = ["SparseAdam"]
 
 
 class SparseAdam(RuleOptimizer):

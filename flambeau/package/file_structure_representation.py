@@ -62,3 +62,6 @@ def structure(name: str, files: Iterable[str], include: GlobPattern, exclude: Gl
         if group.matches(file):
             top._add_file(file)
     return top
+
+
+__all__ = ["Directory"]

@@ -148,3 +148,6 @@ class OrderedImporter(Importer):
             if found != "__main__":
                 return found
         return "__main__"
+
+
+__all__ = ["Importer", "ObjMismatchError", "ObjNotFoundError", "OrderedImporter"]

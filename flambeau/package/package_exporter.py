@@ -435,3 +435,6 @@ def _can_import(importer: Importer, name: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+__all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]

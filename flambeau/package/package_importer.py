@@ -240,3 +240,6 @@ def is_from_package(obj: Any) -> bool:
     name = obj.__name__ if isinstance(obj, ModuleType) else getattr(
         obj if isinstance(obj, type) else type(obj), "__module__", "")
     return is_mangled(name or "")
+
+
+__all__ = ["PackageImporter"]

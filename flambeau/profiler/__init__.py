@@ -23,5 +23,5 @@ from flambeau.profiler.profiler import (
 __getattr__ = _lazy_modules(__name__, "_memory_profiler", "itt")
 
 __all__ = ["DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity",
-           "_KinetoProfile", "kineto_available", "profile", "record_function", "schedule",
-           "supported_activities", "tensorboard_trace_handler"]
+           "kineto_available", "profile", "record_function", "schedule", "supported_activities",
+           "tensorboard_trace_handler"]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau.autograd import profiler as _events
-from flambeau.autograd.profiler import kineto_available, record_function
-from flambeau.autograd.profiler_util import DeviceType, EventList
+from flambeau.autograd.profiler import kineto_available, record_function  # noqa: F401
+from flambeau.autograd.profiler_util import DeviceType, EventList  # noqa: F401
 
 PROFILER_STEP_NAME = "ProfilerStep"
 
@@ -239,6 +239,5 @@ class ExecutionTraceObserver:
         raise NotImplementedError("ExecutionTraceObserver")
 
 
-__all__ = ["DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity",
-           "kineto_available", "profile", "record_function", "schedule", "supported_activities",
-           "tensorboard_trace_handler"]
+__all__ = ["ExecutionTraceObserver", "ProfilerAction", "profile", "schedule",
+           "supported_activities", "tensorboard_trace_handler"]

@@ -148,7 +148,7 @@ def check_types(text: str) -> None:
 
     >>> check_types("flip(Tenser self, int[] dims) -> Tensor")
     Traceback (most recent call last):
-    ValueError: flip: 'Tenser' is no type; did you mean 'Tensor'? …
+    ValueError: flip: 'Tenser' is no type; did you mean 'Tensor'? ...
     """
     found = _UNKNOWN_TYPE.search(text)
     if found:

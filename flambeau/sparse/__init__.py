@@ -197,5 +197,5 @@ DimOrDims = int | tuple[int, ...] | list[int] | None
 
 __all__ = ["SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
            "SparseSemiStructuredTensorCUTLASS", "addmm", "as_sparse_gradcheck",
-           "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
-           "spdiags", "spsolve", "sum", "to_sparse_semi_structured"]
+           "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum",
+           "to_sparse_semi_structured"]

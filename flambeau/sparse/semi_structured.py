@@ -59,3 +59,7 @@ def to_sparse_semi_structured(original_tensor: Tensor, transposed: bool = False,
                               ) -> Any:
     """A matrix in the layout of GPUs for two values of four: there is no GPU."""
     _refuse(original_tensor)
+
+
+__all__ = ["SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
+           "SparseSemiStructuredTensorCUTLASS", "to_sparse_semi_structured"]

@@ -99,3 +99,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 adopt(globals(), "storage.")
+
+__all__ = ["TypedStorage", "UntypedStorage"]

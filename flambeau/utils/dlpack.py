@@ -42,4 +42,4 @@ def to_dlpack(tensor: flambeau.Tensor) -> Any:
 
 from_dlpack = flambeau.from_dlpack
 
-__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+__all__ = ["DLDeviceType", "from_dlpack"]

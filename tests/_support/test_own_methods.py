@@ -53,3 +53,12 @@ def test_methods_have_the_names_that_they_are_told():
 def test_distributions_pickle_with_methods_of_their_own():
     again = pickle.loads(pickle.dumps(Normal(0.0, 2.0)))
     assert again.scale.item() == 2.0 and Normal.sample.__qualname__ == "Normal.sample"
+
+
+def test_docstrings_of_the_base_are_found():
+    import inspect
+
+    import flambeau
+    method = flambeau.distributions.HalfCauchy.expand
+    assert method.__module__ == flambeau.distributions.HalfCauchy.__module__
+    assert inspect.getdoc(method) and inspect.getdoc(flambeau.nn.SiLU.forward)

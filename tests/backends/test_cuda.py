@@ -56,6 +56,17 @@ def test_arguments_of_attention():
     assert not cuda.can_use_efficient_attention(params)
 
 
+def test_decompositions_have_a_preferred_library():
+    assert cuda.preferred_linalg_library().name == "Default"
+    assert cuda.preferred_linalg_library("default").value == 0
+    with pytest.raises(RuntimeError, match="not been compiled with cuSOLVER"):
+        cuda.preferred_linalg_library("cusolver")
+    with pytest.raises(RuntimeError, match="Choose from: default, cusolver, magma"):
+        cuda.preferred_linalg_library("mine")
+    with pytest.raises(RuntimeError, match="Unknown input value type"):
+        cuda.preferred_linalg_library(3)
+
+
 def test_products_have_a_preferred_library():
     assert cuda.preferred_blas_library().name == "Cublas"
     assert cuda.preferred_blas_library("ck").name == "Ck"

@@ -23,11 +23,9 @@ def _is_public(name: str, value: _Any) -> bool:
         or name in ("ObserverOrFakeQuantize", "QConfigAny"))
 
 
-__all__ = sorted({_name for _module in _loaded for _name, _value in vars(_module).items()
-                  if _is_public(_name, _value)} - {"PartialClass", "get_qparam_dict", "make_room"})
-for _module in _loaded:
-    globals().update({_name: _value for _name, _value in vars(_module).items()
-                      if _name in __all__})
+_found = {_name: _value for _module in _loaded for _name, _value in vars(_module).items()
+          if _is_public(_name, _value)}
+globals().update(_found)
 
 
 def default_eval_fn(model: _Any, calib_data: _Any) -> None:
@@ -36,4 +34,9 @@ def default_eval_fn(model: _Any, calib_data: _Any) -> None:
         model(data)
 
 
-__all__ += ["default_eval_fn"]
+_CONFIGURATIONS = ("default_dynamic_qconfig", "default_qat_qconfig", "default_qconfig",
+                   "float16_dynamic_qconfig", "float_qparams_weight_only_qconfig")
+__all__ = sorted({"default_eval_fn", "observer", *_CONFIGURATIONS, *(       # no others of its kind
+    name for name, value in _found.items() if type(value).__name__ != "QConfig")} - {
+        "PartialClass", "calculate_qmin_qmax", "fuse_known_modules", "get_qparam_dict",
+        "make_room", "middle_of", "scale_and_zero_point"})

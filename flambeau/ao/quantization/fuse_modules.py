@@ -78,3 +78,6 @@ def fuse_modules_qat(model: nn.Module, modules_to_fuse: Any, inplace: bool = Fal
                      ) -> Any:
     """`fuse_modules` for training: batch normalisation stays, to learn on."""
     return _fuse(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)
+
+
+__all__ = ["fuse_known_modules", "fuse_modules", "fuse_modules_qat"]

@@ -129,3 +129,7 @@ def get_fuser_method_new(op_pattern: Any, fuser_method_mapping: dict[Any, Any]) 
                 for a, b in zip(parts, pattern)):
             return method
     raise AssertionError(f"did not find fuser method for: {op_pattern} ")
+
+
+__all__ = ["fuse_conv_bn", "fuse_conv_bn_relu", "fuse_convtranspose_bn", "fuse_linear_bn",
+           "get_fuser_method", "get_fuser_method_new"]

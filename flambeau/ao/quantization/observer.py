@@ -13,7 +13,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn, qint8, quint8
 from flambeau._support.own_methods import adopt
-from flambeau.ao.quantization.granularity import (  # noqa: F401
+from flambeau.ao.quantization.granularity import (
     AffineQuantizedObserverBase,
     Granularity,
     MappingType,
@@ -364,3 +364,19 @@ default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observe
 
 
 adopt(globals(), "ao.quantization.")
+
+__all__ = ["AffineQuantizedObserverBase", "FixedQParamsObserver", "Granularity",
+           "HistogramObserver", "MappingType", "MinMaxObserver", "MovingAverageMinMaxObserver",
+           "MovingAveragePerChannelMinMaxObserver", "NoopObserver", "ObserverBase", "PerAxis",
+           "PerBlock", "PerChannelMinMaxObserver", "PerGroup", "PerRow", "PerTensor", "PerToken",
+           "PlaceholderObserver", "RecordingObserver", "ReuseInputObserver", "TorchAODType",
+           "UniformQuantizationObserverBase", "ZeroPointDomain",
+           "default_affine_fixed_qparams_observer", "default_debug_observer",
+           "default_dynamic_quant_observer", "default_fixed_qparams_range_0to1_observer",
+           "default_fixed_qparams_range_neg1to1_observer", "default_float_qparams_observer",
+           "default_float_qparams_observer_4bit", "default_histogram_observer", "default_observer",
+           "default_per_channel_weight_observer", "default_placeholder_observer",
+           "default_reuse_input_observer", "default_symmetric_fixed_qparams_observer",
+           "default_weight_observer", "get_block_size", "get_observer_state_dict",
+           "load_observer_state_dict", "per_channel_weight_observer_range_neg_127_to_127",
+           "weight_observer_range_neg_127_to_127"]

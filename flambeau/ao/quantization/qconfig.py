@@ -185,3 +185,17 @@ def _assert_valid_qconfig(qconfig: Any, module: nn.Module) -> None:
                   | observers.MovingAveragePerChannelMinMaxObserver):
         raise AssertionError("Per channel weight observer is not supported yet for "
                              "ConvTranspose{n}d.")
+
+
+__all__ = ["QConfig", "QConfigAny", "QConfigDynamic", "default_activation_only_qconfig",
+           "default_debug_qconfig", "default_dynamic_qat_qconfig", "default_dynamic_qconfig",
+           "default_embedding_qat_qconfig", "default_embedding_qat_qconfig_4bit",
+           "default_per_channel_qconfig", "default_per_channel_symmetric_qnnpack_qat_qconfig",
+           "default_per_channel_symmetric_qnnpack_qconfig", "default_qat_qconfig",
+           "default_qat_qconfig_v2", "default_qconfig", "default_quint8_weight_qconfig",
+           "default_reuse_input_qconfig", "default_symmetric_qnnpack_qat_qconfig",
+           "default_symmetric_qnnpack_qconfig", "default_weight_only_qconfig",
+           "float16_dynamic_qconfig", "float16_static_qconfig", "float_qparams_weight_only_qconfig",
+           "float_qparams_weight_only_qconfig_4bit", "get_default_qat_qconfig",
+           "get_default_qat_qconfig_dict", "get_default_qconfig", "get_default_qconfig_dict",
+           "per_channel_dynamic_qconfig", "qconfig_equals"]

@@ -12,3 +12,6 @@ class QuantType(enum.IntEnum):
     STATIC = 1
     QAT = 2
     WEIGHT_ONLY = 3
+
+
+__all__ = ["QuantType"]

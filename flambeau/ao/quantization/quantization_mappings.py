@@ -184,3 +184,17 @@ def _get_special_act_post_process(module: nn.Module) -> Any:
 
 def _has_special_act_post_process(module: nn.Module) -> bool:
     return module.training and type(module) in DEFAULT_MODULE_TO_ACT_POST_PROCESS
+
+
+__all__ = ["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS",
+           "DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS", "DEFAULT_MODULE_TO_ACT_POST_PROCESS",
+           "DEFAULT_QAT_MODULE_MAPPINGS", "DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS",
+           "DEFAULT_STATIC_QUANT_MODULE_MAPPINGS", "DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS",
+           "get_default_compare_output_module_list", "get_default_dynamic_quant_module_mappings",
+           "get_default_dynamic_sparse_quant_module_mappings",
+           "get_default_float_to_quantized_operator_mappings", "get_default_qat_module_mappings",
+           "get_default_qconfig_propagation_list", "get_default_static_quant_module_mappings",
+           "get_default_static_quant_reference_module_mappings",
+           "get_default_static_sparse_quant_module_mappings", "get_dynamic_quant_module_class",
+           "get_embedding_qat_module_mappings", "get_embedding_static_quant_module_mappings",
+           "get_quantized_operator", "get_static_quant_module_class", "no_observer_set"]

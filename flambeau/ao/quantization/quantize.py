@@ -321,3 +321,8 @@ def quantize_dynamic(model: nn.Module, qconfig_spec: Any = None, dtype: Any = fl
     model.eval()
     propagate_qconfig_(model, qconfig_spec)
     return convert(model, mapping or get_default_dynamic_quant_module_mappings(), inplace=True)
+
+
+__all__ = ["add_quant_dequant", "convert", "get_default_custom_config_dict", "prepare",
+           "prepare_qat", "propagate_qconfig_", "quantize", "quantize_dynamic", "quantize_qat",
+           "swap_module"]

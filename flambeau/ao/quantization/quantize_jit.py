@@ -84,3 +84,8 @@ def quantize_dynamic_jit(model: Any, qconfig_dict: dict[str, Any], inplace: bool
                          debug: bool = False) -> Any:
     """A scripted module that quantises what comes in to its products."""
     return convert_jit(prepare_jit(model, qconfig_dict, inplace), True, debug)
+
+
+__all__ = ["convert_dynamic_jit", "convert_jit", "fuse_conv_bn_jit", "prepare_dynamic_jit",
+           "prepare_jit", "quantize_dynamic_jit", "quantize_jit", "script_qconfig",
+           "script_qconfig_dict"]

@@ -34,3 +34,6 @@ class QuantWrapper(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         return self.dequant(self.module(self.quant(X)))
+
+
+__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]

@@ -376,3 +376,35 @@ def _assert_and_get_unique_device(module: nn.Module) -> Any:
         "prepare only works with cpu or single-device CUDA modules, but got devices "
         f"{devices}")
     return next(iter(devices), None)
+
+
+__all__ = [
+    "MatchAllNode",
+    "NodePattern",
+    "Pattern",
+    "activation_dtype",
+    "activation_is_dynamically_quantized",
+    "activation_is_int8_quantized",
+    "activation_is_int32_quantized",
+    "activation_is_statically_quantized",
+    "calculate_qmin_qmax",
+    "check_min_max_valid",
+    "check_node",
+    "determine_qparams",
+    "get_combined_dict",
+    "get_fqn_to_example_inputs",
+    "get_qconfig_dtypes",
+    "get_qparam_dict",
+    "get_quant_type",
+    "get_swapped_custom_module_class",
+    "getattr_from_fqn",
+    "has_no_children_ignoring_parametrizations",
+    "is_per_channel",
+    "is_per_tensor",
+    "op_is_int8_dynamically_quantized",
+    "to_underlying_dtype",
+    "validate_qmin_qmax",
+    "weight_dtype",
+    "weight_is_quantized",
+    "weight_is_statically_quantized",
+]

@@ -56,9 +56,10 @@ from flambeau.distributed.rpc.options import (
 )
 from flambeau.distributed.rpc.rref import PyRRef
 
-__all__ = ["AllGatherStates", "BackendType", "RRef", "TensorPipeRpcBackendOptions",
-           "get_worker_info", "init_rpc", "is_available", "method_factory", "new_method",
-           "remote", "rpc_async", "rpc_sync", "shutdown"]
+__all__ = ["AllGatherStates", "BackendType", "BackendValue", "RRef", "TensorPipeRpcBackendOptions",
+           "backend_registered", "construct_rpc_backend_options", "get_worker_info", "init_backend",
+           "init_rpc", "is_available", "method_factory", "new_method", "register_backend", "remote",
+           "rpc_async", "rpc_sync", "shutdown"]
 
 logger = logging.getLogger(__name__)
 _init_counter, _init_counter_lock = 0, threading.Lock()

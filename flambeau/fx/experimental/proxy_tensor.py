@@ -400,8 +400,8 @@ def selective_decompose(joint_gm: GraphModule, *args: Any, decomposition: Mappin
     return make_fx(run)(*args)
 
 
-__all__ = ["PythonKeyTracer", "dispatch_trace", "get_proxy_mode", "handle_sym_dispatch",
-           "is_sym_node", "make_fx", "maybe_disable_thunkify", "maybe_enable_thunkify",
-           "py_sym_types", "selective_decompose"]
+__all__ = ["DecompositionInterpreter", "PythonKeyTracer", "dispatch_trace",
+           "get_innermost_proxy_mode", "get_proxy_mode", "handle_sym_dispatch", "make_fx",
+           "maybe_disable_thunkify", "maybe_enable_thunkify", "py_sym_types", "selective_decompose"]
 
 adopt(globals(), "fx.experimental._")

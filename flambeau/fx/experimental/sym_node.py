@@ -10,3 +10,6 @@ class SymNode:
     def __init__(self, expr: Any, shape_env: Any, pytype: Any, hint: Any, constant: Any = None,
                  fx_node: Any = None, optimized_summation: bool = False):
         raise NotImplementedError("SymNode: flambeau has no symbolic numbers")
+
+
+__all__ = ["SymNode"]

@@ -136,7 +136,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["ConstraintViolationError", "DimDynamic", "DivideByKey", "GuardOnDataDependentSymNode",
-           "RelaxedUnspecConstraint", "ShapeEnv", "StatelessSymbolicContext",
-           "StrictMinMaxConstraint", "free_symbols", "guard_or_false", "guard_or_true",
-           "guard_size_oblivious", "statically_known_true"]
+__all__ = ["ShapeEnv", "StatelessSymbolicContext", "free_symbols", "guard_or_false",
+           "guard_or_true", "guard_size_oblivious", "statically_known_true"]

@@ -12,7 +12,7 @@ from flambeau.core.autograd.grad_mode import ContextDecorator
 
 from . import bias
 
-__all__ = ["SDPBackend", "activate_flash_attention_impl", "bias", "current_flash_attention_impl",
+__all__ = ["SDPBackend", "activate_flash_attention_impl", "current_flash_attention_impl",
            "list_flash_attention_impls", "register_flash_attention_impl",
            "restore_flash_attention_impl", "sdpa_kernel"]
 

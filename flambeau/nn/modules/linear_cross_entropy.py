@@ -11,7 +11,7 @@ from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .loss import _WeightedLoss
 
-__all__ = ["LinearCrossEntropyLoss"]
+__all__: list[str] = []
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

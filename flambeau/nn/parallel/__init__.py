@@ -4,7 +4,8 @@ from flambeau._support.lazy.modules import parts
 
 from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
 
-__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply",
+           "replicate", "scatter"]
 
 
 def __getattr__(name):

@@ -60,3 +60,6 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
     kwargs_tup = kwargs_tup or ({},) * len(modules)
     return [module(*(args if isinstance(args, (list, tuple)) else (args,)), **kwargs) for module,
             args, kwargs in zip(modules, inputs, kwargs_tup)]
+
+
+__all__ = ["DataParallel", "data_parallel"]

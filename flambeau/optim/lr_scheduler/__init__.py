@@ -47,7 +47,8 @@ belong(__name__, LRScheduler, ChainedScheduler, SequentialLR, CosineAnnealingWar
        OneCycleLR, ConstantLR, CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR,
        MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR, ReduceLROnPlateau)
 
-__all__ = ["EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",
-           "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
-           "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
-           "ReduceLROnPlateau", "SequentialLR", "StepLR", "_LRScheduler"]
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+           "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+           "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
+           "StepLR"]

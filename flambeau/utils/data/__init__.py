@@ -42,6 +42,6 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "D
            "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset",
            "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
            "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "_DatasetKind",
-           "_utils", "argument_validation", "default_collate", "default_convert",
-           "functional_datapipe", "get_worker_info", "guaranteed_datapipes_determinism",
-           "non_deterministic", "random_split", "runtime_validation", "runtime_validation_disabled"]
+           "argument_validation", "default_collate", "default_convert", "functional_datapipe",
+           "get_worker_info", "guaranteed_datapipes_determinism", "non_deterministic",
+           "random_split", "runtime_validation", "runtime_validation_disabled"]

@@ -18,4 +18,6 @@ class Linear(qat.Linear):
                              "to 1")
         super()._watch(qconfig)
 
+__all__ = ["Linear"]
+
 parts(__name__, "modules modules.linear")

@@ -15,7 +15,8 @@ from flambeau.nn.utils.rnn import PackedSequence
 from flambeau.ops.quantized import library as ops
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-           "ConvTranspose3d", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
+           "ConvTranspose3d", "GRUCell", "LSTMCell", "Linear", "PackedParameter",
+           "RNNBase", "RNNCell", "RNNCellBase"]
 _KIND = "DynamicQuantized"
 
 

@@ -12,7 +12,7 @@ from flambeau._support.signatures import extended, signed
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
            "ConvTranspose3d", "Embedding", "EmbeddingBag", "GRUCell", "LSTMCell", "Linear",
-           "RNNCell"]
+           "RNNCell", "ReferenceQuantizedModule"]
 
 _USUAL: dict[str, Any] = {"qscheme": flambeau.per_tensor_affine, "dtype": flambeau.quint8,
                           "scale": 1.0, "zero_point": 0}

@@ -300,3 +300,7 @@ class BackendConfig:
 
     def __repr__(self) -> str:
         return f"BackendConfig({vars(self)})"
+
+
+__all__ = ["BackendConfig", "BackendPatternConfig", "DTypeConfig", "DTypeWithConstraints",
+           "ObservationType"]

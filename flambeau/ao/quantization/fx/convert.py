@@ -311,3 +311,6 @@ def convert(model: GraphModule, is_reference: bool = False, convert_custom_confi
     if not hasattr(model, "_quantization"):
         raise AssertionError("convert_fx takes what prepare_fx or prepare_qat_fx has given")
     return _Converter(copy.deepcopy(model), not is_reference).run()
+
+
+__all__ = ["convert"]

@@ -98,3 +98,6 @@ class ConvertCustomConfig(_Config):
     def from_dict(cls, convert_custom_config_dict: dict[str, Any]) -> ConvertCustomConfig:
         """The settings of a dictionary with the former names."""
         return cls._from_dict(convert_custom_config_dict)
+
+
+__all__ = ["ConvertCustomConfig", "FuseCustomConfig", "PrepareCustomConfig"]

@@ -50,3 +50,6 @@ def fuse(model: GraphModule, is_qat: bool, fuse_custom_config: Any = None,
         for later in reversed(row[1:]):
             model.graph.erase_node(later)
     return GraphModule(model, model.graph)
+
+
+__all__ = ["fuse"]

@@ -202,3 +202,6 @@ def watch(model: GraphModule, find: QConfigFinder, custom: Any) -> GraphModule:
     result._quantization = {"qconfigs": watcher.qconfigs, "scopes": find.scopes,
                             "outputs": custom.output_quantized_indexes}
     return result
+
+
+__all__: list[str] = []

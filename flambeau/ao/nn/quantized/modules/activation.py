@@ -155,3 +155,6 @@ class PReLU(_Observed, _Described):
 def _numbers(observer: Any) -> tuple[float, int]:
     scale, zero = observer.calculate_qparams()
     return float(scale), int(zero)
+
+
+__all__ = ["ELU", "Hardswish", "LeakyReLU", "PReLU", "ReLU6", "Sigmoid", "Softmax"]

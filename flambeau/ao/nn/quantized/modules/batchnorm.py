@@ -79,3 +79,6 @@ class BNReLU3d(_WithReLU, BatchNorm3d):
 
     _FLOAT_MODULE = intrinsic.BNReLU3d
     _op = "batch_norm3d_relu"
+
+
+__all__ = ["BatchNorm2d", "BatchNorm3d"]

@@ -186,3 +186,6 @@ class ConvAddReLU2d(ConvAdd2d):
 
     _FLOAT_MODULE = intrinsic.ConvAddReLU2d
     _op = "conv+_add_relu"
+
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

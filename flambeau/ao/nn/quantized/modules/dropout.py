@@ -22,3 +22,6 @@ class Dropout(_Described, nn.Dropout):
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Dropout:
         """The quantised form of a float module."""
         return cls(mod.p, mod.inplace)
+
+
+__all__ = ["Dropout"]

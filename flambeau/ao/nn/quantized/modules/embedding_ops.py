@@ -161,3 +161,6 @@ class EmbeddingBag(Embedding):
     def from_reference(cls, ref_embedding_bag: Any) -> Any:
         """The quantised form of a module from `quantized.reference`."""
         return cls._from_reference(ref_embedding_bag)
+
+
+__all__ = ["Embedding", "EmbeddingBag", "EmbeddingPackedParams"]

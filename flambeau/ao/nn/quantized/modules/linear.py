@@ -176,3 +176,6 @@ class LinearLeakyReLU(Linear):
     @classmethod
     def _like(cls, mod: Any) -> Any:
         return cls(mod.in_features, mod.out_features, mod.negative_slope)
+
+
+__all__ = ["Linear", "LinearPackedParams"]

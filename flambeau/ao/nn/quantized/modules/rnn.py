@@ -66,3 +66,6 @@ class MultiheadAttention(_FromObserved, quantizable.MultiheadAttention):
                 setattr(result, name, flambeau.quantize_per_tensor(
                     value, scale, zero, flambeau.quint8))
         return result
+
+
+__all__ = ["LSTM"]

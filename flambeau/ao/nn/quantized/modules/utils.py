@@ -154,3 +154,6 @@ def _fused_weights(mod: Any) -> Any:
     bn = mod.bn
     fuse = fuse_linear_bn_weights if isinstance(mod, nn.Linear) else fuse_conv_bn_weights
     return fuse(mod.weight, mod.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+
+
+__all__ = ["WeightedQuantizedModule"]

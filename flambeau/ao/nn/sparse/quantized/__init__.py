@@ -7,7 +7,7 @@ import flambeau
 from flambeau._support.lazy.modules import lazy_modules
 from flambeau.ao.nn.quantized.modules import linear as dense
 
-__all__ = ["Linear"]
+__all__ = ["Linear", "dynamic"]
 __getattr__ = lazy_modules(__name__, "dynamic")
 
 

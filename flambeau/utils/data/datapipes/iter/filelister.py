@@ -32,3 +32,6 @@ class FileListerIterDataPipe(IterDataPipe):
         if self.length == -1:
             raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
         return self.length
+
+
+__all__ = ["FileListerIterDataPipe"]

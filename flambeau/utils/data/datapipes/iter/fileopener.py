@@ -29,3 +29,6 @@ class FileOpenerIterDataPipe(IterDataPipe):
         if self.length == -1:
             raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
         return self.length
+
+
+__all__ = ["FileOpenerIterDataPipe"]

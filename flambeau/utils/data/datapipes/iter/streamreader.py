@@ -23,3 +23,6 @@ class StreamReaderIterDataPipe(IterDataPipe):
                 if self.chunk is None:
                     break
             StreamWrapper.close_streams(stream)
+
+
+__all__ = ["StreamReaderIterDataPipe"]
