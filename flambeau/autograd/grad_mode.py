@@ -12,6 +12,5 @@ from flambeau.core.autograd.grad_mode import (  # noqa: F401
     set_multithreading_enabled,
 )
 
-
 __all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad",
            "set_grad_enabled", "set_multithreading_enabled"]
