@@ -143,21 +143,40 @@ _SHAPELESS = (
 # Which attributes and methods mean something without a shape.
 _ALLOWED = ("__hash__", "__get__", "__set__", "size", "copy_", "is_complex", "is_floating_point",
             "half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to",
-            "get_device", "_has_compatible_shallow_copy_type", "requires_grad_", "detach",
-            "is_leaf")
+            "get_device", "_has_compatible_shallow_copy_type")
 
 
 class UninitializedTensorMixin:
     """A tensor that has a dtype and a device but waits for its shape."""
 
     cls_to_become: Any = Tensor
+    cls_on_meta: Any = MetaTensor
+
+    @classmethod
+    def _holding(cls, data, requires_grad):
+        tensor = Tensor._make_subclass(cls, data, requires_grad)
+        tensor._device = data._device
+        return tensor
 
     def materialize(self, shape, device=None, dtype=None):
         """Give the tensor its shape, and values that are still to be drawn."""
         device = self.data.device if device is None else device
         dtype = self.data.dtype if dtype is None else dtype
         self.data = flambeau.empty(shape, device=device, dtype=dtype)
-        self.__class__ = self.cls_to_become
+        on_meta = type(self.data) is MetaTensor
+        self.__class__ = self.cls_on_meta if on_meta else self.cls_to_become
+        if self.__class__ is MetaParameter:
+            self._is_param = True
+
+    @property
+    def data(self):
+        """The tensor as one that autograd does not know."""
+        with DisableTorchFunctionSubclass():
+            return Tensor.data.__get__(self)
+
+    @data.setter
+    def data(self, value):
+        Tensor.data.__set__(self, value)
 
     @property
     def shape(self):
@@ -181,7 +200,11 @@ class UninitializedTensorMixin:
         name = getattr(func, "__name__", "")
         if name in _ALLOWED or name.strip("_") in _ALLOWED:
             with DisableTorchFunctionSubclass():
-                return func(*args, **(kwargs or {}))
+                result = func(*args, **(kwargs or {}))
+                if not isinstance(result, Tensor) or isinstance(result, cls) \
+                        or issubclass(cls, Parameter):
+                    return result
+                return cls._holding(result, result.requires_grad)
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you "
             "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
@@ -205,10 +228,10 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """
 
     cls_to_become = Parameter
+    cls_on_meta = MetaParameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
-        data = flambeau.empty(0, device=device, dtype=dtype)
-        return Tensor._make_subclass(cls, data, requires_grad)
+        return cls._holding(flambeau.empty(0, device=device, dtype=dtype), requires_grad)
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
@@ -222,8 +245,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     cls_to_become = Tensor
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
-        data = flambeau.empty(0, device=device, dtype=dtype)
-        buffer = Tensor._make_subclass(cls, data, requires_grad)
+        buffer = cls._holding(flambeau.empty(0, device=device, dtype=dtype), requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer

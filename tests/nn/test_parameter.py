@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import pytest
 from script_tests import ScriptTests
 
 import flambeau as torch
@@ -21,6 +22,32 @@ def test_a_parameter_on_meta_is_of_a_type_that_makes_parameters():
     for plain in (weight.data, weight * 2, torch.empty_like(weight)):
         assert not isinstance(plain, nn.Parameter)
     assert repr(type(weight * 2)) == "<class 'torch.Tensor'>"
+
+
+@pytest.mark.parametrize("made", [nn.UninitializedParameter, nn.UninitializedBuffer])
+def test_what_an_uninitialized_tensor_refuses(made):
+    tensor = made(dtype=torch.float64)
+    for name in ("detach", "requires_grad_", "clone", "numel", "t"):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+            getattr(tensor, name)()
+    assert tensor.is_floating_point() and not tensor.is_complex()
+    of_halves = torch.Tensor if made is nn.UninitializedParameter else made
+    assert type(tensor.half()) is of_halves
+    tensor.materialize((2, 3))
+    assert tensor.shape == (2, 3) and tensor.dtype == torch.float64
+
+
+def test_lazy_layers_on_meta():
+    waiting = nn.UninitializedParameter(device="meta")
+    assert waiting.device.type == copy.deepcopy(waiting).device.type == "meta"
+    layer = nn.LazyLinear(3, device="meta")
+    norm = nn.LazyBatchNorm1d(device="meta")
+    for member in (*layer.parameters(), norm.running_mean, norm.weight):
+        assert member.device.type == "meta"
+    norm(layer(torch.ones(2, 4, device="meta")))
+    assert isinstance(layer.weight, nn.Parameter) and layer.weight.is_meta
+    assert repr(layer.weight).startswith("Parameter containing:\ntensor(..., device='meta'")
+    assert norm.running_mean.is_meta and norm.running_mean.shape == (3,)
 
 
 class TestScripts(ScriptTests):

@@ -26,7 +26,6 @@ __all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "Cr
 
 
 class _Loss(Module):
-    __constants__ = ["reduction"]
     reduction: str
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean") -> None:
@@ -53,6 +52,8 @@ class L1Loss(_Loss):
         tensor(2.)
     """
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
@@ -64,6 +65,8 @@ class MSELoss(_Loss):
         >>> nn.MSELoss()(flambeau.tensor([1.0, 3.0]), flambeau.zeros(2))
         tensor(5.)
     """
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
@@ -78,6 +81,8 @@ class SmoothL1Loss(_Loss):
         >>> nn.SmoothL1Loss()(flambeau.tensor([0.5, 3.0]), flambeau.zeros(2))
         tensor(1.3125)
     """
+
+    __constants__ = ["reduction"]
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean",
                  beta: float = 1.0) -> None:
@@ -226,6 +231,8 @@ class BCELoss(_WeightedLoss):
         tensor(0.6931)
     """
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
@@ -261,6 +268,8 @@ class KLDivLoss(_Loss):
         tensor(0.)
     """
 
+    __constants__ = ["reduction"]
+
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean",
                  log_target: bool = False) -> None:
         super().__init__(size_average, reduce, reduction)
@@ -277,6 +286,8 @@ class SoftMarginLoss(_Loss):
         >>> nn.SoftMarginLoss()(flambeau.zeros(1), flambeau.ones(1))
         tensor(0.6931)
     """
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -311,6 +322,8 @@ class MultiLabelMarginLoss(_Loss):
         tensor(0.8500)
     """
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
@@ -322,6 +335,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         >>> nn.MultiLabelSoftMarginLoss()(flambeau.zeros(1, 3), flambeau.ones(1, 3))
         tensor(0.6931)
     """
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight,

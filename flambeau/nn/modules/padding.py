@@ -43,8 +43,9 @@ class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
 
     def __init__(self, padding, value: float) -> None:
-        super().__init__(padding)
+        Module.__init__(self)
         self.value = value
+        self.padding = _ntuple(2 * self._n_dims)(padding)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)

@@ -371,7 +371,14 @@ def _longest(lengths: Any) -> int:
                else lengths, default=0)
 
 
-def _padded_targets(targets: Tensor, lengths: Any) -> Tensor:
+def _check_extent(holds: bool, wanted: str, size: int) -> None:
+    if not holds:
+        raise RuntimeError(f"Expected tensor to have size {wanted}, but got size {size} for "
+                           "argument #2 'targets' (while checking arguments for "
+                           "ctc_loss_allocate_outputs)")
+
+
+def _padded_targets(targets: Tensor, lengths: Any, n: int) -> Tensor:
     """Targets as (n, longest), whether they were so or one after the other."""
     t, longest = targets._array, _longest(lengths)
     targets = targets.long()
@@ -379,19 +386,12 @@ def _padded_targets(targets: Tensor, lengths: Any) -> Tensor:
         places = (lengths.cumsum(0) - lengths).unsqueeze(1) + flambeau.arange(longest)
         return targets[places.clamp_max(t.size - 1)]
     if t.ndim == 1:
-        if t.size != sum(lengths):
-            raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but "
-                               "got "
-                               f"size {t.size} for argument #2 'targets' (while checking arguments "
-                               "for ctc_loss_allocate_outputs)")
+        _check_extent(t.size == sum(lengths), f"{sum(lengths)} at dimension 0", t.size)
         rows = [flambeau.constant_pad_nd(row, (0, longest - len(row)))
                 for row in targets.split(list(lengths))]
         return flambeau.stack(rows) if rows else targets.reshape(0, 0)
-    if t.shape[1] < longest:
-        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but "
-                           "got "
-                           f"size {t.shape[1]} for argument #2 'targets' (while checking arguments "
-                           "for ctc_loss_allocate_outputs)")
+    _check_extent(t.shape[0] == n, f"{n} at dimension 0", t.shape[0])
+    _check_extent(t.shape[1] >= longest, f"at least {longest} at dimension 1", t.shape[1])
     return targets[:, :longest].contiguous()
 
 
@@ -405,6 +405,8 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
     if x.dtype.kind != "f" or x.dtype.itemsize < 4:
         raise NotImplementedError("\"ctc_loss_cpu\" not implemented for "
                                   f"'{type_name(log_probs.dtype)}'")
+    if not x.size:
+        raise RuntimeError("log_probs tensor must not be empty")
     checking = "(while checking arguments for ctc_loss_allocate_outputs)"
     if x.ndim != 3:
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {x.ndim + 1}-dimensional "
@@ -417,12 +419,13 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
         raise RuntimeError("blank must be in label range")
     inputs = _lengths(input_lengths, x.shape[1], "input_lengths")
     lengths = _lengths(target_lengths, x.shape[1], "target_lengths")
+    targets = _padded_targets(targets, lengths, x.shape[1])
     if _longest(inputs) > x.shape[0]:
         raise RuntimeError(f"Expected input_lengths to have value at most {x.shape[0]}, but got "
                            f"value {_longest(inputs)} (while checking arguments for "
                            "ctc_loss_allocate_outputs)")
     losses_of = _ctc_losses if type(inputs) is type(lengths) is tuple else _ctc_parts
-    losses, _ = losses_of(log_probs, _padded_targets(targets, lengths), inputs, lengths, blank)
+    losses, _ = losses_of(log_probs, targets, inputs, lengths, blank)
     if zero_infinity:
         losses = flambeau.where(losses == np.inf, 0, losses)
     if reduction == NONE:

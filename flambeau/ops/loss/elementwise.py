@@ -235,6 +235,14 @@ def _with_logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
+def _stored(op: str, factor: Tensor, into: Tensor) -> Tensor:
+    """A factor of what `op` changes in place: in the type of that."""
+    if factor.dtype is into.dtype:
+        return factor
+    check_stored(op, into, factor._array)
+    return factor.to(into.dtype)
+
+
 def _logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
             reduction: int) -> tuple[Any, ...]:
     refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
@@ -245,9 +253,12 @@ def _logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Ten
         if target.dtype.is_floating_point:
             self = self.to(target.dtype)
     shape = broadcast_shapes(self._array.shape, target._array.shape)
-    for factor in (weight, pos_weight):
-        if factor is not None:
-            broadcast_shapes(factor._array.shape, shape)
+    if pos_weight is not None:
+        broadcast_shapes(pos_weight._array.shape, shape)
+        pos_weight = _stored("sub", pos_weight, self)
+    if weight is not None:
+        broadcast_shapes(shape, weight._array.shape)
+        weight = _stored("mul", weight, self)
     tensors = [t if t is None or t._array.shape == shape else t.expand(shape)
                for t in (self, target, weight, pos_weight)]
     return *tensors, reduction

@@ -30,7 +30,8 @@ from flambeau.ops.quantized.tensors import (
     quantize_per_tensor,
     quantize_per_tensor_dynamic,
 )
-from flambeau.ops.spatial.convolve import convolution, numbers
+from flambeau.ops.spatial.convolution_checks import numbers
+from flambeau.ops.spatial.convolve import convolution
 
 F = flambeau.nn.functional
 

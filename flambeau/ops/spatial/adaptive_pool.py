@@ -26,6 +26,7 @@ from flambeau.ops.spatial.pooling_checks import (
     adaptive_sizes,
     check_not_empty,
     check_one_dimensional,
+    refuse_images,
     single,
     sizes_or_own,
 )
@@ -39,8 +40,10 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
 
     def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
         sizes = adaptive_sizes(n, input, output_size, name)
-        refuse(input._array, "bBilUcW8" if n == 3 or input._array.size else "b",
-               name + "_cpu" * (n == 3))
+        if n == 3:
+            refuse(input._array, "bBilUcW8", name + "_cpu")
+        else:
+            refuse_images(input._array, "bBilUcW8" if input._array.size else "b", name)
         return input, sizes
 
     def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
@@ -87,7 +90,10 @@ def _declare_adaptive_max_pool(n: int) -> Any:
 
     def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
         sizes = adaptive_sizes(n, input, output_size, name)
-        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        if n == 3:
+            refuse(input._array, "bBilUcW8", name + "_cpu")
+        else:
+            refuse_images(input._array, "bBilUcW8", name)
         return input, sizes
 
     def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:

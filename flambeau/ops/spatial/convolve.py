@@ -7,14 +7,13 @@ batched image joins the batch; batched weights become groups.
 from __future__ import annotations
 
 from functools import wraps
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.op import public
-from flambeau.core.promotion import c_name, convert, type_name
+from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import checked, is_narrow
@@ -24,6 +23,13 @@ from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.node_names import one_node
+from flambeau.ops.spatial.convolution_checks import (
+    check_bias,
+    check_dimensions,
+    check_geometry,
+    numbers,
+    stored_bias,
+)
 from flambeau.ops.view.copying import channels_swapped, in_layout_of
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim
@@ -108,11 +114,13 @@ def _geometry_of(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any
     if weight._array.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
     n = input._array.ndim - 2
-    stride = numbers(stride, n, "stride")
-    return (input, weight, bias, *_checked(
-        input, weight, bias, stride, numbers(padding, n, "padding"),
-        numbers(dilation, n, "dilation"), bool(transposed),
-        numbers(output_padding, n, "output_padding"), groups))
+    stride, dilation = numbers(stride, n, "stride"), numbers(dilation, n, "dilation")
+    geometry = check_geometry(input, weight, bias, stride, numbers(padding, n, "padding"), dilation,
+                              bool(transposed), numbers(output_padding, n, "output_padding"),
+                              groups)
+    if bias is not None and bias._array.dtype != input._array.dtype:
+        bias = stored_bias(input, weight, bias, bool(transposed), stride, dilation, groups)
+    return (input, weight, bias, *geometry)
 
 
 def _kernel_name(self: np.ndarray, weight: Any, bias: Any, stride: Any, padding: Any,
@@ -248,131 +256,6 @@ convolution_weight_grad = _gradient_op(
     "The gradient of `convolution` in its weight, for the gradient of its result.")
 
 
-# ---- what is checked -----------------------------------------------------------------------------
-
-
-def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """A number for each of `n` dimensions, where one stands for all."""
-    if isinstance(value, int):
-        return (value,) * n
-    given = tuple([index(v) for v in value])
-    if len(given) == 1:
-        return given * n
-    if len(given) != n:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values "
-                           f"to match the convolution dimensions, but got {name}={list(given)}")
-    return given
-
-
-def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
-             transposed: bool, output_padding: Any, groups: int) -> tuple[Any, ...]:
-    x, w = input._array, weight._array
-    if len(stride) not in (1, w.ndim - 2):
-        raise RuntimeError(f"expected stride to be a single integer value or a list of {w.ndim - 2}"
-                           " values to match the convolution dimensions, but got stride="
-                           f"{list(stride)}")
-    if min(padding) < 0:
-        raise RuntimeError("negative padding is not supported")
-    if min(stride) <= 0:
-        raise RuntimeError("non-positive stride is not supported")
-    if min(dilation) == 0 and x.shape[0] > 1 and x.dtype.name in ("float32", "bfloat16"):
-        raise RuntimeError("non-positive dilation is not supported")
-    if min(dilation) <= 0:
-        wide = (1, *dilation) if len(dilation) == 1 else dilation
-        raise RuntimeError("dilation should be greater than zero"
-                           + (f", but got {list(wide)}" if min(dilation) == 0 else ""))
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
-    if 0 in w.shape[2:]:
-        names = ("kernel_depth", "kernel_height", "kernel_width")[5 - w.ndim:]
-        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(
-            f"{name}: {n}" for name, n in zip(names, w.shape[2:])))
-    _check_dimensions(x, w)
-    _check_channels(x.shape, w.shape, bias, transposed, groups)
-    if not transposed:
-        padded = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
-        reach = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], dilation)]
-        if any(p < r for p, r in zip(padded, reach)):
-            raise RuntimeError(
-                f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
-                f"({_by(reach)}). Kernel size can't be greater than actual input size")
-    elif min(output_padding) < 0:
-        raise RuntimeError("negative output_padding is not supported")
-    elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
-        raise _output_padding_error(output_padding, stride, dilation)
-    else:
-        extents = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in zip(
-            x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
-        if min(extents) < 1 and 0 not in x.shape[2:]:
-            raise RuntimeError(f"Given input size per channel: ({_by(x.shape[2:])}). Calculated "
-                               f"output size per channel: ({_by(extents)}). Output size is too "
-                               "small")
-    if not transposed:
-        _check_bias(input, bias)
-    if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
-        shape = list(x.shape if x.ndim > 3 else (*x.shape[:2], 1, x.shape[2]))
-        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input "
-                           f"shape: {shape}")
-    if x.dtype is not w.dtype and x.dtype != w.dtype:
-        own, other = type_name(input.dtype), type_name(weight.dtype)
-        said = "Input type ({}) and weight type ({}) should be the same".format(*(
-            f"CPU{n}Type" if n.startswith("Complex") else f"torch.{n}Tensor" for n in (own, other)))
-        raise RuntimeError(f"{said} or input should be a MKLDNN tensor and weight is a dense tensor"
-                           if own == "Float" else said if input.is_complex() else
-                           f"expected scalar type {own} but found {other}")
-    _check_bias(input, bias)
-    return stride, padding, dilation, transposed, output_padding, groups
-
-
-def _check_bias(input: Tensor, bias: Tensor | None) -> None:
-    if bias is not None and bias._array.dtype != input._array.dtype:
-        raise RuntimeError(f"Input type ({c_name(input.dtype)}) and bias type "
-                           f"({c_name(bias.dtype)}) should be the same")
-
-
-def _check_dimensions(x: Any, w: Any, space: str = " ") -> None:
-    if w.ndim < 3:
-        raise RuntimeError("weight should have at least three dimensions")
-    if w.ndim != x.ndim:
-        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional "
-                           f"weight{space}{list(w.shape)}, but got {x.ndim}-dimensional "
-                           f"input of size {list(x.shape)} instead")
-
-
-def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) -> None:
-    if w[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at "
-                           f"dimension 0, but got weight of size {list(w)} instead")
-    if w[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at "
-                           f"dimension 0, but got weight of size [{list(w)}] instead")
-    expected = w[0] if transposed else w[1] * groups
-    if x[1] != expected:
-        how = "transposed=1" if transposed else f"groups={groups}"
-        raise RuntimeError(f"Given {how}, weight of size {list(w)}, expected input{list(x)} to "
-                           f"have {expected} channels, but got {x[1]} channels instead")
-    outputs = w[1] * groups if transposed else w[0]
-    if bias is not None and bias._array.shape != (outputs,):
-        how = "transposed=1, " if transposed else ""
-        raise RuntimeError(f"Given {how}weight of size {list(w)}, expected bias to be "
-                           "1-dimensional "
-                           f"with {outputs} elements, but got bias of size "
-                           f"{list(bias._array.shape)} instead")
-
-
-def _output_padding_error(output_padding: Any, stride: Any, dilation: Any) -> RuntimeError:
-    axes = ("depth", "height", "width")[-len(stride):]
-    parts = [f"{name}_{axis}: {v}" for name, values in
-             (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
-             for axis, v in zip(axes, values)]
-    return RuntimeError("output padding must be smaller than either stride or dilation, but got "
-                        + " ".join(parts))
-
-
-def _by(sizes: Any) -> str:
-    return " x ".join(map(str, sizes))
-
-
 # ---- what users call -----------------------------------------------------------------------------
 
 
@@ -397,7 +280,8 @@ def _convolver(n: int, doc: str) -> Any:
 
     def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
              dilation: Any, groups: int) -> Tensor:
-        _check_bias(input, bias)
+        if type(padding) is not str:
+            check_bias(input, bias)
         rank = input._array.ndim
         if rank != n + 2:
             input = _batched(input, n, name)
@@ -453,7 +337,7 @@ def _named_padding(padding: str, input: Tensor, weight: Tensor, stride: Any, dil
         return input, (0,) * len(stride)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    _check_dimensions(input._array, weight._array, space="")
+    check_dimensions(input._array, weight._array, space="")
     return _same_padding(input, weight._array.shape[2:], stride, dilation)
 
 

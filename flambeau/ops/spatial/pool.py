@@ -33,6 +33,7 @@ from flambeau.ops.spatial.pooling_checks import (
     check_windows,
     fractional_windows,
     per_axis,
+    refuse_images,
     single,
     strides,
     unpooled_size,
@@ -118,7 +119,7 @@ def _declare_max_pool(n: int) -> Any:
         windows = (kernel, strides(stride, kernel, name), per_axis(padding, n, name, "padding"),
                    per_axis(dilation, n, name, "dilation"), ceil_mode)
         check_rank(input._array, n)
-        refuse(input._array, "bUcW8", name)
+        refuse_images(input._array, "bUcW8", name)
         check_windows(input._array, *windows, f"{name}_with_indices_out_cpu_template")
         return input, *windows
 
@@ -268,7 +269,10 @@ def _declare_avg_pool(n: int) -> Any:
             raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch "
                                f"size for input, but got:{list(x.shape)}")
         check_rank(x, n)
-        refuse(x, "bcW8", "avg_pool3d_out_frame" if n == 3 else name)
+        if n == 2:
+            refuse_images(x, "bcW8", name)
+        else:
+            refuse(x, "bcW8", "avg_pool3d_out_frame" if n == 3 else name)
         check_windows(x, *windows, (1,) * n, ceil_mode, name)
         return input, *windows, ceil_mode, count_include_pad, divisor_override
 

@@ -9,8 +9,9 @@ import numpy as np
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor
+from flambeau.kernels.moving.layouts import has_channels_last
 from flambeau.kernels.network import pooling as kernels
-from flambeau.kernels.refused import refuse
+from flambeau.kernels.refused import characters, no_kernel, refuse
 
 _BOUND = 2 ** 31
 _WORDS = {2: "two", 3: "three"}
@@ -190,6 +191,10 @@ def fractional_windows(input: Tensor, kernel_size: Any, output_size: Any, random
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}{out}(): Expected {n + 1}D or {n + 2}D tensor, but got: "
                            f"{list(x.shape)}")
+    if samples._array.dtype != x.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    batch = 1 if x.ndim == n + 1 else x.shape[0]
+    samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
     if 0 in x.shape[-n - 1:]:
         at = x.ndim - n - 1 + x.shape[-n - 1:].index(0)
         raise RuntimeError(f"{name}{out}(): Expected input to have non-zero size for non-batch "
@@ -198,11 +203,7 @@ def fractional_windows(input: Tensor, kernel_size: Any, output_size: Any, random
         if o + k - 1 > s - (n == 3):       # PyTorch leaves a row over in three dimensions
             raise RuntimeError(f"{name}{out}(): pool {axis} {k} too large "
                                f"relative to input {axis} {s}")
-    if samples._array.dtype != x.dtype:
-        raise RuntimeError("Expect _random_samples to have the same dtype as input")
     refuse(x, "bBilUcW8", f"{name}_out_frame")
-    batch = 1 if x.ndim == n + 1 else x.shape[0]
-    samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
     return input, samples[0] if x.ndim == n + 1 else samples, kernel, sizes
 
 
@@ -217,6 +218,12 @@ def _checked_samples(samples: Tensor, batch: int, channels: int, n: int) -> Tens
     if shape[2] != n:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}.")
     return samples[:batch]
+
+
+def refuse_images(x: np.ndarray, kinds: str, name: str) -> None:
+    """Raise that PyTorch's kernel for images of this order does not take their type."""
+    if x.dtype.char in characters(kinds):
+        raise no_kernel(name + "_channels_last" * has_channels_last(x), x.dtype)
 
 
 def unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Any:

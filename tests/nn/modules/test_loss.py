@@ -99,3 +99,10 @@ def test_weights_go_with_the_module():
     loss = nn.BCEWithLogitsLoss(weight=torch.ones(2), pos_weight=torch.ones(2)).double()
     assert loss.weight.dtype is loss.pos_weight.dtype is torch.float64
     assert list(loss.state_dict()) == ["weight", "pos_weight"]
+
+
+def test_constants_of_losses():
+    for layer in (nn.L1Loss, nn.MSELoss, nn.BCELoss, nn.KLDivLoss, nn.SoftMarginLoss,
+                  nn.SmoothL1Loss, nn.MultiLabelMarginLoss, nn.MultiLabelSoftMarginLoss):
+        assert layer.__constants__ == ["reduction"]
+    assert not hasattr(nn.BCEWithLogitsLoss, "__constants__")

@@ -69,3 +69,16 @@ def test_ctc_loss_wants_three_dimensions():
     for targets in (torch.tensor(3), ones.reshape(2, 3, 1)):
         with pytest.raises(RuntimeError, match="Expected 1 to 2 dimensions, but got"):
             F.ctc_loss(torch.ones(5, 2, 4), targets, lengths, lengths)
+
+
+@pytest.mark.parametrize("steps, targets, input_lengths, lengths, message", [
+    (0, [[1, 2], [1, 3]], [5, 5], [2, 2], "log_probs tensor must not be empty"),
+    (3, [[1, 2]], [3, 3], [2, 2], "Expected tensor to have size 2 at dimension 0, but got size 1"),
+    (3, [[1, 2], [1, 3]], [3, 5], [2, 3],
+     "Expected tensor to have size at least 3 at dimension 1, but got size 2"),
+    (3, [1, 2, 1], [3, 5], [2, 2], "Expected tensor to have size 4 at dimension 0, but got size 3"),
+    (3, [[1, 2], [1, 3]], [3, 5], [2, 2],
+     "Expected input_lengths to have value at most 3, but got value 5")])
+def test_ctc_loss_says_what_is_too_short(steps, targets, input_lengths, lengths, message):
+    with pytest.raises(RuntimeError, match=message):
+        F.ctc_loss(torch.zeros(steps, 2, 4), torch.tensor(targets), input_lengths, lengths)

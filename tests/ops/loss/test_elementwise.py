@@ -1,4 +1,5 @@
 """Layers that `flambeau/ops/loss/elementwise.py` computes."""
+import pytest
 from layer_tests import LayerTests
 from layers import Cases
 
@@ -50,3 +51,22 @@ def test_weights_of_another_type_leave_the_type_of_the_loss():
     loss = F.binary_cross_entropy(x, torch.ones(2), weight, reduction="none")
     assert loss.dtype is torch.float32
     torch.testing.assert_close(loss, -x.log() * torch.tensor([2.0, 4.0]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_weights_of_another_type_leave_the_type_of_a_loss_of_logits(dtype):
+    x, ones = torch.tensor([0.25, 0.5], dtype=dtype), torch.ones(2, dtype=dtype)
+    plain = F.binary_cross_entropy_with_logits(x, ones, reduction="none")
+    for weight in (torch.tensor(2.0, dtype=torch.float64), torch.full((2,), 2.0).double()):
+        for name in ("weight", "pos_weight"):
+            loss = F.binary_cross_entropy_with_logits(x, ones, **{name: weight}, reduction="none")
+            assert loss.dtype is dtype
+            torch.testing.assert_close(loss, 2 * plain)
+
+
+def test_which_shape_of_a_loss_of_logits_does_not_fit():
+    x = torch.zeros(4, 5)
+    for name, message in (("weight", r"tensor a \(5\) must match the size of tensor b \(6\)"),
+                          ("pos_weight", r"tensor a \(6\) must match the size of tensor b \(5\)")):
+        with pytest.raises(RuntimeError, match=message):
+            F.binary_cross_entropy_with_logits(x, x, **{name: torch.ones(6)})

@@ -25,3 +25,23 @@ def test_refusals(call, said):
 def test_one_number_stands_for_all_axes():
     assert torch.equal(F.max_pool2d(x, 2), F.max_pool2d(x, (2, 2), (2, 2), (0, 0), (1, 1)))
     assert F.avg_pool2d(x, 3, ceil_mode=True, stride=2).shape == (1, 2, 3, 3)
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda x: F.avg_pool2d(x, 2), "avg_pool2d"), (lambda x: F.max_pool2d(x, 2), "max_pool2d"),
+    (lambda x: F.adaptive_avg_pool2d(x, 2), "adaptive_avg_pool2d"),
+    (lambda x: F.adaptive_max_pool2d(x, 2), "adaptive_max_pool2d")])
+def test_the_kernel_for_images_of_this_order_is_named(call, name):
+    images = torch.ones(2, 3, 4, 4, dtype=torch.complex64)
+    for given, kernel in ((images, name), (images.contiguous(
+            memory_format=torch.channels_last), f"{name}_channels_last")):
+        with pytest.raises(NotImplementedError) as caught:
+            call(given)
+        assert str(caught.value) == f"\"{kernel}\" not implemented for 'ComplexFloat'"
+
+
+def test_samples_of_fractional_pooling_are_looked_at_first():
+    samples = torch.rand(1, 3, 2)
+    for shape in ((0, 5, 7), (1, 0, 5, 7)):
+        with pytest.raises(RuntimeError, match=r"size\(1\) equals to input channel size"):
+            F.fractional_max_pool2d(torch.ones(shape), 2, 2, _random_samples=samples)
