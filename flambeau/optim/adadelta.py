@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check, check_lr
@@ -46,6 +47,7 @@ class Adadelta(RuleOptimizer):
     keeps = ("square_avg", "acc_delta")
     kernel_rule, kernel_dtypes = "adadelta", KERNEL_DTYPES
     captured_on_xla = False
+    takes_complex = True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,
                  eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
@@ -64,10 +66,12 @@ class Adadelta(RuleOptimizer):
         rho, eps = group["rho"], group["eps"]
         state["step"].add_(1)
         square, moved = state["square_avg"], state["acc_delta"]
+        if p.is_complex():
+            grad, square, moved = map(flambeau.view_as_real, (grad, square, moved))
         square.mul_(rho).add_((1 - rho) * (grad * grad))
         delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
         moved.mul_(rho).add_((1 - rho) * (delta * delta))
-        p.sub_(group["lr"] * delta)
+        p.sub_(group["lr"] * (flambeau.view_as_complex(delta) if p.is_complex() else delta))
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

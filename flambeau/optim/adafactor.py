@@ -54,6 +54,7 @@ class Adafactor(RuleOptimizer):
     elementwise = False
 
     takes_complex = True
+    read_first = ("eps",)
     decoupled_weight_decay = True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,

@@ -85,6 +85,11 @@ class Adagrad(RuleOptimizer):
         state["sum"] = flambeau.full_like(p, complex(start, start) if p.is_complex() else start,
                                           memory_format=flambeau.preserve_format)
 
+    def _decay(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
+        if grad.is_sparse and group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        return super()._decay(p, grad, group)
+
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         t = advance(state)
         lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
@@ -101,7 +106,7 @@ class Adagrad(RuleOptimizer):
             p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
 
     def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
-        super()._check_fused(params[:1], grads)
+        super()._check_fused(params[:1], grads[:1])
         if any(p.is_complex() or g.is_sparse for p, g in zip(params, grads, strict=True)):
             raise RuntimeError("`fused` does not support sparse grad or complex param")
 

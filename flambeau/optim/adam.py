@@ -64,16 +64,17 @@ class Adam(RuleOptimizer):
 
     kernel_dtypes = (flambeau.float32, flambeau.float64)
     sparse_hint = ", please consider SparseAdam instead"
+    read_first = ("betas",)
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
                  maximize: bool = False, capturable: bool = False, differentiable: bool = False,
                  fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
-        check_lr(lr)
         if foreach and not capturable and isinstance(lr, Tensor):
             raise ValueError(
                 "lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_lr(lr)
         check("epsilon value", eps)
         check_betas(betas)
         check("weight_decay value", weight_decay)

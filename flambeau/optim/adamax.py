@@ -43,6 +43,7 @@ class Adamax(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    read_first = ("betas",)
     keeps = ("exp_avg", "exp_inf")
     kernel_rule, kernel_dtypes = "adamax", KERNEL_DTYPES
 

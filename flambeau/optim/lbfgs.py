@@ -83,8 +83,7 @@ class LBFGS(Optimizer):
         """
         closure = flambeau.enable_grad()(closure)
         group = self.param_groups[0]
-        search = group["line_search_fn"]
-        lr = group["lr"]
+        lr, search = group["lr"], group["line_search_fn"]
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         is_first = state.setdefault("n_iter", 0) == 0

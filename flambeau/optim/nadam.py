@@ -54,6 +54,8 @@ class NAdam(RuleOptimizer):
 
     capturable_state = "params, mu_products and state_steps"
 
+    read_first = ("betas",)
+    decays_reals = True
     keeps = ("exp_avg", "exp_avg_sq")
     kernel_rule, kernel_dtypes = "nadam", KERNEL_DTYPES
     numbers_depend_on_state = True

@@ -51,6 +51,8 @@ class RAdam(RuleOptimizer):
         tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
+    read_first = ("betas",)
+    decays_reals = True
     keeps = ("exp_avg", "exp_avg_sq")
     kernel_rule, kernel_dtypes = "radam", KERNEL_DTYPES
 

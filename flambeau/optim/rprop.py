@@ -48,6 +48,7 @@ class Rprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
+    read_first = ("etas",)
     keeps = ("prev", "step_size")
     kernel_rule, kernel_dtypes = "rprop", KERNEL_DTYPES
 

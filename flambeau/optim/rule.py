@@ -58,6 +58,8 @@ class RuleOptimizer(Optimizer):
     capturable_state = "params and state_steps"
     captured_on_xla = True
     sparse_hint = ""
+    decays_reals = False            # is decay of complex numbers that of pairs of reals?
+    read_first: tuple[str, ...] = ()    # options whose absence is told before that of others
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
@@ -148,6 +150,8 @@ class RuleOptimizer(Optimizer):
     def _take_step(self, closure: Callable[[], Any] | None, differentiable: bool) -> Any:
         loss = None if closure is None else within(grad_mode, True, closure)
         for group in self.param_groups:
+            for name in self.read_first:
+                group[name]
             params, grads = _with_grads(group["params"])
             if group.get("fused"):
                 self._check_fused(params, grads)
@@ -166,7 +170,8 @@ class RuleOptimizer(Optimizer):
 
     def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
         """Raise RuntimeError where PyTorch has no fused kernel for a parameter."""
-        for p in params:
+        for p, grad in zip(params, grads, strict=True):
+            self._check_layout(grad)
             _device_dtype_check_for_fused(p)
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -177,17 +182,21 @@ class RuleOptimizer(Optimizer):
             self.init_state(p, group, state)
         return state
 
-    def _update_one(self, p: Tensor, grad: Tensor, group: dict[str, Any],
-                    differentiable: bool) -> None:
+    def _check_layout(self, grad: Tensor) -> None:
         if grad.is_sparse and not self.takes_sparse:
             raise RuntimeError(
                 f"{self._rule_name()} does not support sparse gradients{self.sparse_hint}")
+
+    def _update_one(self, p: Tensor, grad: Tensor, group: dict[str, Any],
+                    differentiable: bool) -> None:
+        self._check_layout(grad)
         self._apply_rule(p, grad, group, self._state_of(p, group), differentiable)
 
     def _apply_rule(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any],
                     differentiable: bool) -> None:
         if group.get("capturable"):
-            devices = _get_capturable_supported_devices(self.captured_on_xla)
+            devices = _get_capturable_supported_devices(
+                self.captured_on_xla and not group.get("foreach"))
             if p.device.type not in devices:
                 raise AssertionError(f"If capturable=True, {self.capturable_state} must be on "
                                      f"supported devices: {devices}.")
@@ -197,8 +206,12 @@ class RuleOptimizer(Optimizer):
             for name, value in state.items():
                 if isinstance(value, Tensor):
                     state[name] = value.clone()
+        in_reals = p.is_complex() and not (self.takes_complex or grad.is_sparse)
+        if in_reals and self.decays_reals:
+            p, grad, state = _as_reals(p, grad, state)
+            in_reals = False
         grad = self._decay(p, grad, group)
-        if p.is_complex() and not self.takes_complex:
+        if in_reals:
             p, grad, state = _as_reals(p, grad, state)
         self.update(p, grad, group, state)
 
@@ -208,9 +221,6 @@ class RuleOptimizer(Optimizer):
         if isinstance(weight_decay, Tensor) or weight_decay != 0:
             if group.get("decoupled_weight_decay", self.decoupled_weight_decay):
                 p.mul_(1 - group["lr"] * weight_decay)
-            elif grad.is_sparse:
-                raise RuntimeError(
-                    "weight_decay option is not compatible with sparse gradients")
             else:
                 grad = grad + weight_decay * p
         return grad

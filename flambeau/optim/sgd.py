@@ -11,6 +11,7 @@ from flambeau import Tensor
 from flambeau._support.source_locations import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels.network import optimizers as kernels
+from flambeau.kernels.refused import refuse
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule
 
@@ -88,6 +89,13 @@ class SGD(RuleOptimizer):
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad + momentum * buffer if group["nesterov"] else buffer
         p.add_(-group["lr"] * grad)
+
+    def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
+        super()._check_fused(params[:1], grads[:1])
+        if any(grad.is_sparse for grad in grads):
+            raise RuntimeError("`_fused_sgd` does not support sparse gradients")
+        for p in params:
+            refuse(p._array, "c", "fused_sgd_kernel")
 
     def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
                        group: dict[str, Any], states: list[dict[str, Any]]) -> bool:

@@ -34,6 +34,7 @@ class SparseAdam(RuleOptimizer):
 
     takes_sparse = takes_complex = True
     counts_in_tensors = False
+    read_first = ("betas",)
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

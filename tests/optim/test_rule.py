@@ -177,3 +177,55 @@ def test_state_lies_in_the_order_of_the_parameters():
     optimizer = torch.optim.Adam(params)
     optimizer.step()
     assert list(optimizer.state_dict()["state"]) == [0, 1, 2, 3, 4]
+
+
+def stepped(rule, *dtypes, sparse=False, **options):
+    params = [torch.ones(2, 2, dtype=dtype).requires_grad_() for dtype in dtypes]
+    optimizer = rule(params, **options)
+    for p in params:
+        grad = torch.full((2, 2), 0.5).to(p.dtype)
+        p.grad = grad.to_sparse(1) if sparse else grad
+    optimizer.step()
+    return [p.detach() for p in params]
+
+
+@pytest.mark.parametrize("rule, dtypes, options, error, message", [
+    ("SGD", "f", {"sparse": True, "weight_decay": 0.5}, RuntimeError,
+     "add(sparse, dense) is not supported. Use add(dense, sparse) instead."),
+    ("Adagrad", "f", {"sparse": True, "weight_decay": 0.5}, RuntimeError,
+     "weight_decay option is not compatible with sparse gradients"),
+    ("SGD", "f", {"sparse": True, "fused": True}, RuntimeError,
+     "`_fused_sgd` does not support sparse gradients"),
+    ("Adam", "fc", {"sparse": True, "fused": True}, RuntimeError,
+     "Adam does not support sparse gradients, please consider SparseAdam instead"),
+    ("SGD", "fc", {"fused": True}, NotImplementedError,
+     "\"fused_sgd_kernel\" not implemented for 'ComplexFloat'"),
+    ("Adam", "f", {"lr": torch.tensor([0.1, 0.2]), "foreach": True}, ValueError,
+     "lr as a Tensor is not supported for capturable=False and foreach=True"),
+    ("Adam", "f", {"foreach": True, "capturable": True}, AssertionError,
+     "If capturable=True, params and state_steps must be on supported devices: ['cuda', 'xpu', "
+     "'hpu', 'privateuseone']."),
+    ("NAdam", "c", {"differentiable": True, "decoupled_weight_decay": True, "weight_decay": 0.1},
+     RuntimeError,
+     "a view of a leaf Variable that requires grad is being used in an in-place operation."),
+    ("Adadelta", "c", {"differentiable": True}, RuntimeError,
+     "a leaf Variable that requires grad is being used in an in-place operation.")])
+def test_what_a_step_refuses(rule, dtypes, options, error, message):
+    kinds = {"f": torch.float32, "c": torch.complex64}
+    with pytest.raises(error) as caught:
+        stepped(getattr(torch.optim, rule), *map(kinds.get, dtypes), **options)
+    assert str(caught.value) == message
+
+
+def test_sparse_gradients_of_complex_parameters():
+    p, = stepped(torch.optim.Adagrad, torch.complex64, sparse=True)
+    torch.testing.assert_close(p, torch.full((2, 2), 0.99 + 0j))
+
+
+@pytest.mark.parametrize("rule, name", [("Adam", "betas"), ("Rprop", "etas"), ("RAdam", "betas"),
+                                        ("Adafactor", "eps"), ("LBFGS", "lr")])
+def test_which_missing_option_is_told(rule, name):
+    optimizer = getattr(torch.optim, rule)([torch.ones(1, requires_grad=True)])
+    optimizer.param_groups = [{"params": optimizer.param_groups[0]["params"]}]
+    with pytest.raises(KeyError, match=name):
+        optimizer.step(lambda: torch.zeros((), requires_grad=True))

@@ -26,6 +26,7 @@ __all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "Cr
 
 
 class _Loss(Module):
+    __constants__: list[str]
     reduction: str
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean") -> None:
@@ -52,8 +53,6 @@ class L1Loss(_Loss):
         tensor(2.)
     """
 
-    __constants__ = ["reduction"]
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
@@ -65,8 +64,6 @@ class MSELoss(_Loss):
         >>> nn.MSELoss()(flambeau.tensor([1.0, 3.0]), flambeau.zeros(2))
         tensor(5.)
     """
-
-    __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
@@ -81,8 +78,6 @@ class SmoothL1Loss(_Loss):
         >>> nn.SmoothL1Loss()(flambeau.tensor([0.5, 3.0]), flambeau.zeros(2))
         tensor(1.3125)
     """
-
-    __constants__ = ["reduction"]
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean",
                  beta: float = 1.0) -> None:
@@ -231,8 +226,6 @@ class BCELoss(_WeightedLoss):
         tensor(0.6931)
     """
 
-    __constants__ = ["reduction"]
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
@@ -268,8 +261,6 @@ class KLDivLoss(_Loss):
         tensor(0.)
     """
 
-    __constants__ = ["reduction"]
-
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean",
                  log_target: bool = False) -> None:
         super().__init__(size_average, reduce, reduction)
@@ -286,8 +277,6 @@ class SoftMarginLoss(_Loss):
         >>> nn.SoftMarginLoss()(flambeau.zeros(1), flambeau.ones(1))
         tensor(0.6931)
     """
-
-    __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -322,8 +311,6 @@ class MultiLabelMarginLoss(_Loss):
         tensor(0.8500)
     """
 
-    __constants__ = ["reduction"]
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
@@ -335,8 +322,6 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         >>> nn.MultiLabelSoftMarginLoss()(flambeau.zeros(1, 3), flambeau.ones(1, 3))
         tensor(0.6931)
     """
-
-    __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight,
@@ -499,3 +484,7 @@ class CTCLoss(_Loss):
 
 
 adopt(globals(), "nn.modules.linear_cross_entropy")
+
+for _loss in (L1Loss, MSELoss, BCELoss, KLDivLoss, SmoothL1Loss, SoftMarginLoss,
+              MultiLabelMarginLoss, MultiLabelSoftMarginLoss):
+    _loss.__constants__ = ["reduction"]
