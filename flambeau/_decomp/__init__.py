@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau._decomp import _arithmetic as _arithmetic
+from flambeau._decomp import decompositions as decompositions
+from flambeau._decomp._register import TABLE
 from flambeau._ops import OpOverload, OpOverloadPacket
+from flambeau.export._decompose import core_decompositions
 from flambeau.export.decomp_utils import CustomDecompTable, default_decompositions
 
 global_decomposition_table: dict[str, dict[Any, Callable[..., Any]]] = {
-    "post_autograd": {}, "pre_autograd": {}, "meta": {}}
+    "post_autograd": {**core_decompositions(), **TABLE}, "pre_autograd": {}, "meta": {}}
 decomposition_table = global_decomposition_table["post_autograd"]
 
 
@@ -45,8 +49,7 @@ def register_decomposition(aten_op: Any, registry: dict[Any, Any] | None = None,
 def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd"
                        ) -> dict[Any, Callable[..., Any]]:
     """The decompositions there are of `aten_ops`; ops without one are left out."""
-    known = {**default_decompositions(), **global_decomposition_table[type]} \
-        if type == "post_autograd" else global_decomposition_table[type]
+    known = global_decomposition_table[type]
     return {op: known[op] for op in _overloads(list(aten_ops)) if op in known}
 
 
