@@ -8,11 +8,13 @@ namespace fast {
 
 // What core/ told us: classes, markers, the lists that are asked before each call, and offsets.
 struct Core {
-    PyTypeObject *tensor, *view, *node, *slices;       // slices: the node of a base, after a write to a view
+    PyTypeObject *tensor, *view, *node;
+    PyTypeObject *slices;                              // the node of a base, a view of which was written
     PyTypeObject *untracked;                           // counters of inference tensors
-    PyObject *plain, *floating, *passive;             // sets of types
-    PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
-    PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
+    PyObject *plain, *floating, *passive;              // sets of types
+    PyObject *interceptors, *saved_tensor_hooks, *node_watchers;    // lists, empty nearly always
+    PyObject *leaf, *lazy;                             // what an edge may be: see core/tensor.py
+    PyObject *grad_mode, *order;                       // order: the counter of nodes
     PyObject *gradient_edge, *replay_of, *unpack_result;
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
     PyObject *deriving;                                // may tensors of inference mode be saved?
@@ -91,7 +93,7 @@ inline bool intercepted() { return PyList_GET_SIZE(core.interceptors) && sees_ca
 inline bool watched() { return PyList_GET_SIZE(core.node_watchers) || intercepted(); }
 
 // Is there one of these, or hooks of saved tensors, where nodes are made that `record` does not see?
-inline bool watched_or_packed() { return PyList_GET_SIZE(core.packers) || watched(); }
+inline bool watched_or_packed() { return PyList_GET_SIZE(core.saved_tensor_hooks) || watched(); }
 
 // One saved value of a node: how it is taken from a call.
 struct Saved {

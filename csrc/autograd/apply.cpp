@@ -1,7 +1,6 @@
 // The derivative of an op with one result, as `make_apply` of core/autograd/formulas.py puts it
 // together: for each input that wants a gradient what its rule gives for `grad` and the saved
-// values, or, of a pointwise op, `grad` times, or over, what its rule gives for the saved
-// values.
+// values. Of a pointwise op the rule gives a factor, or a divisor, of `grad`.
 #include "tensors.h"
 
 namespace fast {

@@ -45,7 +45,7 @@ PyObject *own_edge(PyObject *tensor) {
 }
 
 PyObject *edge_of(PyObject *tensor) {
-    if (slot(tensor, core.edge) != core.lookup) return own_edge(tensor);
+    if (slot(tensor, core.edge) != core.lazy) return own_edge(tensor);
     PyObject *view = slot(tensor, core.view_slot), *counter = slot(tensor, core.counter);
     if (view && counter && PyList_CheckExact(counter) && slot(view, core.view_node) &&
         slot(view, core.version) == PyList_GET_ITEM(counter, 0))
@@ -218,7 +218,7 @@ static int describe_result(PyObject *node, PyObject *result) {
 // Hooks of saved tensors, if there are any, replace what a node has just saved.
 static int pack(PyObject *node) {
     static PyObject *name = PyUnicode_InternFromString("pack_node");
-    if (!PyList_GET_SIZE(core.packers)) return 0;
+    if (!PyList_GET_SIZE(core.saved_tensor_hooks)) return 0;
     return Ref(PyObject_CallMethodOneArg(core.late_bound, name, node)) ? 0 : -1;
 }
 
@@ -295,22 +295,23 @@ static bool is_window(PyObject *tensor) {
     if (is_none(base) || !view || slot(view, core.view_node) == core.leaf ||
         !is_none(slot(view, core.replay)) || PyUnicode_GET_LENGTH(slot(view, core.made)))
         return false;
-    long version = PyLong_AsLong(slot(view, core.version));
+    long version = PyLong_AsLong(slot(view, core.version));  // below STALE: not found, but set
     PyArrayObject *own = array_of(tensor), *whole = array_of(base);
     return version >= -1 && own && whole && PyArray_DESCR(own) == PyArray_DESCR(whole) &&
            PyArray_SIZE(own) && PyArray_ITEMSIZE(own) && !PyArray_BASE(moving::root_of(own)) &&
-           slot(base, core.edge) != core.lookup;
+           slot(base, core.edge) != core.lazy;
 }
 
 bool may_rebase(PyObject *tensor) {
     PyObject *edge = slot(tensor, core.edge), *base = slot(tensor, core.base);
     if (edge == core.leaf || !is_floating(slot(tensor, core.array)) || retains_grad(tensor)) return false;
-    if (edge != core.lookup) return is_none(base);
+    if (edge != core.lazy) return is_none(base);
     if (!is_window(tensor) || slot(base, core.edge) == core.leaf || retains_grad(base)) return false;
     return !is_none(slot(base, core.edge)) || is_none(slot(slot(tensor, core.view_slot), core.view_node));
 }
 
-// (strides of the base, None, extents and strides of the view, its offset), after the node that wrote.
+// What a CopySlices saves: the node that wrote, strides of the base, None (no replay), extents and
+// strides of the view, its offset.
 static PyObject *slices_saved(PyObject *inner, PyObject *tensor) {
     PyArrayObject *own = array_of(tensor), *whole = array_of(slot(tensor, core.base));
     Ref geometry(moving::geometry_of(own)), around(moving::geometry_of(whole));
@@ -320,9 +321,10 @@ static PyObject *slices_saved(PyObject *inner, PyObject *tensor) {
                          PyTuple_GET_ITEM(geometry.get(), 0), PyTuple_GET_ITEM(geometry.get(), 1), offset);
 }
 
-// The history of a base, to a part of which `inner` has written: of the edges, the first is its old one.
+// Give a base, to a part of which `inner` has written, a node; the first edge is its old history.
 static int rebase(PyObject *tensor, PyObject *inner) {
-    static PyObject *some = PyUnicode_InternFromString("differentiated"), *unknown = PyLong_FromLong(-1);
+    static PyObject *some = PyUnicode_InternFromString("differentiated"),
+                    *stale = PyLong_FromLong(-1);
     PyObject *base = slot(tensor, core.base), *edges = slot(inner, core.edges);
     Ref node(core.slices->tp_alloc(core.slices, 0)), saved(slices_saved(inner, tensor));
     Ref all(tuple_of(&PyTuple_GET_ITEM(edges, 0), PyTuple_GET_SIZE(edges)));
@@ -337,7 +339,7 @@ static int rebase(PyObject *tensor, PyObject *inner) {
         (differentiated.get() != Py_None && PyObject_SetAttr(node.get(), some, differentiated.get()) < 0))
         return -1;
     set(base, core.edge, node.release());
-    set(slot(tensor, core.view_slot), core.version, incref(unknown));
+    set(slot(tensor, core.view_slot), core.version, incref(stale));
     return 0;
 }
 
@@ -356,7 +358,7 @@ static int rename(Callable *f, PyObject *node) {
 int record_write(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *tensor) {
     Ref node(make_node(f, canonical, stolen_edges, &tensor));
     if (!node || describe_result(node.get(), tensor) < 0 || rename(f, node.get()) < 0) return -1;
-    if (slot(tensor, core.edge) == core.lookup) return rebase(tensor, node.get());
+    if (slot(tensor, core.edge) == core.lazy) return rebase(tensor, node.get());
     set(tensor, core.edge, node.release());
     return 0;
 }

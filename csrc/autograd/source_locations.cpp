@@ -1,6 +1,7 @@
-// Where in the user's code something happened: a code object and the offset of an instruction, which
-// become a line only when somebody asks. Every node is a Place (where it was made), and a counter of
-// writes holds one (where the last write was asked for). flambeau/_support/source_locations.py has the twin in Python.
+// Where in the user's code something happened: a code object and the offset of an instruction,
+// which become a line only when somebody asks. Every node is a Place (where it was made), and a
+// counter of writes holds one (where the last write was asked for). The twin in Python is in
+// flambeau/_support/source_locations.py.
 #include "tensors.h"
 
 namespace fast {

@@ -168,8 +168,9 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"Untracked", (PyObject **)&core.untracked}, {"plain", &core.plain},
                   {"floating", &core.floating},
                   {"passive", &core.passive}, {"interceptors", &core.interceptors},
-                  {"packers", &core.packers}, {"node_watchers", &core.node_watchers},
-                  {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
+                  {"saved_tensor_hooks", &core.saved_tensor_hooks},
+                  {"node_watchers", &core.node_watchers},
+                  {"LEAF", &core.leaf}, {"LAZY", &core.lazy}, {"grad_mode", &core.grad_mode},
                   {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
                   {"inference", &core.inference}, {"deriving", &core.deriving}, {"unpack_result", &core.unpack_result},
@@ -185,7 +186,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
         !PyType_Check(core.untracked) ||
         !PyAnySet_Check(core.plain) || !PyAnySet_Check(core.floating) ||
         !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
-        !PyList_Check(core.packers) || !PyList_Check(core.node_watchers) ||
+        !PyList_Check(core.saved_tensor_hooks) || !PyList_Check(core.node_watchers) ||
         !PyIter_Check(core.order) || !PyUnicode_Check(core.package) ||
         !PyType_IsSubtype(core.node, &PlaceType) || !PyType_Check(core.slices) ||
         !PyType_IsSubtype(core.slices, core.node))

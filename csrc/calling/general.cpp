@@ -56,7 +56,7 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     if (!result) return nullptr;
     bool ask = f->replay;
     PyObject *made = allowed;
-    if (slot(parent, core.edge) == core.lookup) {
+    if (slot(parent, core.edge) == core.lazy) {
         PyObject *view = slot(parent, core.view_slot);
         ask |= !view || slot(view, core.replay) != Py_None;
         if (view && slot(view, core.made) && PyUnicode_GET_LENGTH(made) == 0)
@@ -84,7 +84,7 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     slot(view, core.replay) = replay.release();
     set(result.get(), core.counter, incref(counter));
     set(result.get(), core.base, incref(is_none(base) ? parent : base));
-    set(result.get(), core.edge, incref(core.lookup));
+    set(result.get(), core.edge, incref(core.lazy));
     set(result.get(), core.view_slot, view);
     return result.release();
 }

@@ -265,7 +265,7 @@ static bool is_free(PyObject *self) {
     int recording = grad_enabled();
     PyObject *edge = slot(self, core.edge);
     if (recording <= 0 || is_none(edge)) return recording >= 0;
-    if (edge != core.lookup || is_none(slot(self, core.base)) ||
+    if (edge != core.lazy || is_none(slot(self, core.base)) ||
         !is_none(slot(slot(self, core.base), core.edge)))
         return false;
     Ref own(edge_of(self));

@@ -62,7 +62,7 @@ static PyArrayObject *writable(PyObject *tensor) {
 static bool is_tracked(PyObject *tensor) {
     PyObject *edge = slot(tensor, core.edge);
     if (is_none(edge)) return false;
-    if (edge != core.lookup) return true;
+    if (edge != core.lazy) return true;
     PyObject *base = slot(tensor, core.base), *view = slot(tensor, core.view_slot);
     return is_none(base) || !is_none(slot(base, core.edge)) || !view ||
            !is_none(slot(view, core.view_node));
@@ -176,7 +176,7 @@ PyObject *write_inplace(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
     int history = target ? has_history(inputs, tensor) : -1;
     if (history < 0) return nullptr;
     if (history)  // hooks of saved tensors are called where the write is made of other ops
-        return PyList_GET_SIZE(core.packers) ? nullptr : write_recorded(f, canonical, n, target);
+        return PyList_GET_SIZE(core.saved_tensor_hooks) ? nullptr : write_recorded(f, canonical, n, target);
     if (!may_read(f, inputs, target, false)) return nullptr;
     bool directly = f->pointwise && PyArray_IS_C_CONTIGUOUS(target);
     if (!write(f, canonical, n, target, directly, f->pointwise)) return nullptr;

@@ -61,7 +61,7 @@ bool sees_calls() {
 }
 
 PyObject *only_deriving() {
-    if (!deriving.slice || PyList_GET_SIZE(core.packers) || PyList_GET_SIZE(core.node_watchers) ||
+    if (!deriving.slice || PyList_GET_SIZE(core.saved_tensor_hooks) || PyList_GET_SIZE(core.node_watchers) ||
         !nothing_but_levels())
         return nullptr;
     Ref stack(value_of(deriving.levels));

@@ -164,7 +164,7 @@ class Tensor(Methods, metaclass=TensorMeta):
                                "InferenceMode is not allowed.")
         if self._base is not None:          # a view, which its base may still give a history
             self._view.node = LEAF if flag else None
-            self._view.version = ~self._counter[0]
+            self._view.version = unrecorded(self._counter[0])
         else:
             self._edge = LEAF if flag else None
 
@@ -340,11 +340,14 @@ class Untracked(list):
 class View:
     """What a view must know to find its history when its base is written to.
 
-    `version` is that of the memory when `node` was made; `node` holds until the memory is written
-    to. Its complement (`~version`) marks views that no op made with a history: `node` is LEAF if
-    the user made it one, None for what was made while nothing was recorded. -1 asks for a new node.
-    `replay(base)` makes the view again where strides on the base cannot say it (a change of dtype);
-    `made` says how the view came about, since some views forbid in-place writes.
+    node      the history, as far as `version` says that it holds
+    version   how many writes the memory had when `node` was found: it holds until the next. STALE:
+              a new one is to be found. `unrecorded(writes)`, which is no count: `node` was not
+              found but set, to None for what was made while nothing was recorded, or by the user,
+              to LEAF; then the view is on its own until the next write
+    replay    `replay(base)` makes the view again, where strides on the base cannot say it (a change
+              of dtype)
+    made      how the view came about ("no_grad", "custom", …), since some forbid in-place writes
     """
 
     __slots__ = ("made", "node", "replay", "version")
@@ -355,6 +358,12 @@ class View:
 
 
 new_view: Callable[[], View] = partial(object.__new__, View)
+STALE = -1          # no count, and after a write none is its complement
+
+
+def unrecorded(writes: int) -> int:
+    """The `version` of a view whose node was set when its memory had that many writes."""
+    return ~writes
 
 
 def gradient_edge(tensor: Tensor) -> Any:

@@ -32,7 +32,16 @@ from flambeau.core.copy_on_write import own
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import deriving, grad_enabled, grad_mode, is_inference_mode_enabled
-from flambeau.core.tensor import LAZY, LEAF, Tensor, View, gradient_edge, plain_types
+from flambeau.core.tensor import (
+    LAZY,
+    LEAF,
+    STALE,
+    Tensor,
+    View,
+    gradient_edge,
+    plain_types,
+    unrecorded,
+)
 from flambeau.kernels.moving.views import array_strides, has_internal_overlap
 
 # ---- may this tensor be written to? -------------------------------------------------------------
@@ -124,7 +133,7 @@ def rebase(tensor: Tensor, node: Any) -> None:
         move_retained_grad(base, base_edge, slices)
     base._edge = slices
     view = tensor._view
-    view.version = -1                       # find a new node when next asked
+    view.version = STALE
     if tensor._retains_grad:
         move_retained_grad(tensor, old, gradient_edge(tensor))
 
@@ -149,7 +158,7 @@ def regenerate(tensor: Tensor, view: View) -> Any:
     if base_edge is None and old is not LEAF:
         view.node, view.version = None, now
         return None
-    if base_edge is None or view.version == ~now:
+    if base_edge is None or view.version == unrecorded(now):
         return tensor
     if view.made:
         raise forbidden(tensor, "its base or another view of its base has been")

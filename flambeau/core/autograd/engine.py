@@ -165,79 +165,86 @@ class Pass:
     def propagate(self) -> None:
         """Deliver the gradients of the roots, then run the newest waiting node and deliver what it
         gives, until none is left."""
+        for i, (edge, grad) in enumerate(self.roots):
+            if type(edge) in tensor_types:
+                self.deliver_leaf(edge, grad, None, i)
+            else:
+                self._wait(edge.node, edge.index, grad)
         ready, waiting, grads, retain = self.ready, self.waiting, self.grads, self.retain
         watched = self.needed is not None or anomaly.enabled or self.create_graph
         place = self.place
         add = late_bound.add
-        node: Any = None                        # the one that runs; at first the roots' caller
-        edges: Any = [edge for edge, _ in self.roots]
-        produced: Any = [grad for _, grad in self.roots]
-        while True:
-            grad = newest = array = None
-            i = -1
-            for edge in edges:
-                i += 1
-                if edge is None:
-                    continue
-                g = produced[i]
-                if type(edge) in tensor_types:
-                    produced[i] = None          # nobody but us holds it: the leaf may keep it
-                    self.deliver_leaf(edge, g, node, i)
-                    continue
-                if g is not None and node is not None:
-                    array = g._array
-                    if array.shape != edge.shape or array.dtype is not edge.dtype:
-                        g = fit(g, edge.shape, edge.dtype, node, i)
-                if type(edge) is Output or node is None:
-                    index, edge = edge.index, edge.node
-                    if edge.outputs > 1:        # its gradients wait in a list
-                        order = edge.order
-                        if order not in waiting:
-                            waiting[order], grads[order] = edge, [None] * edge.outputs
-                            heappush(ready, order)
-                        if g is not None:
-                            old = grads[order][index]
-                            grads[order][index] = g if old is None else add(old, g)
-                        continue
-                order = edge.order
-                if edge is newest:
-                    if g is not None:
-                        grad = g if grad is None else add(grad, g)
-                elif order in waiting:
-                    if g is not None:
-                        old = grads[order]
-                        grads[order] = g if old is None else add(old, g)
-                elif newest is None:
-                    newest, grad = edge, g
+        while ready:
+            order = heappop(ready)
+            node, grad = waiting.pop(order), grads.pop(order)
+            while node is not None:             # the newest that it feeds is often the next
+                # ---- run it
+                if watched or grad is None or not node.simple:
+                    produced = self._run_general(node, grad)
+                    if produced is None:
+                        break
                 else:
-                    waiting[order], grads[order] = edge, g
-                    heappush(ready, order)
-            produced = g = old = edge = None
-            # the newest successor is often the next node: it goes on without the heap
-            if newest is None or (ready and newest.order > ready[0]):
-                if newest is not None:
+                    if node.saved is None:
+                        raise freed(node)
+                    produced = node.apply(grad)
+                if not retain and node.frees:
+                    node.saved, node.freed_by = None, place
+                edges = node.edges              # only now: a hook may have let its parts take over
+                if type(produced) is not list:
+                    produced = list(produced)
+                # ---- deliver what it gives; `newest` and `grad` stay out of the heap
+                grad = newest = None
+                i = -1
+                for edge in edges:
+                    i += 1
+                    if edge is None:
+                        continue
+                    g = produced[i]
+                    if type(edge) in tensor_types:
+                        produced[i] = None      # nobody but us holds it: the leaf may keep it
+                        self.deliver_leaf(edge, g, node, i)
+                        continue
+                    if g is not None:
+                        array = g._array
+                        if array.shape != edge.shape or array.dtype is not edge.dtype:
+                            g = fit(g, edge.shape, edge.dtype, node, i)
+                    if type(edge) is Output:
+                        if edge.node.outputs > 1:
+                            self._wait(edge.node, edge.index, g)
+                            continue
+                        edge = edge.node
+                    order = edge.order
+                    if edge is newest:
+                        if g is not None:
+                            grad = g if grad is None else add(grad, g)
+                    elif order in waiting:
+                        if g is not None:
+                            old = grads[order]
+                            grads[order] = g if old is None else add(old, g)
+                    elif newest is None:
+                        newest, grad = edge, g
+                    else:
+                        waiting[order], grads[order] = edge, g
+                        heappush(ready, order)
+                produced = g = old = edge = array = None    # what nobody needs is not held
+                if ready and newest is not None and newest.order > ready[0]:
                     waiting[newest.order], grads[newest.order] = newest, grad
                     heappush(ready, newest.order)
-                if not ready:
-                    return
-                order = heappop(ready)
-                node, grad = waiting.pop(order), grads.pop(order)
-            else:
+                    newest = None
                 node = newest
-            if watched or grad is None or not node.simple:
-                produced = self._run_general(node, grad)
-                if produced is None:
-                    edges = ()
-                    continue
-            else:
-                if node.saved is None:
-                    raise freed(node)
-                produced = node.apply(grad)
-            if not retain and node.frees:
-                node.saved, node.freed_by = None, place
-            edges = node.edges                  # only now: a hook may have let its parts take over
-            if type(produced) is not list:
-                produced = list(produced)
+
+    def _wait(self, node: Node, index: int, grad: Any) -> None:
+        """Keep the gradient of an output until the node runs: as the loop does for nodes of one."""
+        order, several = node.order, node.outputs > 1
+        if order not in self.waiting:
+            self.waiting[order] = node
+            self.grads[order] = [None] * node.outputs if several else None
+            heappush(self.ready, order)
+        if grad is not None:
+            found: Any = self.grads[order] if several else self.grads
+            place = index if several else order
+            old = found[place]
+            found[place] = grad if old is None else late_bound.add(old, grad)
 
     def _run_general(self, node: Node, grad: Any) -> Any:
         """Run a node that has hooks, several outputs or no gradient, or whose pass has captures;

@@ -251,7 +251,12 @@ class Packed:
         self.value, self.unpack, self.edge = value, unpack, edge
 
 
-def save_input(tensor: Any) -> Any:
+# Entries of `Node.saved`: plain tuples, since C makes them too, and one is made for each value.
+SavedInput = tuple[Tensor, int]                     # the tensor, and its version then
+SavedResult = tuple[np.ndarray, Any, int, int]      # array, write counter, version, which output
+
+
+def save_input(tensor: Any) -> SavedInput | Any:
     """A saved input: the tensor itself and the version it has now."""
     if type(tensor) not in tensor_types:
         return tensor                   # a number, or None
@@ -265,7 +270,7 @@ def save_input(tensor: Any) -> Any:
     return tensor, 0 if counter is None else counter[0]
 
 
-def save_result(tensor: Tensor, index: int = 0) -> Any:
+def save_result(tensor: Tensor, index: int = 0) -> SavedResult:
     """A saved result: not the tensor, which holds the node (a cycle), but what makes it again."""
     counter = counter_of(tensor)
     return tensor._array, counter, counter[0], index
@@ -289,17 +294,20 @@ def unpack(node: Any, i: int) -> Any:
     return unpack_result(node, entry)
 
 
-def unpack_input(node: Node, entry: Any) -> Any:
-    if type(entry) is Packed:
-        return unpack_packed(node, entry)
-    tensor, expected = entry
+def check_version(node: Node, tensor: Tensor, expected: int) -> Tensor:
+    """The tensor, if nobody has written to its memory since that version was saved."""
     counter = tensor._counter
-    if (found := 0 if counter is None else counter[0]) != expected:
+    found = 0 if counter is None else counter[0]
+    if found != expected:
         raise stale(node, tensor, found, expected)
     return tensor
 
 
-def unpack_result(node: Node, entry: Any) -> Tensor:
+def unpack_input(node: Node, entry: SavedInput | Packed) -> Tensor:
+    return unpack_packed(node, entry) if type(entry) is Packed else check_version(node, *entry)
+
+
+def unpack_result(node: Node, entry: SavedResult) -> Tensor:
     array, counter, expected, index = entry
     state = node.result_state
     if state is None:
@@ -313,9 +321,7 @@ def unpack_result(node: Node, entry: Any) -> Tensor:
         tensor._edge = node
     else:                                   # integer results have no gradient
         tensor._edge = output_edges(node)[index] if array.dtype.kind not in "bui" else None
-    if counter[0] != expected:
-        raise stale(node, tensor, counter[0], expected)
-    return tensor
+    return check_version(node, tensor, expected)
 
 
 def unpack_packed(node: Node, packed: Packed) -> Tensor:

@@ -30,6 +30,7 @@ from flambeau.core.tensor import (
     new_view,
     plain_types,
     tensor_types,
+    unrecorded,
 )
 
 
@@ -124,7 +125,7 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     result._edge = LAZY
     result._view = view = new_view()
     view.node, view.replay = None, replay
-    view.version = ~counter[0] if made == "no_grad" else counter[0]
+    view.version = unrecorded(counter[0]) if made == "no_grad" else counter[0]
     view.made = made or (parent._view.made if parent._edge is LAZY else "")
     return result
 

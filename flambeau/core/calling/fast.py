@@ -30,7 +30,7 @@ def bind(**objects: Any) -> None:
         native.fast_bind({
             "Tensor": Tensor, "View": View, "Node": Node, "Untracked": Untracked,
             "plain": plain_types, "floating": FLOATING, "CopySlices": CopySlices, "LEAF": LEAF,
-            "interceptors": interceptors, "packers": saved_tensor_hooks, "LOOKUP": LAZY,
+            "interceptors": interceptors, "LAZY": LAZY, "saved_tensor_hooks": saved_tensor_hooks,
             "grad_mode": grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
             "defaults": _Defaults, "device": devices._default, "late_bound": late_bound,
