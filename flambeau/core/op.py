@@ -126,7 +126,6 @@ class Op:
     vjp: Any = None
     nondiff: tuple[str, ...] = ()       # tensors that `vjp` gives no gradient of
     saved_as: dict[str, Any] = {}       # PyTorch's names of saved values: formulas, or constants
-    refusal: dict[str, Any] = {}        # what to say of kinds of dtype; "": the kernel's name
     functional: Any = None              # of an in-place op: what it computes
     function: Any = None                # the public callable
     call: Any = None                    # with canonical arguments, levels are asked first
@@ -144,7 +143,9 @@ class Op:
     key: str = ""                       # then: the overload's name in the table
     declaration: Any = None
     binder: Any = None                  # of a call before its overload is known
-    refuses: Any = ()                   # PyTorch's name of the kernel, and kinds of dtypes
+    refuses: Any = ()                   # PyTorch's name of the kernel, and kinds of dtypes that it
+                                        # is not compiled for (kernels/refused.py)
+    refused_as: dict[str, Any] = {}     # by kind of dtype what is said of those in its place
     conditions: Any = ()                # of pointwise ops: operands that are no part of the type
     inplace_check: Any = None           # … what raises for tensors that are not written to
     fixed = False                       # … has the result the type of the first operand?

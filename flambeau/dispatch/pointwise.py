@@ -22,7 +22,7 @@ from flambeau.core import dtypes, late_bound
 from flambeau.core.autograd.formulas import infer_saved_values
 from flambeau.core.autograd.recording import edges_of, record
 from flambeau.core.calling import fast, overrides
-from flambeau.core.calling.call import ANY, unsupported
+from flambeau.core.calling.call import ANY, no_kernel_error
 from flambeau.core.calling.overrides import intercept_canonical
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
@@ -60,8 +60,8 @@ class Pointwise(Declaration):
     wraps       in the graph numbers stand for tensors without a history
     wide        numbers meet half types in float32: only the result is rounded
     default_kernel  the kernel for when all parameters that are no operands have their defaults
-    refused_as  what to say of kinds of element types that are refused: a text, or the RuntimeError
-                of those that PyTorch does not call missing
+    refused_as  of types that are refused, by their letter, the sentence that PyTorch says in place
+                of the name of its kernel, or its error, where that is a RuntimeError
     """
     kind: str = "pointwise"
     inplace: bool = True
@@ -110,8 +110,8 @@ class Pointwise(Declaration):
                 check=self.check, check_bools=self.check_bools, check_complex=self.check_complex,
                 raw=self.raw or self.fixed, fixed=self.fixed,
                 inplace_check=self.inplace_check, refuses=self.refuses,
-                reject=characters(self.refuses[1]) if self.refuses else "",
-                refusal=self.refused_as, namespace=self.namespace, doc=self.doc,
+                refused_characters=characters(self.refuses[1]) if self.refuses else "",
+                refused_as=self.refused_as, namespace=self.namespace, doc=self.doc,
                 default_kernel=round_once(self.default_kernel)
                 if self.wide and self.default_kernel else self.default_kernel,
                 defaults=tuple([p.value for p in rest]),
@@ -131,7 +131,7 @@ class Pointwise(Declaration):
 
 def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]:
     """The twin of `run_pointwise`: operands in one type, the kernel, the node."""
-    n, differentiable, rejected = len(op.tensors), op.is_differentiable, op.reject
+    n, differentiable, refused = len(op.tensors), op.is_differentiable, op.refused_characters
     kernel, default_kernel, defaults = op.kernel, op.default_kernel, op.defaults
 
     def call(*canonical: Any) -> Any:
@@ -151,8 +151,8 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
         values = operands(op, inputs)
         first = next(v for v, name in zip(values, op.tensors) if isinstance(v, np.ndarray)
                      and name not in op.conditions)
-        if first.dtype.char in rejected:
-            raise refusal(op, first, values)
+        if first.dtype.char in refused:
+            raise no_kernel_for(op, first, values)
         try:
             if default_kernel is not None and all(map(is_, params, defaults)):
                 array = default_kernel(*values)
@@ -162,7 +162,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
             broadcast_shapes(*[v.shape for v in values if isinstance(v, np.ndarray)])
             raise
         except TypeError:
-            raise refusal(op, first, values) from None
+            raise no_kernel_for(op, first, values) from None
         result = wrap(array)
         if result._array.dtype.kind == "W":
             warn_of_complex_half()
@@ -182,10 +182,10 @@ def as_call_arguments(op: Op, canonical: tuple[Any, ...]) -> tuple[tuple[Any, ..
     return tuple(given), {name: value for name, value in zip(names, canonical) if name in by_name}
 
 
-def refusal(op: Op, first: np.ndarray, values: list[Any]) -> Exception:
+def no_kernel_for(op: Op, first: np.ndarray, values: list[Any]) -> Exception:
     """That there is no kernel for this type; shapes that do not broadcast come before that."""
     broadcast_shapes(*[v.shape for v in values if isinstance(v, np.ndarray)])
-    return unsupported(op, first)
+    return no_kernel_error(op, first)
 
 
 def operands(op: Op, inputs: tuple[Any, ...]) -> list[Any]:

@@ -1,7 +1,14 @@
 """Types of elements for which PyTorch has no kernel of an op, although ours could compute them.
 
-A program that asks for one is told so, as PyTorch tells it. Declarations say which kinds of types
-an op refuses so, and the name of PyTorch's kernel, which the message cites.
+A program that asks for one is told so, as PyTorch tells it. A declaration says:
+
+    refuses=("erf_cpu", "cW")       the name of PyTorch's kernel, which the error cites, and the
+                                    kinds of types for which that is not compiled, by letter
+    refused_as={"c": "erf does …"}  of a pointwise op: the sentence said of a kind in its place
+
+`refuse` is what a function calls that checks its argument itself. That is all that refusing means
+here: an argument that fits no signature is `schema/errors.py`'s, a tensor of another backend (such
+as a sparse one) `dispatch/backend_errors.py`'s.
 """
 
 import functools

@@ -7,7 +7,12 @@ import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload
 from flambeau.core.op import table
-from flambeau.dispatch.refusals import check_fit, has_no_kernel_of, without_kernel, without_rule
+from flambeau.dispatch.backend_errors import (
+    check_fit,
+    has_no_kernel_of,
+    without_kernel,
+    without_rule,
+)
 from flambeau.nested import attention
 from flambeau.nested.tensors import NestedInt, NestedTensor, join, make
 

@@ -108,10 +108,11 @@ def with_float_inputs(kernel: Any) -> Any:
 
 # ---- the rare cases of a call -------------------------------------------------------------------
 
-def unsupported(op: Op, x: ndarray) -> RuntimeError:
+def no_kernel_error(op: Op, x: ndarray) -> RuntimeError:
+    """That an op has no kernel for the elements of `x`, in the words of its declaration."""
     kind = "c" if x.dtype.kind == "W" else x.dtype.kind
-    if kind in op.refusal:
-        said = op.refusal[kind]
+    if kind in op.refused_as:
+        said = op.refused_as[kind]
         if isinstance(said, RuntimeError):
             return RuntimeError(*said.args)
         error = NotImplementedError if kind in "cW" and len(op.tensors) == 1 else RuntimeError
@@ -121,8 +122,7 @@ def unsupported(op: Op, x: ndarray) -> RuntimeError:
         said = op.refuses[0]
         return no_kernel(said if type(said) is str else said(x), x.dtype)
     plain_name = op.name.removeprefix(f"{op.namespace}_")
-    kernel = op.refusal.get("", f"{plain_name}_cpu")
-    return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
+    return NotImplementedError(f'"{plain_name}_cpu" not implemented for \'{name}\'')
 
 
 def into(out: Any, op: Op, result: Any, read: Any = ()) -> Any:

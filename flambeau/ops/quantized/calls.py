@@ -13,7 +13,7 @@ from flambeau.core import devices, dtypes
 from flambeau.core.calling import overrides
 from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.dispatch.refusals import check_fit, has_no_kernel_of, without_rule
+from flambeau.dispatch.backend_errors import check_fit, has_no_kernel_of, without_rule
 from flambeau.ops.coercion import each_result
 from flambeau.ops.quantized.tensors import (
     QuantizedTensor,

@@ -25,8 +25,8 @@ from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_zero_grad
+from flambeau.dispatch.backend_errors import check_fit, without_kernel, without_rule
 from flambeau.dispatch.members import member
-from flambeau.dispatch.refusals import check_fit, without_kernel, without_rule
 from flambeau.ops.coercion import each_result
 from flambeau.ops.sparse.values import sparse_op
 from flambeau.ops.view.conversion import cast, clone

@@ -14,7 +14,7 @@ from flambeau.core.op import Op, public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, as_leaf, tensor_types
-from flambeau.dispatch.refusals import check_fit, without_rule
+from flambeau.dispatch.backend_errors import check_fit, without_rule
 from flambeau.ops.coercion import store
 from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.sparse.compressed import COO, TITLES

@@ -16,8 +16,8 @@ from flambeau.core.op import public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, as_leaf, wrap
+from flambeau.dispatch.backend_errors import without_kernel
 from flambeau.dispatch.members import member
-from flambeau.dispatch.refusals import without_kernel
 from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.calls import replace

@@ -21,7 +21,7 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, Tensor, tensor_types, wrap
-from flambeau.dispatch.refusals import without_kernel
+from flambeau.dispatch.backend_errors import without_kernel
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.sparse import compressed as forms

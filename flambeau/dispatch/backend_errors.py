@@ -17,7 +17,8 @@ from flambeau.core.op import Op
 from flambeau.core.promotion import quantized_promotion, scalar_type
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
-from flambeau.dispatch.function import Function, Overload
+from flambeau.dispatch.canonical import Overload
+from flambeau.dispatch.function import Function
 from flambeau.dispatch.python_functions import PythonFunction
 
 
