@@ -303,7 +303,8 @@ def check_version(node: Node, tensor: Tensor, expected: int) -> Tensor:
     return tensor
 
 
-def unpack_input(node: Node, entry: SavedInput | Packed) -> Tensor:
+def unpack_input(node: Node, entry: Any) -> Tensor:
+    """The tensor of a `SavedInput`, or of what hooks have made of one."""
     return unpack_packed(node, entry) if type(entry) is Packed else check_version(node, *entry)
 
 
