@@ -43,6 +43,7 @@ from flambeau.dispatch.canonical import (
     may_be_number,
     with_out_dtype,
 )
+from flambeau.kernels._extension import Misfit
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.schema import errors
 from flambeau.schema.arguments import Wrong, bind
@@ -132,10 +133,12 @@ class Function:
         """The call, when no mode and no type has taken it over."""
         try:
             return self.compute(args, kwargs)
-        except (IndexError, RuntimeError):
+        except (IndexError, RuntimeError) as error:
             if getattr(self.declaration, "first", None) is not None:
                 overload, values = self.choose(args, kwargs)
                 raise_value_errors(overload.op, values)
+            if isinstance(error, Misfit):
+                raise late_bound.too_large((*args, *kwargs.values()), error) or error from None
             raise
         except (ValueError, MemoryError) as error:
             better = late_bound.too_large((*args, *kwargs.values()), error)

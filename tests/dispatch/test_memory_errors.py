@@ -33,3 +33,14 @@ def test_views_count_their_elements():
     error = too_large((x, (2 ** 62, -1)), ValueError("array is too big; …"))
     assert "integer multiplication overflow" in str(error)
     assert isinstance(too_large((np.int64(3), 4), ValueError("array is too big")), RuntimeError)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.reshape((1,) * 65), lambda x: x.view((1,) * 65), lambda x: x.expand((1,) * 65),
+    lambda x: x.repeat((1,) * 65), lambda x: x.unflatten(0, (1,) * 65),
+    lambda x: x.view((1,) * 64).unsqueeze(0), lambda x: x.view((1,) * 64).unfold(0, 1, 1),
+    lambda x: torch.zeros((1,) * 65), lambda x: torch.broadcast_to(x, (1,) * 65),
+    lambda x: torch.rand((1,) * 65), lambda x: torch.full((1,) * 65, 2.0)])
+def test_more_dimensions_than_arrays_have(call):
+    with pytest.raises(NotImplementedError, match="tensors of more than 64 dimensions"):
+        call(torch.ones(1))
