@@ -431,6 +431,33 @@ class SampleTests:
                         assert geometry([out]) == geometry([t.detach() for t in seen]), what
 
     @of("all")
+    def test_counts_of_writes(self, name):
+        """An op writes to none of its arguments; a view counts writes with what it looks at; the
+        in-place form counts one."""
+        function = resolve(name)
+        if name.endswith("_"):
+            return
+        for i, sample in enumerate(self.smooth_calls(name)):
+            what, leaves = f"{name}, call {i}", []
+            args, kwargs = (as_tensors(flambeau, x, leaves) for x in (sample.args, sample.kwargs))
+            before = [t._version for t in leaves]
+            results = flat_tensors(flambeau, function(*args, **kwargs))
+            assert [t._version for t in leaves] == before, what
+            for r in results:
+                if r._is_view() and any(r._base is t for t in leaves):
+                    assert r._version == r._base._version, what
+            inplace = getattr(flambeau.Tensor, name.rpartition(".")[2] + "_", None)
+            if inplace is None or len(results) != 1 or name == "detach" \
+                    or name not in flambeau.core.op.public["torch"] \
+                    or not isinstance(args[0], flambeau.Tensor) \
+                    or results[0].dtype is not args[0].dtype or results[0].shape != args[0].shape:
+                continue                        # a view cannot be detached in place
+            base = args[0].detach().clone()
+            target = base.view_as(base)
+            inplace(target, *args[1:], **kwargs)
+            assert target._version == base._version == 1, what
+
+    @of("all")
     def test_geometry_on_meta(self, name):
         """Tensors without values give results of the shape, type and layout of those with."""
         for i, sample in enumerate(self.smooth_calls(name)):
