@@ -55,7 +55,7 @@ def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse:
     return scatter_add(new_zeros(grad, self_shape), dim, index, grad)
 
 
-def _gathered(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -> tuple[Any, ...]:
+def _prepare_gather(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -> tuple[Any, ...]:
     dim = _check_index("gather", input, dim, index)
     if index._array.size:
         _check_gather("gather", input, dim, index)
@@ -65,7 +65,7 @@ def _gathered(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -> tupl
 gather = op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=_gather, kind="linear", refuses=("scatter_gather_tensor_cpu", "UW8"),
-    dims="dim", canonical=_gathered, kernel_checks=True,
+    dims="dim", canonical=_prepare_gather, kernel_checks=True,
     d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
         grad, self_shape, index, dim, sparse_grad),
     overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
@@ -91,7 +91,7 @@ def _scatter(self: np.ndarray, index: np.ndarray, source: Any, dim: int, reduce:
     return indexing.scatter(self, dim, index, source, reduce, include_self)
 
 
-def _adds(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
+def _prepare_scatter_add(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, src)
     return input, index, src, dim
@@ -100,7 +100,7 @@ def _adds(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...
 scatter_add = op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, "sum", True),
-    kind="linear", dims="dim", canonical=_adds, kernel_checks=True, inplace=True,
+    kind="linear", dims="dim", canonical=_prepare_scatter_add, kernel_checks=True, inplace=True,
     refuses=("scatter_gather_tensor_cpu", "UW8"),
     d_self=lambda grad: grad,
     d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape),
@@ -143,13 +143,13 @@ def padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
     return slice_backward(part, shape, index)
 
 
-def _placed(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
+def _prepare_scatter(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, src)
     return input, index, src, dim
 
 
-def _placed_number(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
+def _prepare_scatter_value(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, None)
     as_element(value, input._array.dtype)               # raises if it cannot be
@@ -176,7 +176,7 @@ _WRITES = {"inplace": True, "overlap": "index", "out_type": OUT_TYPE, "out_devic
 scatter = op(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, None, True),
-    kind="linear", dims="dim", canonical=_placed, kernel_checks=True,
+    kind="linear", dims="dim", canonical=_prepare_scatter, kernel_checks=True,
     refuses=("scatter_gather_tensor_cpu", "UW8"), **_WRITES,
     d_self=lambda grad, index, dim: scatter(grad, dim, index, 0),
     d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape),
@@ -186,7 +186,7 @@ scatter = op(
     """)
 op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", overload_of=scatter,
    kernel=lambda self, index, dim, value: _scatter(self, index, value, dim, None, True),
-   dims="dim", canonical=_placed_number, kernel_checks=True,
+   dims="dim", canonical=_prepare_scatter_value, kernel_checks=True,
    refuses=("scatter_gather_scalar_cpu", "UW8"), **_WRITES, node="ScatterBackward1",
    d_self=lambda grad, index, dim: scatter(grad, dim, index, 0),
    jvp=lambda self_t, index, dim: scatter(self_t, dim, index, 0))
@@ -258,8 +258,8 @@ def _product_gradients(grad: Any, self: Any, index: Any, src: Any, dim: int,
     return to_self, to_src
 
 
-def _reduces(input: Tensor, index: Tensor, src: Tensor, dim: int, reduce: str,
-             include_self: bool) -> tuple[Any, ...]:
+def _prepare_scatter_reduce(input: Tensor, index: Tensor, src: Tensor, dim: int, reduce: str,
+                            include_self: bool) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
@@ -281,7 +281,7 @@ def _reduce_kernel_name(self: np.ndarray, index: Any = None, src: Any = None, di
 scatter_reduce = op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
-    kernel=_scatter, dims="dim", canonical=_reduces, kernel_checks=True, **_WRITES,
+    kernel=_scatter, dims="dim", canonical=_prepare_scatter_reduce, kernel_checks=True, **_WRITES,
     refuses=(_reduce_kernel_name, "UW8"), vjp=reduce_gradients, nondiff="index",
     doc="""`input` combined with `src` where `index` says along `dim`.
 

@@ -27,7 +27,7 @@ from flambeau.ops.view.shape import batch_as_rows, expand, expand_to, movedim, s
 # ---- flat, masked --------------------------------------------------------------------------------
 
 
-def _flat(size: int, dims: Any, self: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def _flatten_examples(size: int, dims: Any, self: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """The examples as rows, and the places in them, counted from the front."""
     rows, places = (batch_as_rows(t, d, size) for t, d in zip((self, index), dims))
     return rows, where(places < 0, places + rows._array.shape[1], places)
@@ -36,12 +36,12 @@ def _flat(size: int, dims: Any, self: Tensor, index: Tensor) -> tuple[Tensor, Te
 def _take_batched(size: int, dims: Any, self: Tensor, index: Tensor) -> Any:
     if dims[0] is None:
         return take(self, index), dims[1]
-    rows, places = _flat(size, dims, self, index)
+    rows, places = _flatten_examples(size, dims, self, index)
     shape = index._array.shape if dims[1] is None else movedim(index, dims[1], 0)._array.shape[1:]
     return reshape(gather(rows, 1, places), (size, *shape)), 0
 
 
-def _taken(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def _prepare_take(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     if index._array.dtype != np.int64:
         raise RuntimeError("take(): Expected a long tensor for index, but got "
                            f"{type_name(index.dtype)}")
@@ -51,7 +51,7 @@ def _taken(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
 take = op(
     "take(Tensor self, Tensor index) -> Tensor",
     kernel=compiled("take")(indexing.take), kind="linear", refuses=("take_cpu", "UW8"),
-    canonical=_taken, kernel_checks=True,
+    canonical=_prepare_take, kernel_checks=True,
     batch=_take_batched,
     d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True),
     overlap="index whole", out_first=True,
@@ -84,7 +84,7 @@ def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray,
 
 def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
                  accumulate: bool) -> Any:
-    rows, places = _flat(size, dims, self, index)
+    rows, places = _flatten_examples(size, dims, self, index)
     values = batch_as_rows(source, dims[2], size)
     write = scatter_add(rows, 1, places, values) if accumulate \
         else scatter_src(rows, places, values, 1)
@@ -92,7 +92,7 @@ def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
                    if self._array.ndim != (dims[0] is not None) else (size,)), 0
 
 
-def _puts(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tuple[Any, ...]:
+def _prepare_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tuple[Any, ...]:
     if input.dtype is not source.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got "
                            f"self.dtype = {type_name(input.dtype)} and source.dtype = "
@@ -110,7 +110,7 @@ def _puts(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tup
 put = op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     kernel=_put, kind="linear", refuses=("take_put_cpu", "UW8"),
-    canonical=_puts, kernel_checks=True, inplace=True, out=False,
+    canonical=_prepare_put, kernel_checks=True, inplace=True, out=False,
     batch=_put_batched,
     d_self=lambda grad, index, accumulate: grad if accumulate else put(
         grad, index, new_zeros(grad, index._array.shape), False),
@@ -207,7 +207,7 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
     return where(chosen, reshape(gather(values, 1, places), shape), wide), 0
 
 
-def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _prepare_scatter(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     broadcast_shapes(mask._array.shape, input._array.shape)
     if mask._array.dtype.kind != "b":
         if mask._array.dtype == np.uint8:
@@ -224,7 +224,7 @@ def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor,
 masked_scatter = op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     kernel=_masked_scatter, kind="linear", refuses=("masked_scatter", "UW8"),
-    canonical=_masks, kernel_checks=True, inplace=True,
+    canonical=_prepare_scatter, kernel_checks=True, inplace=True,
     inplace_first=lambda self, mask, source: expand(mask, self._array.shape),
     out=False, batch=_masked_scatter_batched,
     d_self=lambda grad, mask: grad.masked_fill(mask, 0),

@@ -71,7 +71,7 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
             dim += 1
         elif not item._array.ndim and item._array.dtype.kind == "b":    # a new dimension of 1 or 0
             basic.append(None)
-            tensors.append(_place_of(item))
+            tensors.append(_bool_as_places(item))
             changed = True
         else:
             covered = _covers(item)
@@ -116,7 +116,7 @@ def _too_many(index: Any, ndim: int) -> IndexError:
     return IndexError(f"too many indices for tensor of dimension {ndim}")
 
 
-def _place_of(item: Tensor) -> Tensor:
+def _bool_as_places(item: Tensor) -> Tensor:
     """A boolean as the list of places that it names in a dimension of 1."""
     if type(item) not in plain_types or item.is_meta:
         return unsqueeze(item, 0)

@@ -83,10 +83,10 @@ def _select_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int)
         split = reshape(flat, (*shape[:dim], *index._array.shape, *shape[dim + 1:]))
         return split, dim
     self = movedim(self, dims[0], 0)
-    return gather(self, dim + 1, _along(index, self._array.shape, dim + 1)), 0
+    return gather(self, dim + 1, _spread_index(index, self._array.shape, dim + 1)), 0
 
 
-def _along(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+def _spread_index(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     """One vector of indices for each example, (n, k), as the index of every element of slices
     along `dim`: like `shape`, with k there."""
     n, k = index._array.shape if index._array.ndim == 2 else (index._array.shape[0], 1)
@@ -109,7 +109,7 @@ def _back(result: Tensor, self: Tensor, at: int | None) -> tuple[Tensor, int]:
     return (reshape(result, (-1,)) if number else result), 0
 
 
-def _selection(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, int]:
+def _prepare_select(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, int]:
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
@@ -123,7 +123,7 @@ def _selection(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, 
 index_select = op(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     refuses=(lambda self, *_: "index_select" if self.ndim < 2 else "", "U"),
-    kernel=_index_select, kind="linear", dims="dim", canonical=_selection, kernel_checks=True,
+    kernel=_index_select, kind="linear", dims="dim", canonical=_prepare_select, kernel_checks=True,
     batch=_select_batched,
     d_self=lambda grad, self_shape, index, dim: index_add(
         new_zeros(grad, self_shape), dim, index, grad),
@@ -147,13 +147,13 @@ def _add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
     if dims[1] is None:
         return _back(index_add(wide, dim + 1, reshape(index, (-1,)), values, alpha=alpha), self,
                      dims[0])
-    places = _along(places, values._array.shape, dim + 1)
+    places = _spread_index(places, values._array.shape, dim + 1)
     return _back(scatter_add(wide, dim + 1, places, values if type(alpha) is int and alpha == 1
                              else values * alpha), self, dims[0])
 
 
-def _addition(input: Tensor, index: Tensor, source: Tensor, dim: int,
-              alpha: Any) -> tuple[Any, ...]:
+def _prepare_index_add(input: Tensor, index: Tensor, source: Tensor, dim: int,
+                       alpha: Any) -> tuple[Any, ...]:
     return input, index, source, _check_combined("index_add_", input, dim, index, source), alpha
 
 
@@ -167,7 +167,7 @@ def _add_kernel_name(self: np.ndarray, index: Any = None, source: Any = None, di
 
 index_add = op(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    kernel=_add_kernel, kind="linear", dims="dim", canonical=_addition, kernel_checks=True,
+    kernel=_add_kernel, kind="linear", dims="dim", canonical=_prepare_index_add, kernel_checks=True,
     inplace=True, batch=_add_batched, d_self=lambda grad: grad,
     d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha,
     overlap="index", out_type=OUT_TYPE, refuses=(_add_kernel_name, "U8"),
@@ -191,11 +191,11 @@ def _copy_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Ten
     wide, places, values = _in_front(size, dims, self, index, source)
     if dims[1] is None:
         return _back(index_copy(wide, dim + 1, reshape(index, (-1,)), values), self, dims[0])
-    places = _along(places, values._array.shape, dim + 1)
+    places = _spread_index(places, values._array.shape, dim + 1)
     return _back(scatter_src(wide, places, values, dim + 1), self, dims[0])
 
 
-def _replacement(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tuple[Any, ...]:
+def _prepare_index_copy(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tuple[Any, ...]:
     dim, name = wrap_dim(dim, input._array.ndim), "index_copy_():"
     if index._array.ndim > 1:
         raise IndexError(f"{name} Index should have dimension 1 or 0 (got {index._array.ndim})")
@@ -228,7 +228,7 @@ def _replacement(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tupl
 index_copy = op(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", autocast="widest",
     kernel=_copy_kernel, kind="linear", refuses=("index_copy_cpu", "U8"), dims="dim",
-    canonical=_replacement, kernel_checks=True,
+    canonical=_prepare_index_copy, kernel_checks=True,
     inplace=True, batch=_copy_batched,
     d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
@@ -276,7 +276,7 @@ def _check_any(input: Tensor, index: Tensor, dim: int) -> None:
                        f"{input.untyped_storage().nbytes()}")
 
 
-def _filling(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
+def _prepare_fill(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index._array.ndim > 1:
@@ -288,8 +288,8 @@ def _filling(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, .
     return input, index, wrap_dim(dim, input._array.ndim), value
 
 
-def _filling_with_tensor(input: Tensor, index: Tensor, value: Tensor, dim: int) -> tuple[Any, ...]:
-    input, index, dim, _ = _filling(input, index, dim, 0)
+def _prepare_fill_tensor(input: Tensor, index: Tensor, value: Tensor, dim: int) -> tuple[Any, ...]:
+    input, index, dim, _ = _prepare_fill(input, index, dim, 0)
     if value._array.ndim:
         raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
                            f"tensor with {value._array.ndim} dimension(s).")
@@ -300,12 +300,12 @@ def _fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int, v
     wide, places = _in_front(size, dims, self, index)
     if dims[1] is None:
         return _back(index_fill(wide, dim + 1, reshape(index, (-1,)), value), self, dims[0])
-    places = _along(places, wide._array.shape, dim + 1)
+    places = _spread_index(places, wide._array.shape, dim + 1)
     return _back(scatter_value(wide, places, value, dim + 1), self, dims[0])
 
 
-def _fill_with_each(size: int, dims: Any, self: Tensor, index: Tensor, value: Tensor,
-                    dim: int) -> Any:
+def _fill_tensor_batched(size: int, dims: Any, self: Tensor, index: Tensor, value: Tensor,
+                         dim: int) -> Any:
     """Filled with a value for each example: the examples' values where a fill with True is."""
     wide, places = _in_front(size, dims, self, index)
     nothing = new_zeros(wide, wide._array.shape).to(bool_)
@@ -319,7 +319,7 @@ def _fill_with_each(size: int, dims: Any, self: Tensor, index: Tensor, value: Te
 
 index_fill = op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    kernel=_fill_kernel, kind="general", dims="dim", canonical=_filling, kernel_checks=True,
+    kernel=_fill_kernel, kind="general", dims="dim", canonical=_prepare_fill, kernel_checks=True,
     inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
     batch=_fill_batched, d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
@@ -327,9 +327,9 @@ index_fill = op(
 op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
    overload_of=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim,
                                                                                value),
-   kind="linear", dims="dim", canonical=_filling_with_tensor, kernel_checks=True, inplace=True,
+   kind="linear", dims="dim", canonical=_prepare_fill_tensor, kernel_checks=True, inplace=True,
    out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
-   batch=_fill_with_each,
+   batch=_fill_tensor_batched,
    node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
    d_value=lambda grad, index, value_dtype, dim: cast(
        _where_filled(grad, index, dim).sum(), value_dtype))
@@ -349,8 +349,8 @@ def _spread(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     return reshape(index, own).expand(shape)
 
 
-def _reduction(input: Tensor, index: Tensor, source: Tensor, dim: int, reduce: str,
-               include_self: bool) -> tuple[Any, ...]:
+def _prepare_index_reduce(input: Tensor, index: Tensor, source: Tensor, dim: int, reduce: str,
+                          include_self: bool) -> tuple[Any, ...]:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
                            f"but got {reduce}.")
@@ -373,7 +373,7 @@ def _reduce_slices(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim:
 index_reduce = op(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
-    kernel=_reduce_slices, canonical=_reduction, inplace=True, nondiff="index",
+    kernel=_reduce_slices, canonical=_prepare_index_reduce, inplace=True, nondiff="index",
     vjp=lambda grad, self, index, source, result, dim, reduce, include_self, needs:
     reduce_gradients(grad, self, _spread(index, source._array.shape, dim), source, result, dim,
                      reduce, include_self, needs),
@@ -387,7 +387,7 @@ index_reduce = op(
 def _reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor, dim: int,
                     reduce: str, include_self: bool) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
-    places = _along(places, values._array.shape, dim + 1)
+    places = _spread_index(places, values._array.shape, dim + 1)
     return _back(scatter_reduce(wide, dim + 1, places, values, reduce, include_self=include_self),
                  self, dims[0])
 

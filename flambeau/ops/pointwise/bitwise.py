@@ -11,7 +11,7 @@ from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import reversed_operator
 
 
-def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scalar",
+def _declare(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scalar",
              kinds: str = "", said: str = "") -> Any:
     """A bitwise op with its operator, also reversed and in place; `number` is the overload with a
     number."""
@@ -27,13 +27,13 @@ def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scala
     return function
 
 
-bitwise_and = _bitwise("bitwise_and", kernels.bitwise_and, "and", "The bits set in both.")
-bitwise_or = _bitwise("bitwise_or", kernels.bitwise_or, "or", "The bits set in either.")
-bitwise_xor = _bitwise("bitwise_xor", kernels.bitwise_xor, "xor", "The bits set in exactly one.")
-left_shift = _bitwise("bitwise_left_shift", kernels.left_shift, "lshift",
+bitwise_and = _declare("bitwise_and", kernels.bitwise_and, "and", "The bits set in both.")
+bitwise_or = _declare("bitwise_or", kernels.bitwise_or, "or", "The bits set in either.")
+bitwise_xor = _declare("bitwise_xor", kernels.bitwise_xor, "xor", "The bits set in exactly one.")
+left_shift = _declare("bitwise_left_shift", kernels.left_shift, "lshift",
                       "input · 2^other; 0 where `other` is no position of a bit.",
                       "Tensor_Scalar", "bUefcW8", "lshift_cpu")
-right_shift = _bitwise("bitwise_right_shift", kernels.right_shift, "rshift",
+right_shift = _declare("bitwise_right_shift", kernels.right_shift, "rshift",
                        "input / 2^other, rounded down.", "Tensor_Scalar", "bUefcW8", "rshift_cpu")
 bitwise_not = pointwise("bitwise_not(Tensor self)", kernel=kernels.bitwise_not,
                         refuses=("bitwise_not_cpu", "UefcW8"), out_type=FOUND_TYPE,

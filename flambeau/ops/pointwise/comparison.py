@@ -17,8 +17,8 @@ from flambeau.ops.pointwise.complex import imag
 from flambeau.ops.view.conversion import cast
 
 
-def _comparison(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", kinds: str = ""
-                ) -> Any:
+def _declare(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", kinds: str = ""
+             ) -> Any:
     texts = ["{}.Tensor(Tensor self, Tensor other)", "{}.Scalar(Tensor self, Scalar other)"]
     return pointwise(*[text.format(name) for text in texts], kernel=kernel, operators=symbol,
                      aliases=[f"{text.format(alias)} -> Tensor" for text in texts if alias],
@@ -26,12 +26,12 @@ def _comparison(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", 
                      inplace_node=f"{name.title()}Backward1 {name.title()}Backward0")
 
 
-eq = _comparison("eq", kernels.equal, "__eq__", "input = other.")
-ne = _comparison("ne", kernels.not_equal, "__ne__", "input ≠ other.", "not_equal")
-lt = _comparison("lt", kernels.less, "__lt__", "input < other.", "less", "UcW8")
-le = _comparison("le", kernels.less_equal, "__le__", "input ≤ other.", "less_equal", "UcW8")
-gt = _comparison("gt", kernels.greater, "__gt__", "input > other.", "greater", "UcW8")
-ge = _comparison("ge", kernels.greater_equal, "__ge__", "input ≥ other.", "greater_equal", "UcW8")
+eq = _declare("eq", kernels.equal, "__eq__", "input = other.")
+ne = _declare("ne", kernels.not_equal, "__ne__", "input ≠ other.", "not_equal")
+lt = _declare("lt", kernels.less, "__lt__", "input < other.", "less", "UcW8")
+le = _declare("le", kernels.less_equal, "__le__", "input ≤ other.", "less_equal", "UcW8")
+gt = _declare("gt", kernels.greater, "__gt__", "input > other.", "greater", "UcW8")
+ge = _declare("ge", kernels.greater_equal, "__ge__", "input ≥ other.", "greater_equal", "UcW8")
 
 # ---- logic --------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite,
                      doc="Is the element neither ±inf nor NaN?", **_ASKS)
 
 
-def _one_infinity(name: str, value: float) -> Any:
+def _declare_infinity(name: str, value: float) -> Any:
     def kernel(self: Any) -> Any:
         return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
     return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
@@ -63,8 +63,8 @@ def _one_infinity(name: str, value: float) -> Any:
                      doc=f"Is the element {value:+}?")
 
 
-isposinf = _one_infinity("isposinf", float("inf"))
-isneginf = _one_infinity("isneginf", -float("inf"))
+isposinf = _declare_infinity("isposinf", float("inf"))
+isneginf = _declare_infinity("isneginf", -float("inf"))
 signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=False,
                     refuses=("signbit_cpu", "cW"),
                     out_type="signbit does not support non-boolean outputs.",
@@ -153,7 +153,7 @@ def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
                      aliases=[f"{alias}(Tensor self, Tensor other) -> Tensor" for alias in aliases])
 
 
-def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
+def _declare_fmax(name: str, kernel: Any, wins: Any, doc: str) -> Any:
     """`fmax` or `fmin`: NaN loses, and `self` takes the gradient of equal elements."""
     def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
         first = wins(self, other) | isnan(other)
@@ -169,10 +169,10 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
 
 maximum = _choice("maximum", kernels.maximum, lt, "The larger of each pair; NaN if either is NaN.")
 minimum = _choice("minimum", kernels.minimum, gt, "The smaller of each pair; NaN if either is NaN.")
-fmax = _choice_of_numbers("fmax", kernels.fmax, ge,
-                          "The larger of each pair; NaN only if both are.")
-fmin = _choice_of_numbers("fmin", kernels.fmin, le,
-                          "The smaller of each pair; NaN only if both are.")
+fmax = _declare_fmax("fmax", kernels.fmax, ge,
+                     "The larger of each pair; NaN only if both are.")
+fmin = _declare_fmax("fmin", kernels.fmin, le,
+                     "The smaller of each pair; NaN only if both are.")
 
 
 @op("is_nonzero(Tensor self) -> bool", out=False)

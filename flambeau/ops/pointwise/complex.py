@@ -38,7 +38,7 @@ def conjugated(tensor: Tensor) -> Tensor:
     return _conj(tensor) if tensor._array.dtype.kind in "cW" else tensor
 
 
-def _of_one_type(first: Tensor, second: Tensor) -> None:
+def _check_same_type(first: Tensor, second: Tensor) -> None:
     """Raise for parts of different types."""
     for part in (first, second):
         if part._array.dtype.char not in "efd":
@@ -53,7 +53,7 @@ _FLOATS = "Expected both inputs to be Half, Float or Double tensors but got {0} 
 _OUT = "Expected object of scalar type {found} but got scalar type {out} for argument 'out'"
 
 complex = pointwise(
-    "complex(Tensor real, Tensor imag)", kernel=kernels.from_parts, check=_of_one_type,
+    "complex(Tensor real, Tensor imag)", kernel=kernels.from_parts, check=_check_same_type,
     inplace=False, refuses=(_FLOATS, "bBilUcW8"), out_type=_OUT, method=False,
     vjp=lambda grad, needs: (real_view(grad) if needs[0] else None,
                              imag_view(grad) if needs[1] else None),
@@ -83,7 +83,7 @@ def _polar_tangent(abs: Tensor, angle: Tensor, result: Tensor, abs_t: Tensor,
 
 
 polar = pointwise(
-    "polar(Tensor abs, Tensor angle)", kernel=kernels.polar, check=_of_one_type, inplace=False,
+    "polar(Tensor abs, Tensor angle)", kernel=kernels.polar, check=_check_same_type, inplace=False,
     refuses=(_polar_refusal, "bBilUecW8"), out_type=_OUT, method=False, vjp=_polar_gradients,
     jvp=_polar_tangent, autocast="full", doc="abs · (cos angle + i sin angle).")
 
@@ -96,20 +96,20 @@ _complex_part = op(
     doc="A complex tensor with one part given and the other zero.")
 
 
-def _in_pairs(self: Tensor) -> Tensor:
+def _view_pairs(self: Tensor) -> Tensor:
     return view_as_real(self)
 
 
 real_view = op(
     "real_view(Tensor(a) self) -> Tensor(a)",
-    kernel=lambda self: views.part(self, "real"), kind="linear", replay=_in_pairs, function=False,
+    kernel=lambda self: views.part(self, "real"), kind="linear", replay=_view_pairs, function=False,
     method=False, node="RealBackward0",
     aten_calls=lambda self: view_as_real(self).select(-1, 0),
     d_self=lambda grad: _complex_part(grad, False),
     batch=lambda size, dims, self: (real_view(self), dims[0]))
 imag_view = op(
     "imag_view(Tensor(a) self) -> Tensor(a)",
-    kernel=lambda self: views.part(self, "imag"), kind="linear", replay=_in_pairs, function=False,
+    kernel=lambda self: views.part(self, "imag"), kind="linear", replay=_view_pairs, function=False,
     method=False, node="ImagBackward0",
     aten_calls=lambda self: view_as_real(self).select(-1, 1),
     d_self=lambda grad: _complex_part(grad, True),
@@ -150,7 +150,7 @@ def _set_part(part: Any) -> Any:
 add_members(real=property(real, _set_part(real)), imag=property(imag, _set_part(imag)))
 
 
-def _as_real_checked(input: Tensor) -> tuple[Tensor]:
+def _prepare_view_as_real(input: Tensor) -> tuple[Tensor]:
     if input._array.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return (input,)
@@ -158,13 +158,13 @@ def _as_real_checked(input: Tensor) -> tuple[Tensor]:
 
 view_as_real = op(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
-    kernel=kernels.view_as_real, kind="linear", replay=True, canonical=_as_real_checked,
+    kernel=kernels.view_as_real, kind="linear", replay=True, canonical=_prepare_view_as_real,
     kernel_checks=True, method=False, batch=lambda size, dims, self: (view_as_real(self), dims[0]),
     d_self=lambda grad: view_as_complex(contiguous(grad)),
     doc="A complex tensor as a real one with a last dimension of 2, on the same memory.")
 
 
-def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
+def _prepare_view_as_complex(input: Tensor) -> tuple[Tensor]:
     x = input._array
     if x.dtype.kind != "f":
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
@@ -186,7 +186,7 @@ def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
 
 view_as_complex = op(
     "view_as_complex(Tensor(a) self) -> Tensor(a)", autocast="full",
-    kernel=kernels.view_as_complex, kind="linear", replay=True, canonical=_as_complex_checked,
+    kernel=kernels.view_as_complex, kind="linear", replay=True, canonical=_prepare_view_as_complex,
     kernel_checks=True, method=False,
     batch=lambda size, dims, self: (
         view_as_complex(contiguous(movedim(self, dims[0], 0))), 0),

@@ -98,7 +98,7 @@ def _filled(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
     return r if r.flags.c_contiguous else views.contiguous(r)
 
 
-def _one_value(self: Tensor, mask: Tensor, value: Any) -> Any:
+def _prepare_masked_fill(self: Tensor, mask: Tensor, value: Any) -> Any:
     """The arguments of a call; raises for a value with dimensions."""
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got "
@@ -114,7 +114,7 @@ def _mask_vjp(grad: Tensor, mask: Tensor, needs: Any) -> Any:
 masked_fill = pointwise(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
-    kernel=_filled, canonical=_one_value, conditions="mask", check_conditions=_check_mask,
+    kernel=_filled, canonical=_prepare_masked_fill, conditions="mask", check_conditions=_check_mask,
     fixed=True, out=False, nondiff="mask", overlap="anywhere fill",
     refuses=("masked_fill", "U8"), vjp=_mask_vjp,
     doc="""`value`, a number or a 0-d tensor, where the mask is True; else the input.
@@ -282,7 +282,7 @@ def _number_everywhere(self: np.ndarray, value: Any) -> np.ndarray:
         value, "fill_", "value", 1), own)), own))
 
 
-def _one_element(input: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def _prepare_fill(input: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     if value._array.ndim:
         raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
                            f"{value._array.ndim} dimensions.")
@@ -312,7 +312,7 @@ fill = op(
     batch=lambda size, dims, self, value: (fill(self, value), dims[0]),
     doc="A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor.")
 op("fill.Tensor(Tensor self, Tensor value) -> Tensor", overload_of=fill,
-   kernel=_everywhere, kind="linear", canonical=_one_element, kernel_checks=True, shape="self",
+   kernel=_everywhere, kind="linear", canonical=_prepare_fill, kernel_checks=True, shape="self",
    inplace=True, inplace_node="FillBackward3", out=False,
    d_self=0, node="FillBackward1", batch=_fill_batched,
    d_value=lambda grad, value_dtype: cast(grad.sum(), value_dtype))

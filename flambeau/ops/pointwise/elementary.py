@@ -111,7 +111,7 @@ atanh = pointwise("atanh(Tensor self)", kernel=kernels.arctanh, floating=True,
                   d=over(lambda self: 1 - self * self), doc="The inverse hyperbolic tangent.")
 
 
-def _degrees(name: str, factor: float, doc: str) -> None:
+def _declare_angle(name: str, factor: float, doc: str) -> None:
     pointwise(f"{name}(Tensor self)", kernel=lambda self: kernels.multiply(self, factor),
               floating=True, d=factor, doc=doc, refuses=("mul_cpu", "cW"),
               refused_as=dict.fromkeys("cW", RuntimeError(
@@ -119,8 +119,8 @@ def _degrees(name: str, factor: float, doc: str) -> None:
               node=f"{name[:3].capitalize()}2{name[4:].capitalize()}Backward0")
 
 
-_degrees("deg2rad", pi / 180, "Angles in degrees as radians.")
-_degrees("rad2deg", 180 / pi, "Angles in radians as degrees.")
+_declare_angle("deg2rad", pi / 180, "Angles in degrees as radians.")
+_declare_angle("rad2deg", 180 / pi, "Angles in radians as degrees.")
 
 
 def _turning(self: Tensor):

@@ -19,7 +19,7 @@ from flambeau.ops.pointwise.complex import conjugated
 # ---- to whole numbers ---------------------------------------------------------------------------
 
 
-def _rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
+def _declare_rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
     return pointwise(f"{name}(Tensor self) -> Tensor", kernel=kernel, d=0, doc=doc,
                      out_type=FOUND_TYPE,
                      aliases=[f"{other}(Tensor self) -> Tensor" for other in aliases],
@@ -27,9 +27,9 @@ def _rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
                      refused_as={"c": f"{name} is not supported for complex inputs"})
 
 
-floor = _rounding("floor", kernels.floor, "The greatest whole number that is not greater.")
-ceil = _rounding("ceil", kernels.ceil, "The least whole number that is not less.")
-trunc = _rounding("trunc", kernels.trunc, "The whole part: rounding towards zero.", "fix")
+floor = _declare_rounding("floor", kernels.floor, "The greatest whole number that is not greater.")
+ceil = _declare_rounding("ceil", kernels.ceil, "The least whole number that is not less.")
+trunc = _declare_rounding("trunc", kernels.trunc, "The whole part: rounding towards zero.", "fix")
 frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1, out_type=FOUND_TYPE,
                  doc="The part after the point: input - trunc(input).")
 

@@ -120,7 +120,7 @@ def _slices_histogrammed(axes: int) -> Any:
     """The batching rule of one histogram: there are no loops above the kernel."""
     def rule(size: int, dims: Any, *canonical: Any) -> Any:
         tensors = [t if t is None else batch_first(t, d, size) for t, d in zip(canonical, dims)]
-        found = _histograms_of(axes)(*tensors, *canonical[len(dims):])
+        found = _declare_histograms(axes)(*tensors, *canonical[len(dims):])
         return list(found), [0] * len(found)
     return rule
 
@@ -132,7 +132,7 @@ def _more_slices_histogrammed(axes: int) -> Any:
         count = tensors[0]._array.shape[1]
         merged = [t if t is None else reshape(t, (size * count, *t._array.shape[2:]))
                   for t in tensors]
-        found = _histograms_of(axes)(*merged, *canonical[len(dims):])
+        found = _declare_histograms(axes)(*merged, *canonical[len(dims):])
         return [reshape(f, (size, count, *f._array.shape[1:])) for f in found], [0] * len(found)
     return rule
 
@@ -147,14 +147,14 @@ def _declared(name: str, axes: int, **rules: Any) -> Any:
 
 
 @cache
-def _histogram_of(axes: int) -> Any:
+def _declare_histogram(axes: int) -> Any:
     """The op for points with so many coordinates."""
     return _declared("histogram_of", axes, kernel=quiet(_histogram), vjp=_weights_back,
                      batch=_slices_histogrammed(axes))
 
 
 @cache
-def _histograms_of(axes: int) -> Any:
+def _declare_histograms(axes: int) -> Any:
     """The op for several sets of them."""
     return _declared("histograms_of", axes, kernel=_histograms, vjp=_weights_of_slices_back,
                      batch=_more_slices_histogrammed(axes))
@@ -187,7 +187,7 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
         limits = tuple([float(v) for v in limits])
     edges = [b if isinstance(b, Tensor) else None for b in bins]
     counts = tuple([None if isinstance(b, Tensor) else int(b) for b in bins])
-    total, _, *edges = _histogram_of(axes)(input, weight, *edges, counts, limits)
+    total, _, *edges = _declare_histogram(axes)(input, weight, *edges, counts, limits)
     if density:
         total = total / total.sum()
         for axis, e in enumerate(edges):

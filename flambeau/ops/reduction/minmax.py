@@ -67,7 +67,7 @@ def _check_extents(name: str) -> Any:
     return check
 
 
-def _of_several(name: str, which: str) -> Any:
+def _declare_amax(name: str, which: str) -> Any:
     """`amax` or `amin`."""
     return op(
         f"{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -79,7 +79,7 @@ def _of_several(name: str, which: str) -> Any:
     Equal elements share the gradient evenly.""")
 
 
-amax, amin = _of_several("amax", "largest"), _of_several("amin", "smallest")
+amax, amin = _declare_amax("amax", "largest"), _declare_amax("amin", "smallest")
 
 
 _NOT_CASTABLE = (
@@ -88,7 +88,7 @@ _NOT_CASTABLE = (
     "enhancement request to PyTorch.)")
 
 
-def _overloads(name: str, other: Any, doc: str) -> Any:
+def _declare(name: str, other: Any, doc: str) -> Any:
     """`max` or `min`: of all, along a dimension, and of each pair."""
     title = name.capitalize()
     function = op(
@@ -110,7 +110,7 @@ def _overloads(name: str, other: Any, doc: str) -> Any:
     return function
 
 
-max = _overloads("max", maximum, """The largest element; `max(input, dim)` gives (values, indices)
+max = _declare("max", maximum, """The largest element; `max(input, dim)` gives (values, indices)
     along a dimension, and `max(input, other)` the larger of each pair.
 
     >>> import flambeau
@@ -118,7 +118,7 @@ max = _overloads("max", maximum, """The largest element; `max(input, dim)` gives
     >>> x.max(), x.max(dim=0).indices
     (tensor(3.), tensor([1, 0]))
     """)
-min = _overloads("min", minimum, """The smallest element; `min(input, dim)` gives (values, indices)
+min = _declare("min", minimum, """The smallest element; `min(input, dim)` gives (values, indices)
     along a dimension, and `min(input, other)` the smaller of each pair.""")
 
 

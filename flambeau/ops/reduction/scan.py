@@ -166,7 +166,7 @@ logcumsumexp = op(
 
 # ---- extremes -----------------------------------------------------------------------------------
 
-def _running_extreme(name: str, kernel: Any, which: str) -> Any:
+def _declare_cummax(name: str, kernel: Any, which: str) -> Any:
     """`cummax` or `cummin`: of equal elements the last counts, and the first NaN stays."""
     def checked(self: Tensor, dim: int) -> tuple[Tensor, int]:
         if not self._array.ndim and dim not in (0, -1):
@@ -185,7 +185,7 @@ def _running_extreme(name: str, kernel: Any, which: str) -> Any:
         doc=f"The {which} of each element and all before it along `dim`, and its position.")
 
 
-cummax = _running_extreme("cummax", kernels.cummax, "largest")
-cummin = _running_extreme("cummin", kernels.cummin, "smallest")
+cummax = _declare_cummax("cummax", kernels.cummax, "largest")
+cummin = _declare_cummax("cummin", kernels.cummin, "smallest")
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]

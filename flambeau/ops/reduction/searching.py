@@ -149,7 +149,7 @@ def _without(found: Any, inverse: bool, counts: bool) -> list[np.ndarray]:
             np.asarray(found[2]) if counts else none]
 
 
-def _unique_of_all(self: np.ndarray, sorted: bool, return_inverse: bool, return_counts: bool
+def _unique_kernel(self: np.ndarray, sorted: bool, return_inverse: bool, return_counts: bool
                    ) -> Any:
     return kernels.distinct(self, return_inverse, return_counts)
 
@@ -189,7 +189,7 @@ _unique = op(
 _unique2 = op(
     "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-    kernel=_unique_of_all, node="Unique2Backward0", vjp=_underived("_unique2"),
+    kernel=_unique_kernel, node="Unique2Backward0", vjp=_underived("_unique2"),
     batch=_distinct_batched,
     differentiable=(True, False, False),
     doc="`unique` of all elements, always with three results.", **_PARTS)

@@ -15,7 +15,7 @@ from flambeau.ops.view.shape import batch_as_rows
 _BOTH = "(Tensor values, Tensor indices)"
 
 
-def _chosen(*schemas: str, keepdim: bool = False, **declared: Any) -> Any:
+def _declare_choice(*schemas: str, keepdim: bool = False, **declared: Any) -> Any:
     """Declare an op that gives elements and their positions along `dim`; is the dimension always
     kept, or only if its parameter `keepdim` says so?"""
     if keepdim:
@@ -31,7 +31,7 @@ def _chosen(*schemas: str, keepdim: bool = False, **declared: Any) -> Any:
 
 # ---- sorted whole -------------------------------------------------------------------------------
 
-sort = _chosen(
+sort = _declare_choice(
     f"sort(Tensor self, int dim=-1, bool descending=False) -> {_BOTH}",
     f"sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> {_BOTH}",
     kernel=sorting.sort, order="dim descending stable", keepdim=True, out_type=OUT_TYPE,
@@ -71,7 +71,7 @@ msort = op("msort(Tensor self) -> Tensor", body=lambda self: sort(self, 0)[0], o
 # ---- some of the elements -----------------------------------------------------------------------
 
 
-def _of_each(values: str, indices: str) -> Any:
+def _out_types(values: str, indices: str) -> Any:
     """What is said of an `out` of another type, for the values and for their positions."""
     def said(read: Any, out: Any, found: Any) -> str:
         return values if found is read[0].dtype else indices
@@ -79,7 +79,7 @@ def _of_each(values: str, indices: str) -> Any:
 
 
 
-topk = _chosen(
+topk = _declare_choice(
     f"topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> {_BOTH}",
     kernel=sorting.topk, keepdim=True, out_type=OUT_TYPE, out_device=OUT_DEVICE,
     overlap="element", refuses=(lambda self, *_: (
@@ -94,17 +94,17 @@ topk = _chosen(
     values=tensor([3., 2.]),
     indices=tensor([0, 2]))
     """)
-kthvalue = _chosen(
+kthvalue = _declare_choice(
     f"kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> {_BOTH}",
-    kernel=sorting.kthvalue, out_type=_of_each("output values must be of same type as input",
-                                               "output indices must be of scalar type Long"),
+    kernel=sorting.kthvalue, out_type=_out_types("output values must be of same type as input",
+                                                 "output indices must be of scalar type Long"),
     overlap="index",
     refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim else "",
              "bUcW8"),
     doc="The k-th smallest element along `dim`, counted from 1, and its position.")
 
 
-def _median(name: str, doc: str) -> Any:
+def _declare(name: str, doc: str) -> Any:
     """`median` or `nanmedian`: of everything, and along a dimension."""
     def of_rows(size: int, dims: Any, self: Tensor) -> Any:
         if not self._array.size:
@@ -115,10 +115,10 @@ def _median(name: str, doc: str) -> Any:
         f"{name}(Tensor self) -> Tensor", kernel=getattr(sorting, f"{name}_all"), batch=of_rows,
         out=False, refuses=("median_cpu", "bUcW8"), doc=doc,
         d_self=lambda grad, self, result: share_ties(grad, self, result, None, False))
-    _chosen(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> {_BOTH}",
-            overload_of=function, kernel=getattr(sorting, name),
-            node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"),
-            out_type=_of_each(
+    _declare_choice(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> {_BOTH}",
+                    overload_of=function, kernel=getattr(sorting, name),
+                    node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"),
+                    out_type=_out_types(
                 "Expected tensor for 'values' to have the same type as tensor for argument #2 "
                 "'self'; but type torch.{out}Tensor does not equal torch.{found}Tensor (while "
                 "checking arguments for median)",
@@ -127,20 +127,20 @@ def _median(name: str, doc: str) -> Any:
     return function
 
 
-median = _median("median", """The median of all elements, or (values, indices) along `dim`; of an
+median = _declare("median", """The median of all elements, or (values, indices) along `dim`; of an
     even number of elements the lower one. NaN if there is one.
 
     >>> import flambeau
     >>> flambeau.tensor([3.0, 1.0, 2.0, 4.0]).median()
     tensor(2.)
     """)
-nanmedian = _median("nanmedian", """The median of the elements that are not NaN, of all or (values,
+nanmedian = _declare("nanmedian", """The median of the elements that are not NaN, of all or (values,
     indices) along `dim`.""")
-mode = _chosen(
+mode = _declare_choice(
     f"mode(Tensor self, int dim=-1, bool keepdim=False) -> {_BOTH}",
     kernel=sorting.mode,
-    out_type=_of_each("expected scalar type '{found}' but got '{out}' for values output",
-                      "expected scalar type 'Long' but got '{out}' for indices output"),
+    out_type=_out_types("expected scalar type '{found}' but got '{out}' for values output",
+                        "expected scalar type 'Long' but got '{out}' for indices output"),
     overlap="element",
     refuses=(lambda self, *_: "mode_cpu" if self.ndim or self.dtype.kind in "cW" else "", "UcW8"),
     doc="The most frequent element along `dim`, the smallest of equally frequent ones, and a "

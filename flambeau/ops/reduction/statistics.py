@@ -58,7 +58,7 @@ def _mean_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return expand_to(restore(grad, shape, dim, keepdim), shape) / count(shape, dim)
 
 
-def _with_mean(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
+def _add_mean_grad(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
     """The gradient through the spread (None if there is none), and that through the mean."""
     if grad[1] is None:
         return (spread,)
@@ -68,17 +68,17 @@ def _with_mean(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool) ->
 
 def _var_mean_back(grad: Any, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
     spread = None if grad[0] is None else _var_back(grad[0], self, dim, correction, keepdim)
-    return _with_mean(spread, grad, self, dim, keepdim)
+    return _add_mean_grad(spread, grad, self, dim, keepdim)
 
 
 def _std_mean_back(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any,
                    keepdim: bool) -> Any:
     spread = None if grad[0] is None else _std_back(grad[0], self, result0, dim, correction,
                                                     keepdim)
-    return _with_mean(spread, grad, self, dim, keepdim)
+    return _add_mean_grad(spread, grad, self, dim, keepdim)
 
 
-def _spread(name: str, doc: str, results: str = "Tensor", **declared: Any) -> Any:
+def _declare(name: str, doc: str, results: str = "Tensor", **declared: Any) -> Any:
     """The schemas that var, std, var_mean and std_mean share."""
     return op(
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
@@ -102,18 +102,18 @@ def _spread_out(read: Any, out: Any, found: Any) -> str:
     return ""
 
 
-var = _spread("var", """The variance of all elements, or along `dim`: the sum of the squared
+var = _declare("var", """The variance of all elements, or along `dim`: the sum of the squared
     distances from the mean over n - correction.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
     (tensor(2.), tensor(1.))
     """, d_self=_var_back, out="correction dim", out_type=_spread_out, overlap="anywhere")
-std = _spread("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
-              out="correction dim", out_type=_spread_out, overlap="anywhere")
+std = _declare("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
+               out="correction dim", out_type=_spread_out, overlap="anywhere")
 _PAIR: dict[str, Any] = {"results": "(Tensor, Tensor)", "method": False, "out": False}
-var_mean = _spread("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
-std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
+var_mean = _declare("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
+std_mean = _declare("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
 
 # ---- norms --------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ def _dist_back(grad: Tensor, self: Tensor, other: Tensor, result: Tensor, p: Any
     return _norm_back(grad, self - other, result, p, None, False)
 
 
-def _dist_of_rows(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> Any:
+def _dist_batched(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> Any:
     x, y = (movedim(t, d, 0) if d is not None else unsqueeze(t, 0)
             for t, d in zip((self, other), dims))
     while x._array.ndim != y._array.ndim:
@@ -246,7 +246,7 @@ def _dist_speaker(self: np.ndarray, *_: Any) -> str:
 
 dist = op(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist, out=False,
-    batch=_dist_of_rows, refuses=(_dist_speaker, "bBilU"),
+    batch=_dist_batched, refuses=(_dist_speaker, "bBilU"),
     d_self=_dist_back,
     d_other=lambda grad, self, other, result, p: -_dist_back(grad, self, other, result, p),
     doc="The norm of order `p` of input - other.")
@@ -272,12 +272,12 @@ def _check_renorm(self: Tensor, p: Any, dim: Any, maxnorm: Any) -> None:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
 
 
-def _renormed(input: Tensor, p: Any, dim: int, maxnorm: Any) -> tuple[Any, ...]:
+def _prepare_renorm(input: Tensor, p: Any, dim: int, maxnorm: Any) -> tuple[Any, ...]:
     _check_renorm(input, p, dim, maxnorm)
     return input, p, wrap_dim(dim, input.ndim), maxnorm
 
 
-def _renorm_slices(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
+def _renorm_batched(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
     x = movedim(self, dims[0], 0)
     others = tuple([i for i in range(1, x._array.ndim) if i != dim + 1])
     norm_of = vector_norm(x, p, others, True)
@@ -297,8 +297,8 @@ def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> 
 
 renorm = op(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
-    out_type=OUT_TYPE, overlap="element", shape="self", inplace=True, canonical=_renormed,
-    batch=_renorm_slices, d_self=_renorm_back,
+    out_type=OUT_TYPE, overlap="element", shape="self", inplace=True, canonical=_prepare_renorm,
+    batch=_renorm_batched, d_self=_renorm_back,
     doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
     larger.""")
 
@@ -422,7 +422,7 @@ def _quantiles_of_sorted(ordered: Tensor, q: Tensor, interpolation: str, skip_na
     else:
         ranks = masked_fill(q * (size - 1) + zeros_like(ordered.narrow(-1, 0, 1)),
                             isnan(ordered).any(-1, True), size - 1)
-    return _at_ranks(ordered, cast(ranks, ordered._array.dtype), interpolation)
+    return _interpolate_ranks(ordered, cast(ranks, ordered._array.dtype), interpolation)
 
 
 def _quantile_points(input: Tensor, q: Any) -> Tensor:
@@ -439,7 +439,7 @@ def _quantile_points(input: Tensor, q: Any) -> Tensor:
     return q
 
 
-def _at_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
+def _interpolate_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     """The elements at fractional positions along the last dimension."""
     import flambeau
     whole = {"lower": flambeau.floor, "higher": flambeau.ceil, "nearest": flambeau.round}
@@ -452,7 +452,7 @@ def _at_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return gather(ordered, -1, below.long()).lerp_(gather(ordered, -1, above.long()), weight)
 
 
-def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
+def _declare_q(name: str, skip_nan: bool, doc: str) -> Any:
     rest = 'int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
 
     def body(self: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
@@ -464,14 +464,14 @@ def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
               out_reported_as=None, autocast="full")
 
 
-quantile = _quantiles("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN
+quantile = _declare_q("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN
     where there is a NaN.
 
     >>> import flambeau
     >>> flambeau.tensor([0.0, 1.0, 2.0]).quantile(0.75)
     tensor(1.5000)
     """)
-nanquantile = _quantiles("nanquantile", True, "The q-quantiles of the elements that are not NaN.")
+nanquantile = _declare_q("nanquantile", True, "The q-quantiles of the elements that are not NaN.")
 
 
 __all__ = ["norm", "quantile", "std", "var", "vector_norm"]

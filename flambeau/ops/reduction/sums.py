@@ -133,7 +133,7 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
     return before.cumprod(dim) * flip(flip(after, (dim,)).cumprod(dim), (dim,))
 
 
-def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _prod_batched(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is not None:
         return NotImplemented
     return table["prod.dim_int"].call(batch_as_rows(self, dims[0], size), 1, False, dtype), 0
@@ -146,7 +146,7 @@ prod = op(
     autocast="full",
     refuses=(lambda self, dim, keepdim, dtype: (
         "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
-    batch=_prod_of_rows, d_self=_prod_back,
+    batch=_prod_batched, d_self=_prod_back,
     doc="""The product of all elements, or along `dim`. Integers are multiplied as int64.
 
     >>> import flambeau
@@ -203,7 +203,7 @@ nanmean = op(
 # ---- truth and counting -------------------------------------------------------------------------
 
 
-def _truth(name: str, kernel: Any, doc: str) -> Any:
+def _declare_all(name: str, kernel: Any, doc: str) -> Any:
     return op(f"{name}(Tensor self) -> Tensor",
               f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
               f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
@@ -212,13 +212,13 @@ def _truth(name: str, kernel: Any, doc: str) -> Any:
               out_cast=f"{name} only supports bool tensor for result, got: {{out}}")
 
 
-all = _truth("all", kernels.all, """Are all elements, or all along `dim`, not zero?
+all = _declare_all("all", kernels.all, """Are all elements, or all along `dim`, not zero?
 
     >>> import flambeau
     >>> flambeau.tensor([[True, False], [True, True]]).all(dim=1)
     tensor([False,  True])
     """)
-any = _truth("any", kernels.any, "Is any element, or any along `dim`, not zero?")
+any = _declare_all("any", kernels.any, "Is any element, or any along `dim`, not zero?")
 
 count_nonzero = op(
     "count_nonzero(Tensor self, int? dim=None) -> Tensor",

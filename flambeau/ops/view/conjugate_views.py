@@ -139,7 +139,7 @@ ConjugateView.__name__ = ConjugateView.__qualname__ = "Tensor"
 overrides.internal_types.add(ConjugateView)
 
 
-def _of_memory(name: str) -> Any:
+def _declare_memory_member(name: str) -> Any:
     member = getattr(Tensor, name)
 
     def method(self: ConjugateView, *args: Any, **kwargs: Any) -> Any:
@@ -155,7 +155,7 @@ def _of_memory(name: str) -> Any:
 for _name in ("stride", "storage_offset", "data_ptr", "const_data_ptr", "untyped_storage",
               "is_contiguous", "size", "dim", "ndimension", "numel", "nelement", "element_size",
               "dim_order", "is_shared", "share_memory_", "resize_", "set_", "is_set_to"):
-    setattr(ConjugateView, _name, _of_memory(_name))
+    setattr(ConjugateView, _name, _declare_memory_member(_name))
 
 
 def _rebuild(memory: Tensor, conjugated: bool, negated: bool, requires_grad: bool) -> Tensor:

@@ -158,7 +158,7 @@ def arguments_of_to(self: Tensor, args: Any, kwargs: dict[str, Any]) -> dict[str
     return given
 
 
-def _typed(name: str, target: dtypes.dtype) -> None:
+def _declare_conversion(name: str, target: dtypes.dtype) -> None:
     member(f"{name}(Tensor self, *, {_FORMAT}) -> Tensor", function=False,
            in_c=_in_c("to_type", target),
            body=lambda self, memory_format: self.to(target, memory_format=memory_format),
@@ -167,7 +167,7 @@ def _typed(name: str, target: dtypes.dtype) -> None:
 
 for _name, _target in [*dtypes.ALIASES.items(), ("bool", dtypes.bool_), ("byte", dtypes.uint8),
                        ("char", dtypes.int8), ("bfloat16", dtypes.bfloat16)]:
-    _typed(_name, _target)
+    _declare_conversion(_name, _target)
 
 
 @member("type_as(Tensor self, Tensor other) -> Tensor", function=False, in_c=_in_c("type_as"))
@@ -185,7 +185,7 @@ def cpu(self: Tensor, memory_format: Any) -> Tensor:
     return self.to("cpu", memory_format=memory_format)
 
 
-def _elsewhere(name: str, **declared: Any) -> Any:
+def _declare_to(name: str, **declared: Any) -> Any:
     """Declares the method that moves a tensor to such a device."""
     return member(f"{name}(Tensor self, Device? device=None, bool non_blocking=False, *, "
                   f"{_FORMAT}) -> Tensor", function=False, deprecated=(
@@ -193,7 +193,7 @@ def _elsewhere(name: str, **declared: Any) -> Any:
                       "-> Tensor",), **declared)
 
 
-@_elsewhere("cuda")
+@_declare_to("cuda")
 def cuda(self: Tensor, device: Any, non_blocking: bool, memory_format: Any) -> Tensor:
     """There is no CUDA device in this build: raises."""
     if device is None or isinstance(device, int):
@@ -204,7 +204,7 @@ def cuda(self: Tensor, device: Any, non_blocking: bool, memory_format: Any) -> T
 def _without(name: str, error: type[Exception], message: str) -> None:
     def refuse(*_: Any) -> Any:
         raise error(message)
-    _elsewhere(name, body=refuse, doc=f"There is no {name.upper()} device in this build: raises.")
+    _declare_to(name, body=refuse, doc=f"There is no {name.upper()} device in this build: raises.")
 
 
 for _name in ("xpu", "mtia"):

@@ -52,7 +52,7 @@ def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
     return result
 
 
-def _expandable(self: Tensor, src: Tensor) -> Any:
+def _prepare_copy(self: Tensor, src: Tensor) -> Any:
     if not is_expandable_to(src._array.shape, self._array.shape):
         if type(self) in plain_types:
             check_inplace(self, src.requires_grad, apart=False)     # autograd's refusals come first
@@ -67,7 +67,7 @@ def _misshapen(own: tuple[int, ...], given: tuple[int, ...]) -> RuntimeError:
 
 copy = op(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", kernel=_copied_over,
-    kind="linear", overlap="element", canonical=_expandable, unused="non_blocking",
+    kind="linear", overlap="element", canonical=_prepare_copy, unused="non_blocking",
     function=False, method=False, node="CopyBackwards", d_self=0, d_src=lambda grad: grad,
     batch=lambda size, dims, self, src: _copy_batched(dims, self, src),
     doc="`src` in the shape and type of `self`.")
@@ -99,10 +99,10 @@ def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
     if interceptors or type(self) not in plain_types or type(src) not in plain_types \
             or self._inference or (
                 grad_enabled() and (self._edge is not None or src._edge is not None)):
-        return _write(*_expandable(self, src))
+        return _write(*_prepare_copy(self, src))
     target, source = self._array, src._array
     if not target.flags.writeable or source.ndim > target.ndim or share_memory(target, source):
-        return _write(*_expandable(self, src))
+        return _write(*_prepare_copy(self, src))
     try:
         if source.dtype is not target.dtype:
             warn_of_lost_parts(source, target.dtype)

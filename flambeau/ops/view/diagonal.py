@@ -29,8 +29,8 @@ diagonal_backward = op(
     doc="Zeros of a shape with `grad_output` as a diagonal.")
 
 
-def _of_two(input: Tensor, offset: int = 0, dim1: int = 0,
-            dim2: int = 1) -> tuple[Tensor, int, int, int]:
+def _prepare(input: Tensor, offset: int = 0, dim1: int = 0,
+             dim2: int = 1) -> tuple[Tensor, int, int, int]:
     n = input._array.ndim
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
@@ -40,7 +40,7 @@ def _of_two(input: Tensor, offset: int = 0, dim1: int = 0,
 
 diagonal = op(
     "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_of_two, kernel_checks=True,
+    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_prepare, kernel_checks=True,
     d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
         grad, self_shape, offset, dim1, dim2),
     doc="The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one.")
@@ -84,7 +84,7 @@ diagflat = op("diagflat(Tensor self, int offset=0) -> Tensor", out=False,
               doc="A matrix with all elements of `input` on a diagonal.")
 
 
-def _triangle(name: str, kernel: Any, side: str) -> Any:
+def _declare_triangle(name: str, kernel: Any, side: str) -> Any:
     def arguments(input: Tensor, diagonal: int) -> tuple[Tensor, int]:
         if input._array.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -101,5 +101,5 @@ def _triangle(name: str, kernel: Any, side: str) -> Any:
     return function
 
 
-tril = _triangle("tril", rearranging.tril, "above")
-triu = _triangle("triu", rearranging.triu, "below")
+tril = _declare_triangle("tril", rearranging.tril, "above")
+triu = _declare_triangle("triu", rearranging.triu, "below")

@@ -87,7 +87,7 @@ def _cat_batched(size: int, dims: Any, tensors: Any, dim: int) -> Any:
     return cat(whole, dim + 1), 0
 
 
-def _joinable(tensors: Any, dim: int) -> tuple[Any, int]:
+def _prepare_cat(tensors: Any, dim: int) -> tuple[Any, int]:
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     shapes = [t._array.shape for t in tensors]
@@ -123,7 +123,7 @@ def _check_devices(tensors: Any) -> None:
 
 cat = op(
     "cat(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
-    kernel=_joined, kind="linear", dims="dim", canonical=_joinable, kernel_checks=True,
+    kernel=_joined, kind="linear", dims="dim", canonical=_prepare_cat, kernel_checks=True,
     vjp=_cat_back, batch=_cat_batched, method=False, overlap="index", out_cast=_CAST,
     aliases=("concat(Tensor[] tensors, int dim=0) -> Tensor",
              "concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
@@ -135,7 +135,7 @@ cat = op(
     """)
 
 
-def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
+def _prepare(tensors: Any, dim: int) -> tuple[Any, int]:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0]._array.shape
@@ -150,7 +150,7 @@ def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
 
 stack = op(
     "stack(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
-    kernel=_stacked_arrays, kind="linear", new_dims="dim", canonical=_stackable, kernel_checks=True,
+    kernel=_stacked_arrays, kind="linear", new_dims="dim", canonical=_prepare, kernel_checks=True,
     method=False, overlap="index", out_cast=_CAST, vjp=lambda grad, tensors_shapes, dim: [
         select(grad, dim, i) for i in range(len(tensors_shapes))],
     batch=lambda size, dims, tensors, dim: (stack(
@@ -158,7 +158,7 @@ stack = op(
     doc="Tensors of one shape along a new dimension `dim`.")
 
 
-def _stacked(name: str, rank: int, dim: int, doc: str, *aliases: str) -> Any:
+def _declare_stack(name: str, rank: int, dim: int, doc: str, *aliases: str) -> Any:
     def body(tensors: Any) -> Tensor:
         if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -179,10 +179,10 @@ def at_least(tensor: Tensor, rank: int) -> Tensor:
     return unsqueeze(tensor, -1) if rank == 3 else tensor
 
 
-hstack = _stacked("hstack", 1, 1, "Tensors side by side: along dimension 1 (0 for vectors).")
-vstack = _stacked("vstack", 2, 0, "Tensors below each other: along dimension 0, as rows.",
-                  "row_stack(Tensor[] tensors) -> Tensor")
-dstack = _stacked("dstack", 3, 2, "Tensors behind each other: along dimension 2.")
+hstack = _declare_stack("hstack", 1, 1, "Tensors side by side: along dimension 1 (0 for vectors).")
+vstack = _declare_stack("vstack", 2, 0, "Tensors below each other: along dimension 0, as rows.",
+                        "row_stack(Tensor[] tensors) -> Tensor")
+dstack = _declare_stack("dstack", 3, 2, "Tensors behind each other: along dimension 2.")
 
 
 def _side_by_side(tensors: Any) -> Tensor:
@@ -196,7 +196,7 @@ column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_side_by_side
                   doc="Tensors side by side, vectors as columns.")
 
 
-def _at_least(rank: int) -> Any:
+def _declare_atleast(rank: int) -> Any:
     name, doc = f"atleast_{rank}d", f"Views with at least {rank} dimension{'s' * (rank > 1)}."
 
     def body(one: Any, several: Any = None) -> Any:
@@ -222,7 +222,7 @@ def _all_tensors(values: Any) -> Any:
     return values
 
 
-atleast_1d, atleast_2d, atleast_3d = (_at_least(r) for r in (1, 2, 3))
+atleast_1d, atleast_2d, atleast_3d = (_declare_atleast(r) for r in (1, 2, 3))
 
 # ---- to a common shape, grids --------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from flambeau.ops.view.splitting import NO_DIMENSION
 # ---- repeated ------------------------------------------------------------------------------------
 
 
-def _repetitions(input: Tensor, repeats: Any) -> tuple[Tensor, tuple[int, ...]]:
+def _prepare_repeat(input: Tensor, repeats: Any) -> tuple[Tensor, tuple[int, ...]]:
     repeats, shape = tuple(repeats), tuple(input._array.shape)
     if len(repeats) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
@@ -56,7 +56,7 @@ def _repeat_batched(size: int, dims: Any, self: Tensor, repeats: tuple[int, ...]
 
 repeat = op(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
-    kernel=rearranging.repeat, kind="linear", canonical=_repetitions, kernel_checks=True,
+    kernel=rearranging.repeat, kind="linear", canonical=_prepare_repeat, kernel_checks=True,
     function=False, batch=_repeat_batched,
     d_self=lambda grad, self_shape, repeats: _repeat_back(grad, self_shape, repeats),
     doc="A copy repeated along each dimension; more repeats than dimensions add some in front.")
@@ -84,7 +84,7 @@ def repeated_places(counts: np.ndarray) -> np.ndarray:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _counted(repeats: Tensor, output_size: int | None) -> tuple[Tensor, int | None]:
+def _prepare_repeats(repeats: Tensor, output_size: int | None) -> tuple[Tensor, int | None]:
     if repeats.is_meta and output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     _check_repeats(repeats)
@@ -110,11 +110,11 @@ def _along(input: Tensor, repeats: Any, dim: int | None, output_size: int | None
     if not input._array.ndim:
         raise NO_DIMENSION
     at = wrap_dim(dim, input._array.ndim)
-    return _each(input, repeats, at, output_size) if isinstance(repeats, int) \
-        else _by_counts(input, repeats, dim, at, output_size)
+    return _repeat_each(input, repeats, at, output_size) if isinstance(repeats, int) \
+        else _repeat_by_counts(input, repeats, dim, at, output_size)
 
 
-def _each(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Tensor:
+def _repeat_each(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Tensor:
     """Each slice as many times."""
     shape = input._array.shape
     if repeats < 0:
@@ -127,8 +127,8 @@ def _each(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Ten
                 (*shape[:dim], shape[dim] * repeats, *shape[dim + 1:]))
 
 
-def _by_counts(input: Tensor, repeats: Tensor, dim: int, at: int,
-               output_size: int | None) -> Tensor:
+def _repeat_by_counts(input: Tensor, repeats: Tensor, dim: int, at: int,
+                      output_size: int | None) -> Tensor:
     n = input._array.shape[at]
     size = repeats._array.size
     if repeats._array.ndim == 1 and size not in (1, n):
@@ -150,7 +150,7 @@ repeat_interleave = op(
     body=_along, unsized=True, out=False,
     doc="Each slice along `dim` repeated; of the flattened tensor without `dim`.")
 op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-   overload_of=repeat_interleave, kernel=_counted_places, canonical=_counted, method=False,
+   overload_of=repeat_interleave, kernel=_counted_places, canonical=_prepare_repeats, method=False,
    out=False, batch=_counted_batched,
    differentiable=False, unsized=lambda repeats, output_size: output_size is None,
    shape=lambda repeats, output_size: (output_size,))
@@ -171,7 +171,7 @@ flip = op("flip(Tensor self, int[] dims) -> Tensor", kernel=rearranging.flip, ki
           doc="The order of elements reversed along the dimensions `dims`.")
 
 
-def _turned_over(name: str, dim: int, doc: str) -> Any:
+def _declare_flip(name: str, dim: int, doc: str) -> Any:
     def body(input: Tensor) -> Tensor:
         if input._array.ndim <= dim:
             raise RuntimeError(f"Input must be >= {dim + 1}-d.")
@@ -179,11 +179,11 @@ def _turned_over(name: str, dim: int, doc: str) -> Any:
     return op(f"{name}(Tensor self) -> Tensor", body=body, out=False, doc=doc)
 
 
-fliplr = _turned_over("fliplr", 1, "The order of columns reversed.")
-flipud = _turned_over("flipud", 0, "The order of rows reversed.")
+fliplr = _declare_flip("fliplr", 1, "The order of columns reversed.")
+flipud = _declare_flip("flipud", 0, "The order of rows reversed.")
 
 
-def _rolled(input: Tensor, shifts: Any, dims: Any) -> tuple[Tensor, Any, Any]:
+def _prepare_roll(input: Tensor, shifts: Any, dims: Any) -> tuple[Tensor, Any, Any]:
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not shifts:
@@ -210,13 +210,13 @@ def _roll_batched(size: int, dims: Any, self: Tensor, shifts: Any, places: Any) 
 
 roll = op(
     "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-    kernel=rearranging.roll, kind="linear", canonical=_rolled, kernel_checks=True, out=False,
+    kernel=rearranging.roll, kind="linear", canonical=_prepare_roll, kernel_checks=True, out=False,
     batch=_roll_batched,
     d_self=lambda grad, shifts, dims: roll(grad, tuple([-s for s in shifts]), dims),
     doc="Elements moved along dimensions, those that fall off coming in at the other end.")
 
 
-def _quarter_turns(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple[int, ...]]:
+def _prepare_rot90(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple[int, ...]]:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
@@ -229,6 +229,6 @@ def _quarter_turns(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple
 
 
 rot90 = op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", kernel=rearranging.rot90,
-           kind="linear", some_dims="dims", canonical=_quarter_turns, out=False,
+           kind="linear", some_dims="dims", canonical=_prepare_rot90, out=False,
            d_self=lambda grad, k, dims: rot90(grad, -k, dims),
            doc="Turned by 90° `k` times in the plane of two dimensions.")

@@ -44,13 +44,13 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def _viewed(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
+def _prepare_view(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
     return input, infer_size(size_of((size,)), input._array.size)
 
 
 view = op(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
-    kernel=views.view, kind="linear", sizes="size", canonical=_viewed, kernel_checks=True,
+    kernel=views.view, kind="linear", sizes="size", canonical=_prepare_view, kernel_checks=True,
     function=False, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
     doc="""The same memory seen with another shape (one extent may be -1), or another dtype.
 
@@ -71,7 +71,7 @@ reshape_alias = op(
     doc="`view` as a part of `reshape`.")
 unsafe_view = op(
     "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
-    kernel=views.view, kind="linear", sizes="size", canonical=_viewed, kernel_checks=True,
+    kernel=views.view, kind="linear", sizes="size", canonical=_prepare_view, kernel_checks=True,
     method=False, out=False, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
     doc="`view` of a tensor that nobody else has, which is no view of it.")
 

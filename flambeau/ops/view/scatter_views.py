@@ -62,7 +62,7 @@ op("detach_copy(Tensor self) -> Tensor", kernel=views.contiguous, differentiable
    doc="A copy of what `detach` shows.")
 
 
-def _narrowed(input: Tensor, dim: int, start: int, length: int) -> tuple[Any, ...]:
+def _prepare_narrow_copy(input: Tensor, dim: int, start: int, length: int) -> tuple[Any, ...]:
     if dim >= input._array.ndim > 0:
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but "
                            "got false.  (Could this error message be improved?  If so, please "
@@ -81,7 +81,7 @@ def _narrowed(input: Tensor, dim: int, start: int, length: int) -> tuple[Any, ..
 
 narrow_copy = op(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
-    kernel=copying_kernel(views.slices), kind="linear", dims="dim", canonical=_narrowed,
+    kernel=copying_kernel(views.slices), kind="linear", dims="dim", canonical=_prepare_narrow_copy,
     kernel_checks=True, out_first=True,
     out_type="Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
     "error message be improved?  If so, please report an enhancement request to PyTorch.)",
@@ -128,7 +128,7 @@ def _typed(src: Tensor, like: Tensor) -> Tensor:
     return src if src._array.dtype == d else cast(src, d)
 
 
-def _select_scattered(input: Tensor, src: Tensor, dim: int, index: int) -> tuple[Any, ...]:
+def _prepare_select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> tuple[Any, ...]:
     dim = wrap_dim(dim, input._array.ndim)
     _check_part(src, select(input, dim, index))
     return input, _typed(src, input), dim, index
@@ -149,7 +149,7 @@ select_scatter = op(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     kernel=lambda self, src, dim, index: _scattered(
         self, src, dim, _counted(index, self.shape[dim]), 1),
-    kind="linear", dims="dim", canonical=_select_scattered, kernel_checks=True, out=False,
+    kind="linear", dims="dim", canonical=_prepare_select_scatter, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, dim, index: select_scatter(
         grad, new_zeros(grad, src_shape), dim, index),
     d_src=lambda grad, dim, index: select(grad, dim, index),
@@ -167,14 +167,14 @@ def _counted(index: int, n: int) -> int:
     return index + n if index < 0 else index
 
 
-def _first_of(n: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:
+def _slice_extent(n: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:
     """Where a slice begins, and how many elements it has."""
     places = range(*slice(start, end, step).indices(n))
     return places.start, len(places)
 
 
-def _slice_scattered(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
-                     end: int | None = None, step: int = 1) -> tuple[Any, ...]:
+def _prepare_slice(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
+                   end: int | None = None, step: int = 1) -> tuple[Any, ...]:
     dim = wrap_dim(dim, input._array.ndim)
     _check_part(src, cut(input, dim, start, end, step))
     return input, _typed(src, input), dim, start, end, step
@@ -184,7 +184,7 @@ def _write_slice(self: Any, src: Any, dim: int, start: int | None, end: int | No
                  step: int) -> Any:
     if step < 1 or src.ndim != self.ndim:
         raise Misfit
-    first, count = _first_of(self.shape[dim], start, end, step)
+    first, count = _slice_extent(self.shape[dim], start, end, step)
     if src.shape[dim] != count:
         raise Misfit
     return _scattered(self, src, dim, first, step)
@@ -193,7 +193,7 @@ def _write_slice(self: Any, src: Any, dim: int, start: int | None, end: int | No
 slice_scatter = op(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
     "SymInt step=1) -> Tensor",
-    kernel=_write_slice, kind="linear", dims="dim", canonical=_slice_scattered, kernel_checks=True,
+    kernel=_write_slice, kind="linear", dims="dim", canonical=_prepare_slice, kernel_checks=True,
     d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
         grad, new_zeros(grad, src_shape), dim, start, end, step),
     d_src=lambda grad, dim, start, end, step: cut(grad, dim, start, end, step),
@@ -201,8 +201,8 @@ slice_scatter = op(
     doc="A copy of `input` with `src` as slices `start:end:step` of dimension `dim`.")
 
 
-def _diagonal_scattered(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
-                        dim2: int = 1) -> tuple[Any, ...]:
+def _prepare_diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
+                              dim2: int = 1) -> tuple[Any, ...]:
     _check_part(src, diagonal(input, offset, dim1, dim2))
     n = input._array.ndim
     return input, _typed(src, input), offset, wrap_dim(dim1, n), wrap_dim(dim2, n)
@@ -211,7 +211,7 @@ def _diagonal_scattered(input: Tensor, src: Tensor, offset: int = 0, dim1: int =
 diagonal_scatter = op(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     kernel=rearranging.diagonal_scatter, kind="linear", dims="dim1 dim2",
-    canonical=_diagonal_scattered, kernel_checks=True, out=False,
+    canonical=_prepare_diagonal_scatter, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, offset, dim1, dim2: diagonal_scatter(
         grad, new_zeros(grad, src_shape), offset, dim1, dim2),
     d_src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),

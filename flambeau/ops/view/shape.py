@@ -29,7 +29,7 @@ def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(back)
 
 
-def _permutation(input: Tensor, dims: Any) -> tuple[Tensor, tuple[int, ...]]:
+def _prepare_permute(input: Tensor, dims: Any) -> tuple[Tensor, tuple[int, ...]]:
     if len(dims) != input.ndim:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does "
                            f"not match the length of the desired ordering of dimensions i.e. "
@@ -42,7 +42,7 @@ def _permutation(input: Tensor, dims: Any) -> tuple[Tensor, tuple[int, ...]]:
 
 permute = op(
     "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-    kernel=views.permute, kind="linear", all_dims="dims", canonical=_permutation,
+    kernel=views.permute, kind="linear", all_dims="dims", canonical=_prepare_permute,
     batch=lambda size, where, self, dims: (permute_to(self, (
         where[0], *[d + (d >= where[0]) for d in dims])), 0),
     d_self=lambda grad, dims: permute_to(grad, inverse(dims)),
@@ -71,7 +71,7 @@ transpose = op(
     """)
 
 
-def _at_most_a_matrix(input: Tensor) -> tuple[Tensor]:
+def _prepare_t(input: Tensor) -> tuple[Tensor]:
     if input._array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is "
                            f"{input._array.ndim}D")
@@ -80,7 +80,7 @@ def _at_most_a_matrix(input: Tensor) -> tuple[Tensor]:
 
 t = op(
     "t(Tensor(a) self) -> Tensor(a)",
-    kernel=views.t, kind="linear", canonical=_at_most_a_matrix, kernel_checks=True,
+    kernel=views.t, kind="linear", canonical=_prepare_t, kernel_checks=True,
     d_self=lambda grad: t(grad),
     batch=lambda size, dims, self: (_t_batched(self, dims[0]), 0),
     doc="The transpose of a matrix, as a view; vectors and numbers as they are.")
@@ -205,7 +205,7 @@ def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
     return expand_to(self, (own[0], *shape))
 
 
-def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
+def _prepare_expand(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
     """The shape that sizes ask for, of which -1 keeps an extent."""
     sizes, shape = size_of(size), input._array.shape
     extra = len(sizes) - len(shape)
@@ -233,7 +233,7 @@ def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
 
 expand = op(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-    kernel=views.expand, kind="linear", sizes="size", unused="implicit", canonical=_expanded,
+    kernel=views.expand, kind="linear", sizes="size", unused="implicit", canonical=_prepare_expand,
     function=False, d_self=lambda grad, self_shape: sum_to_size(grad, self_shape),
     batch=lambda count, dims, self, size: (_expand_batched(self, dims[0], size), 0),
     doc="""Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an extent.
@@ -275,7 +275,7 @@ broadcast_to = op("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
 # ---- selecting -----------------------------------------------------------------------------------
 
 
-def _selected(input: Tensor, dim: int, index: int) -> tuple[Tensor, int, int]:
+def _prepare_select(input: Tensor, dim: int, index: int) -> tuple[Tensor, int, int]:
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -288,12 +288,12 @@ def _selected(input: Tensor, dim: int, index: int) -> tuple[Tensor, int, int]:
 
 select = op(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-    kernel=views.select, kind="linear", dims="dim", canonical=_selected, kernel_checks=True,
+    kernel=views.select, kind="linear", dims="dim", canonical=_prepare_select, kernel_checks=True,
     d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index),
     doc="The slice at `index` of dimension `dim`, without that dimension, as a view.")
 
 
-def _to_slice(grad: Tensor, shape: Any, dim: int, index: int) -> tuple[Any, ...]:
+def _prepare_select_backward(grad: Tensor, shape: Any, dim: int, index: int) -> tuple[Any, ...]:
     shape = size_of((shape,))
     dim = wrap_dim(dim, len(shape))
     return grad, shape, dim, index % shape[dim] if shape[dim] else index
@@ -302,7 +302,7 @@ def _to_slice(grad: Tensor, shape: Any, dim: int, index: int) -> tuple[Any, ...]
 select_backward = op(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
     kernel=lambda x, shape, dim, index: embedded_slices(x, shape, dim, index % shape[dim], 1),
-    kind="linear", canonical=_to_slice, method=False, out=False,
+    kind="linear", canonical=_prepare_select_backward, method=False, out=False,
     batch=lambda size, dims, self, shape, dim, index: (
         select_backward(movedim(self, dims[0], 0), (size, *shape), dim + 1, index), 0),
     d_grad_output=lambda grad, dim, index: select(grad, dim, index),

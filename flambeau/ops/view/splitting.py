@@ -28,8 +28,8 @@ NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions
 # ---- one part ------------------------------------------------------------------------------------
 
 
-def _sliced(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
-            step: int = 1) -> tuple[Any, ...]:
+def _prepare_slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
+                   step: int = 1) -> tuple[Any, ...]:
     if not input._array.ndim:
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
@@ -40,7 +40,7 @@ def _sliced(input: Tensor, dim: int = 0, start: int | None = None, end: int | No
 cut = op(
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
     "SymInt step=1) -> Tensor(a)",
-    kernel=views.slice_, kind="linear", dims="dim", canonical=_sliced, kernel_checks=True,
+    kernel=views.slice_, kind="linear", dims="dim", canonical=_prepare_slice, kernel_checks=True,
     function=False, method=False,
     d_self=lambda grad, self_shape, dim, start, end, step: slice_backward(
         grad, self_shape, (*ALL[:dim], slice(start, end, step), Ellipsis)),
@@ -91,7 +91,7 @@ narrow = op(
 # ---- several parts -------------------------------------------------------------------------------
 
 
-def _unbound(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
+def _prepare_unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
     if not input._array.ndim:
         raise NO_DIMENSION
     return input, wrap_dim(dim, input._array.ndim)
@@ -105,7 +105,7 @@ def _unbind_back(grad: list[Any], self_shape: tuple[int, ...], dim: int) -> Tens
 
 unbind = op(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    kernel=views.unbind, kind="linear", dims="dim", canonical=_unbound, kernel_checks=True,
+    kernel=views.unbind, kind="linear", dims="dim", canonical=_prepare_unbind, kernel_checks=True,
     vjp=_unbind_back,
     doc="The slices of `input` along `dim`, as a tuple of views.")
 
@@ -137,7 +137,7 @@ split_with_sizes = op(
     doc="Parts of the given extents along `dim`, as views.")
 
 
-def _evenly(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, int, int]:
+def _prepare_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, int, int]:
     if not input._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if split_size < 0:
@@ -160,7 +160,7 @@ def evenly_back(grad: list[Any], self_shape: Any, split_size: int, dim: int) -> 
 
 split_evenly = op(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-    kernel=views.split, kind="linear", dims="dim", canonical=_evenly, kernel_checks=True,
+    kernel=views.split, kind="linear", dims="dim", canonical=_prepare_split, kernel_checks=True,
     vjp=lambda grad, self_shape, split_size, dim: evenly_back(grad, self_shape, split_size, dim),
     function=False, method=False,
     doc="Parts of one extent along `dim`; the last may be smaller.")
@@ -258,7 +258,7 @@ tensor_split = op(
     doc="`n` parts whose extents differ by at most one, or parts cut at given indices, as views.")
 
 
-def _cut_along(name: str, dim: int, least: int) -> Any:
+def _declare_split(name: str, dim: int, least: int) -> Any:
     def body(input: Tensor, sections: Any, indices: Any) -> tuple[Tensor, ...]:
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, "
@@ -278,21 +278,21 @@ def _cut_along(name: str, dim: int, least: int) -> Any:
               body=body, doc=f"`tensor_split` along dimension {dim}.")
 
 
-hsplit = _cut_along("hsplit", 1, 1)
-vsplit = _cut_along("vsplit", 0, 2)
-dsplit = _cut_along("dsplit", 2, 3)
+hsplit = _declare_split("hsplit", 1, 1)
+vsplit = _declare_split("vsplit", 0, 2)
+dsplit = _declare_split("dsplit", 2, 3)
 
 # ---- windows -------------------------------------------------------------------------------------
 
 
-def _of_windows(grad: Tensor, shape: Any, dim: int, size: int, step: int) -> tuple[Any, ...]:
+def _prepare_windows(grad: Tensor, shape: Any, dim: int, size: int, step: int) -> tuple[Any, ...]:
     shape = size_of((shape,))
     return grad, shape, wrap_dim(dim, len(shape)), size, step
 
 
 unfold_backward = op(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
-    kernel=summed_windows, kind="linear", canonical=_of_windows, method=False, out=False,
+    kernel=summed_windows, kind="linear", canonical=_prepare_windows, method=False, out=False,
     batch=lambda count, dims, grad, shape, dim, size, step: (_batched_windows(
         movedim(grad, dims[0], 0), size_of((shape,)), dim, size, step), 0),
     d_grad_in=lambda grad, dim, size, step: unfold(grad, dim, size, step),
@@ -308,7 +308,7 @@ def _batched_windows(grad: Tensor, shape: Any, dim: int, size: int, step: int) -
                    (count,))
 
 
-def _unfolded(input: Tensor, dimension: int, size: int, step: int) -> tuple[Any, ...]:
+def _prepare_unfold(input: Tensor, dimension: int, size: int, step: int) -> tuple[Any, ...]:
     dim = wrap_dim(dimension, input._array.ndim)
     n = input._array.shape[dim] if input._array.ndim else 1
     if size < 0:
@@ -322,7 +322,7 @@ def _unfolded(input: Tensor, dimension: int, size: int, step: int) -> tuple[Any,
 
 unfold = op(
     "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-    kernel=views.windows, kind="linear", dims="dimension", canonical=_unfolded,
+    kernel=views.windows, kind="linear", dims="dimension", canonical=_prepare_unfold,
     kernel_checks=True, function=False,
     d_self=lambda grad, self_shape, dimension, size, step: unfold_backward(
         grad, self_shape, dimension, size, step),

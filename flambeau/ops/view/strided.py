@@ -57,8 +57,8 @@ def _examples(whole: Tensor) -> Geometry:
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def _of_the_memory(input: Tensor, size: Any, stride: Any, storage_offset: int | None
-                   ) -> tuple[Any, ...]:
+def _prepare_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
+                        ) -> tuple[Any, ...]:
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -105,7 +105,7 @@ def _as_strided_tangent(self: Tensor, self_t: Tensor, size: Any, stride: Any,
 as_strided = op(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor(a)",
-    kernel=kernels.as_strided, kind="linear", canonical=_of_the_memory, kernel_checks=True,
+    kernel=kernels.as_strided, kind="linear", canonical=_prepare_as_strided, kernel_checks=True,
     batch=_as_strided_batched, jvp=_as_strided_tangent,
     d_self=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
         grad, _window(size, stride, storage_offset, self_geometry), self_geometry, self_geometry),
@@ -158,7 +158,7 @@ replaced = op(
 
 def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None
                   ) -> tuple[Any, ...]:
-    size, stride = _of_the_memory(input, size, stride, storage_offset)[1:3]
+    size, stride = _prepare_as_strided(input, size, stride, storage_offset)[1:3]
     if src._array.shape != size:
         raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
                            f"{list(src._array.shape)}, slice size = {list(size)}")
