@@ -286,8 +286,8 @@ class RNN(RNNBase):
         if nonlinearity not in modes:
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__(modes[nonlinearity], *args, **kwargs)
         self.nonlinearity = nonlinearity
+        super().__init__(modes[nonlinearity], *args, **kwargs)
 
 
 class GRU(RNNBase):

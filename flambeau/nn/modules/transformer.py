@@ -250,7 +250,7 @@ class TransformerEncoder(Module):
                               True)
         mask = _float_mask(mask, "mask", src.dtype)
         batch_first = self.layers[0].self_attn.batch_first
-        length = None if src.is_nested else src.size(1 if batch_first and src.dim() == 3 else 0)
+        length = None if src.is_nested else src.size()[1 if batch_first and src.dim() != 2 else 0]
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
         for layer in self.layers:
@@ -301,7 +301,7 @@ class TransformerDecoder(Module):
                 memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool | None = None,
                 memory_is_causal: bool = False) -> Tensor:
         batch_first = self.layers[0].self_attn.batch_first
-        length = tgt.size(1 if batch_first and tgt.dim() == 3 else 0)
+        length = tgt.size()[1 if batch_first and tgt.dim() != 2 else 0]
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
         output = tgt
         for layer in self.layers:
@@ -362,8 +362,8 @@ class Transformer(Module):
                 tgt_key_padding_mask: Tensor | None = None,
                 memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None,
                 tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
-        batch_dim = 0 if self.batch_first else 1
-        if src.size(batch_dim) != tgt.size(batch_dim) and src.dim() == 3:
+        batched, batch_dim = src.dim() == 3, 0 if self.batch_first else 1
+        if src.size(batch_dim) != tgt.size(batch_dim) and batched:
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")

@@ -286,11 +286,11 @@ def cross_entropy_loss(self: Tensor, target: Tensor, weight: Any, reduction: int
 
 
 def check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None:
+    if (n := input.dim()) not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {n}")
+    if (n := linear_weight.dim()) < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {n}")
     x, w = tuple(input.shape), tuple(linear_weight.shape)
-    if len(x) not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {len(x)}")
-    if len(w) < 2:
-        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {len(w)}")
     if x[-1] != w[-1]:
         raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), "
                            f"got {x[-1]} and {w[-1]}, respectively")

@@ -365,9 +365,9 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
 
     With more dimensions in the middle of `linear_weight` there are as many losses per sample.
     """
-    batch, kinds = tuple(input.shape[:-1]), tuple(linear_weight.shape[:-1])
     classes.check_affine(input, linear_weight, linear_bias)
-    if ignore_index is not None and tuple(target.shape) == batch + kinds:
+    batch, kinds = tuple(input.shape[:-1]), tuple(linear_weight.shape[:-1])
+    if tuple(target.shape) == batch + kinds and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = flambeau.nn.functional.linear(

@@ -422,7 +422,7 @@ def multi_head_attention_forward(
     k = split(k) if static_k is None else static_k
     v = split(v) if static_v is None else static_v
     if add_zero_attn:
-        zeros = flambeau.zeros(rows, 1, head, dtype=k.dtype)
+        zeros = flambeau.zeros(rows, 1, head, dtype=k.dtype, device=k.device)
         k, v, attn_mask, key_padding_mask = _with_extra(k, v, attn_mask, key_padding_mask, zeros,
                                                         zeros)
     source = k.shape[1]

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.settings import warn_once
 from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.op import public
-from flambeau.core.promotion import is_half, join, type_name
+from flambeau.core.promotion import c_name, is_half, join, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
@@ -248,12 +249,17 @@ def rms_norm_op(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps
                          f"got {input._array.ndim}")
     dims = _check_normalized(input, normalized_shape, weight, None, "rms_norm")
     refuse(input._array, "bBilUW8", "rms_norm")
-    if weight is not None and weight._array.dtype != input._array.dtype \
-            and not is_narrow(input._array.dtype):
-        common = join(input.dtype, weight.dtype)
-        input, weight = input.to(common), weight.to(common)
+    own, eps = input.dtype, _rms_eps(input, eps)
+    if weight is not None and weight._array.dtype != input._array.dtype:
+        warn_once("Mismatch dtype between input and weight: input dtype = "
+                  f"{c_name(input.dtype)}, weight dtype = {c_name(weight.dtype)}, Cannot dispatch "
+                  "to fused implementation.")
+        if not is_narrow(input._array.dtype):
+            common = join(input.dtype, weight.dtype)
+            input, weight = input.to(common), weight.to(common)
     normalized = _rms_norm_parts if input._array.dtype.kind in "cW" else _rms_norm
-    return normalized(input, weight, dims, _rms_eps(input, eps))[0]
+    result = normalized(input, weight, dims, eps)[0]
+    return result if result.dtype is own else result.to(own)
 
 
 @python_function(namespace=NETWORK)

@@ -3,6 +3,8 @@ from module_tests import ModuleTests
 from nn_cases import Cases
 from script_tests import ScriptTests
 
+from flambeau import nn
+
 cases = Cases()
 for name in ("RNN", "GRU", "LSTM"):
     make = lambda t, name=name, **options: getattr(t.nn, name)(3, 4, **options)
@@ -42,3 +44,11 @@ class TestLayers(ModuleTests):
 
 class TestScripts(ScriptTests):
     topics = ("modules/rnn",)
+
+
+def test_members_are_in_the_order_of_their_making():
+    public = [[name for name in vars(layer) if name[0] != "_"] for layer in (
+        nn.RNN(2, 3), nn.PReLU(), nn.ConstantPad1d(1, 2.0))]
+    assert public[0][:3] == ["nonlinearity", "training", "mode"]
+    assert public[1] == ["num_parameters", "training", "init"]
+    assert public[2] == ["training", "value", "padding"]

@@ -61,3 +61,12 @@ def test_layers_are_copies_with_weights_of_their_own():
     first, second = encoder.layers
     assert torch.equal(first.linear1.weight, second.linear1.weight)
     assert first.linear1.weight is not second.linear1.weight is not layer.linear1.weight
+
+
+def test_what_transformers_ask_first():
+    with pytest.raises(AttributeError, match="has no attribute 'dim'"):
+        nn.Transformer(4, 2, 1, 1, 8)([1], [1])
+    layer = nn.Transformer(4, 2, 1, 1, 8, batch_first=True)
+    for stack, given in ((layer.encoder, 1), (layer.decoder, 2)):
+        with pytest.raises(IndexError, match="tuple index out of range"):
+            stack(*[torch.ones(4)] * given)

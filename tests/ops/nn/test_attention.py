@@ -2,6 +2,8 @@
 from layer_tests import LayerTests
 from layers import Cases
 
+import flambeau as torch
+
 cases = Cases()
 simple = cases.simple
 
@@ -42,3 +44,11 @@ def _(torch, make):
 
 class TestLayers(LayerTests):
     cases = cases
+
+
+def test_a_row_of_zeros_lies_where_the_attention_is():
+    layer, x = torch.nn.MultiheadAttention(4, 2, add_zero_attn=True, device="meta"), \
+        torch.ones(3, 2, 4, device="meta")
+    for need_weights in (True, False):
+        output, _ = layer(x, x, x, need_weights=need_weights)
+        assert output.is_meta and output.shape == (3, 2, 4)

@@ -46,3 +46,14 @@ def test_rms_norm_of_halves_is_rounded_at_the_end_alone():
         assert torch.allclose(found.float(), expected, rtol=1e-3, atol=1e-6)
     y = F.rms_norm(x.half().requires_grad_(), (2,))
     assert type(y.grad_fn).__name__ == "ToCopyBackward0"
+
+
+@pytest.mark.parametrize("own", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("of_weight", [torch.float16, torch.float32, torch.float64])
+def test_rms_norm_leaves_the_type_of_its_input(own, of_weight):
+    x, weight = torch.tensor([[1.0, 2.0], [3.0, 4.5]]).to(own), torch.tensor([0.5, 1.5])
+    result = torch.nn.functional.rms_norm(x, (2,), weight.to(of_weight), 0.0)
+    assert result.dtype is own
+    wide = x.double()
+    expected = wide / wide.square().mean(1, keepdim=True).sqrt() * weight.double()
+    torch.testing.assert_close(result, expected.to(own))

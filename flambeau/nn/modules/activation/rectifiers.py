@@ -260,8 +260,8 @@ class PReLU(Module):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None,
                  dtype=None) -> None:
-        super().__init__()
         self.num_parameters = num_parameters
+        super().__init__()
         self.init = init
         self.weight = Parameter(flambeau.empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
