@@ -62,7 +62,8 @@ class _Loader(importlib.abc.InspectLoader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self.own_spec  # the import system has just written torch's over it
+        # the import system has just written torch's over it; modules of settings refuse the name
+        vars(module)["__spec__"] = self.own_spec
 
     def is_package(self, name: str) -> bool:
         return importlib.util.find_spec(self.own_name).submodule_search_locations is not None

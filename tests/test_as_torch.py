@@ -225,3 +225,13 @@ def test_named_results_are_pickled():
             assert type(again) is torch.return_types.sort, type(again)
             assert again.indices.tolist() == [1, 0]
     """)
+
+
+def test_modules_of_settings_can_be_imported():
+    """They take no names but those of settings; the import system writes one."""
+    python("""
+        import flambeau.as_torch
+        import torch._dynamo.config as config
+        from torch._decomp import get_decompositions
+        assert config.__spec__.name == "flambeau._dynamo.config"
+    """)
