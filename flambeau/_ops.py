@@ -88,7 +88,7 @@ class OpOverload(OperatorBase):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if modes.function_modes.get() or overrides.overriding(args, kwargs):
             return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
-        if self._facts is not None:
+        if self._facts is not None and not self._schema.takes_exactly(args, kwargs):
             args, kwargs = _fitted([(self._schema, self._facts)], args, kwargs, True)
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
@@ -265,6 +265,9 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        for schema, _ in self._recorded_overloads:
+            if schema.takes_exactly(args, kwargs):
+                return self.op(*args, **kwargs)
         if self._recorded_overloads and not (
                 modes.function_modes.get() or overrides.overriding(args, kwargs)):
             args, kwargs = _fitted(self._recorded_overloads, args, kwargs)

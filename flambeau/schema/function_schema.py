@@ -5,7 +5,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from flambeau.schema.parser import MISSING, split_arguments, split_at_commas
@@ -34,12 +34,15 @@ class Argument:
         return parse_type(self.declared)
 
     @cached_property
-    def exact_types(self) -> frozenset[Any]:
-        """The classes whose instances, subclasses aside, are values as they are."""
-        from flambeau.core.tensor import Tensor
-        plain = {"Tensor": Tensor, "float": float, "bool": bool, "str": str}
-        found = plain.get(self.declared.removesuffix("?").partition("(")[0])
-        return frozenset([found] if not self.declared.endswith("?") else [found, type(None)])
+    def exact_types(self) -> tuple[frozenset[Any], frozenset[Any]]:
+        """The classes whose instances, subclasses aside, are values as they are; and of lists,
+        those of their elements."""
+        written = re.sub(r"\([^)]*\)", "", self.declared)
+        optional = (type(None),) if written.endswith("?") else ()
+        element, is_list, _ = written.removesuffix("?").partition("[")
+        found = _exact_types().get(element, ())
+        return (frozenset([*optional, *([] if is_list else found)]),
+                frozenset(found if is_list else []))
 
     @property
     def real_type(self) -> Type:
@@ -161,6 +164,32 @@ def _default(kind: str, text: str) -> Any:
     return [value] * int(several[1]) if several and type(value) is int else value
 
 
+@cache
+def _exact_types() -> dict[str, tuple[type, ...]]:
+    from flambeau.core.devices import device
+    from flambeau.core.dtypes import dtype
+    from flambeau.core.tensor import Tensor
+    from flambeau.core.type_info import layout, memory_format
+    return {"Tensor": (Tensor,), "float": (float,), "int": (int,), "SymInt": (int,),
+            "bool": (bool,), "str": (str,), "Scalar": (int, float, bool, complex),
+            "ScalarType": (dtype,), "Device": (device,), "Layout": (layout,),
+            "MemoryFormat": (memory_format,)}
+
+
+def _is_exactly(value: Any, types: tuple[frozenset[Any], frozenset[Any]]) -> bool:
+    kind = type(value)
+    if kind in types[0]:
+        return kind is not int or -2 ** 63 <= value < 2 ** 63
+    if kind is not list and kind is not tuple:
+        return False
+    elements = types[1]
+    for element in value:
+        kind = type(element)
+        if kind not in elements or (kind is int and not -2 ** 63 <= element < 2 ** 63):
+            return False
+    return bool(elements)
+
+
 class FunctionSchema:
     """The signature of one overload of an op."""
 
@@ -180,6 +209,36 @@ class FunctionSchema:
         parts = [p.strip() for p in inside.split(",")] if inside else []
         return [Argument(*reversed(p.rpartition(" ")[::2])) if re.search(r"[\])\w] \w+$", p)
                 else Argument("", p) for p in parts]
+
+    @cached_property
+    def _exactly(self) -> tuple[Any, ...]:
+        """What `takes_exactly` asks for: types, how many by position, places, what is needed."""
+        exact = [argument.exact_types for argument in self.arguments]
+        return (exact, sum(not argument.keyword_only for argument in self.arguments),
+                {argument.name: i for i, argument in enumerate(self.arguments)},
+                [(i, argument.name) for i, argument in enumerate(self.arguments)
+                 if not argument.has_default_value()])
+
+    def takes_exactly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Is each value of the very type that stands in the schema? Then there is nothing to
+        convert or to refuse. (False says nothing: most values can be converted.)
+
+        >>> sums = FunctionSchema("sum(Tensor? x, int[1] dim, bool keepdim=False) -> Tensor")
+        >>> sums.takes_exactly((None, [0]), {}), sums.takes_exactly((None, 0), {})
+        (True, False)
+        """
+        exact, positional, places, needed = self._exactly
+        given = len(args)
+        if given > positional:
+            return False
+        for value, types in zip(args, exact):
+            if not _is_exactly(value, types):
+                return False
+        for name, value in kwargs.items():
+            i = places.get(name, -1)
+            if i < given or not _is_exactly(value, exact[i]):
+                return False
+        return all(i < given or name in kwargs for i, name in needed)
 
     @property
     def is_mutable(self) -> bool:

@@ -1,8 +1,10 @@
 """Schemas as `torch._C` shows them: arguments, defaults, memory, and calls put in order."""
 import pytest
 
+import flambeau
 from flambeau.schema.function_schema import FunctionSchema, parse_schema
 
+X = flambeau.ones(2)
 TEXT = "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
 
 
@@ -51,3 +53,13 @@ def test_defaults_are_written_as_pytorch_writes_them():
         "own::f(Tensor x, float a=0.10000000000000001, float b=2., "
         "float c=1.0000000000000001e-05, float d=3., int[] e=[1, 2], float[] g=[1., 0.5], "
         'str s="x", Scalar n=1, Scalar m=2., *, bool q=True) -> Tensor')
+
+
+@pytest.mark.parametrize("args, kwargs, exact", [
+    ((X, [0]), {}, True), ((X, (0, 1), True), {}, True), ((X, None), {}, True),
+    ((X, [0]), {"dtype": flambeau.float32}, True), ((), {"self": X, "dim": [0]}, True),
+    ((X, 0), {}, False), ((X, [2 ** 63]), {}, False), ((X, [True]), {}, False),
+    ((X, [0], 1), {}, False), ((X,), {}, False), ((X, [0], True, None), {}, False),
+    ((X, [0]), {"dim": [0]}, False), ((X, [0]), {"axis": 0}, False), ((None, [0]), {}, False)])
+def test_calls_that_need_no_conversion(args, kwargs, exact):
+    assert FunctionSchema(TEXT).takes_exactly(args, kwargs) is exact
