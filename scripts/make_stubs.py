@@ -33,10 +33,10 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
-from flambeau._jit_internal import boolean_dispatched  # noqa: E402
 from flambeau._support.lazy.names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 from flambeau.core.return_types import ReturnType  # noqa: E402
+from flambeau.dispatch.by_flag import boolean_dispatched  # noqa: E402
 from flambeau.dispatch.function import Function  # noqa: E402
 from flambeau.ops import LateMember  # noqa: E402
 from flambeau.schema.signature import python_signature  # noqa: E402

@@ -53,6 +53,22 @@ FORCED_PAIRS = {
     "nn.functional nn.grad": "functional offers grad, which differentiates its convolutions",
     "storage.typed storage.untyped": "UntypedStorage.type gives a TypedStorage, which holds one",
 }
+# What layers import, inside functions, from packages that are built on them.
+FORCED_UP = {
+    "core.copy_on_write storage": "what shares memory until a write are storages",
+    "dispatch.aten.compositions ao.quantization.utils":
+        "_choose_qparams_per_tensor chooses as observers do",
+    "dispatch.aten.forms _ops": "modes are shown overloads, which torch._ops defines",
+    "dispatch.aten.keys amp.autocast_mode": "autocast is on where its keys are not set aside",
+    "dispatch.aten.subclass utils._pytree": "arguments are trees",
+    "ops.factory.from_data storage": "tensor(storage) takes its elements",
+    "ops.linalg.einsum backends": "backends.opt_einsum has the settings of einsum",
+    "ops.python.methods _serialization.checkpoint_names": "tensors are pickled as in files",
+    "ops.python.methods functorch.dim": "Tensor.index takes first-class dimensions",
+    "ops.python.methods storage": "Tensor.storage and untyped_storage",
+    "ops.quantized.calls _ops": "a batch norm of quantised tensors is ops.quantized.batch_norm",
+    "ops.view.memory storage": "from_file maps a storage",
+}
 LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")
 OURS = ("_support/", "core/", "dispatch/", "distributed/_c10d/", "kernels/", "ops/", "schema/",
         "transforms/")
@@ -171,6 +187,15 @@ def test_imports_point_down():
                 used = {one for one in imports_of(name, everywhere=True)
                         if one.split(".")[1] in above}
                 assert used <= {"flambeau.core.dtypes"}, f"{name} imports {sorted(used)}"
+
+
+def test_layers_know_nothing_of_what_is_built_on_them():
+    """Nor do they wait for a call to import it, but where PyTorch's names lead there."""
+    found = {f"{name} {other}".replace("flambeau.", "") for name in MODULES
+             if name.split(".")[1:2] and name.split(".")[1] in LAYERS
+             for other in imports_of(name, everywhere=True)
+             if other.split(".")[1] not in (*LAYERS, "_support")}
+    assert found == {*FORCED_UP}
 
 
 def test_rooms_are_small():

@@ -17,14 +17,14 @@ from typing import Any
 from flambeau._support.c_functions import matched
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
-from flambeau.autograd.graph import current_autograd_node, will_execute
-from flambeau.autograd.saved_hooks import SavedTensor, disabled
+from flambeau.autograd.graph import will_execute
 from flambeau.core import modes
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.engine import current_pass
+from flambeau.core.autograd.engine import current_autograd_node, current_pass
 from flambeau.core.autograd.grad_mode import multithreading
 from flambeau.core.autograd.graph import AccumulateGrad, Node, accumulator_of
 from flambeau.core.autograd.recording import edges_of
+from flambeau.core.autograd.saved_hooks import SavedTensor, disabled
 from flambeau.core.calling.overrides import (
     _disabled_torch_function as _disabled_torch_function_impl,
 )

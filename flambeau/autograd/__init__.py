@@ -20,12 +20,13 @@ from flambeau.core.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from flambeau.core.autograd.graph import AccumulateGrad
+from flambeau.core.autograd.saved_hooks import SavedTensor as SavedTensor
 from flambeau.core.tensor import Tensor
 
 _LAZY = ("_functions", "anomaly_mode", "forward_ad", "function", "functional", "grad_mode",
          "gradcheck", "graph", "profiler", "profiler_legacy", "profiler_util", "variable")
 _FROM = {"backward": "differentiate", "grad": "differentiate", "Function": "function",
-         "NestedIOFunction": "function", "Node": "graph", "SavedTensor": "saved_hooks",
+         "NestedIOFunction": "function", "Node": "graph",
          "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
          "kineto_available": "profiler", "Variable": "variable", "_profiler_enabled": "profiler",

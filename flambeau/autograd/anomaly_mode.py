@@ -12,10 +12,10 @@ from flambeau._support.c_functions import takes_nothing
 from flambeau._support.own_methods import shown_as
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
-from flambeau.autograd.graph import current_autograd_node
 from flambeau.core import modes
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import described
+from flambeau.core.autograd.engine import current_autograd_node
 from flambeau.core.autograd.graph import Node
 from flambeau.core.autograd.recording import node_watchers
 from flambeau.core.tensor import plain_types

@@ -11,10 +11,10 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import BackwardNode, Context, unwritten
-from flambeau.autograd.saved_hooks import pack_node
 from flambeau.core import views
 from flambeau.core.autograd.graph import Output, next_order, save_input, saved_tensor_hooks
 from flambeau.core.autograd.recording import node_watchers, watch
+from flambeau.core.autograd.saved_hooks import pack_node
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, tensor_types

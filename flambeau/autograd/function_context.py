@@ -5,9 +5,9 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.autograd.backward_errors import freed
 from flambeau.core.autograd.graph import Node, unpack
+from flambeau.core.autograd.saved_hooks import SavedTensor
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops.factory.create import zeros_like
 

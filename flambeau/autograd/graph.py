@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import threading
 from collections import OrderedDict, defaultdict  # noqa: F401
 from collections.abc import Callable, Iterable, Sequence
@@ -17,11 +16,11 @@ from flambeau._support.own_methods import adopt
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.graph import AccumulateGrad, accumulator_of  # noqa: F401
 from flambeau.core.autograd.graph import Node as CoreNode
 from flambeau.core.autograd.hooks import RemovableHandle, hooks_of  # noqa: F401
+from flambeau.core.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.schema.errors import type_name
 
@@ -163,24 +162,6 @@ def will_execute(running: engine.Pass, edge: Any) -> bool:
         return id(edge) in running.counts
     return edge.order in running.reachable() and (
         running.needed is None or edge.order in running.needed)
-
-
-def current_autograd_node() -> Any:
-    """The node whose derivative is being computed on this thread, if any. The engine keeps no note
-    of it: it is found where the engine has it, on the stack."""
-    if engine.current_pass.get() is None:
-        return None
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code in _PLACES_OF_NODES:
-            return frame.f_locals["node"]
-        if frame.f_code is engine.accumulate_into.__code__:
-            return accumulator_of(frame.f_locals["leaf"])
-        frame = frame.f_back
-    return None
-
-
-_PLACES_OF_NODES = {engine.Pass.propagate.__code__, engine.Pass._run_general.__code__}
 
 
 def _any_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], lock: Any) -> RemovableHandle:
@@ -329,4 +310,4 @@ __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_s
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
            "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch"]
 
-adopt(globals(), "autograd.saved_hooks")
+adopt(globals(), "core.autograd.saved_hooks")

@@ -21,6 +21,7 @@ from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import function_modes, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.by_flag import boolean_dispatch
 
 
 class PythonFunction:
@@ -123,7 +124,6 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
 def choose_by_flag(flag: str, place: int, without: Any, with_flag: Any, *, namespace: str, name: str
                    ) -> None:
     """Declare a public function that is one of two, as its argument `flag` at that place says."""
-    from flambeau._jit_internal import boolean_dispatch
     doc, with_flag.__doc__ = with_flag.__doc__, None            # it has the doc of one of them
     function = boolean_dispatch(flag, place, False, with_flag, without, module_of(namespace), name)
     with_flag.__doc__ = doc

@@ -8,7 +8,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._jit_internal import boolean_dispatched
+from flambeau.dispatch.by_flag import boolean_dispatched
 from flambeau.nn import functional as F
 from flambeau.ops.nn.attention import _is_batched, _projected
 from flambeau.ops.nn.softmax import implicit_dim

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from flambeau._support.scopes import within
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.graph import Node, next_order, node_class, unpack
+from flambeau.core.autograd.saved_names import is_node_name
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import class_name
@@ -163,7 +164,6 @@ def _apply_closed(node: Node, grad: Any) -> list[Any]:
 @_cached
 def _name_of_formula(cls: type[Node]) -> str:
     """The class of nodes that a formula itself has in PyTorch, where it is an op; else nothing."""
-    from flambeau.autograd.saved_names import is_node_name
     name = f"{cls.__name__.rpartition('Backward')[0]}BackwardBackward0"
     return name if is_node_name(name) else ""
 

@@ -1,8 +1,8 @@
-"""Record what each class of PyTorch's nodes saves, in flambeau/autograd/nodes.txt: run where
+"""Record what each class of PyTorch's nodes saves, in flambeau/core/autograd/nodes.txt: run where
 PyTorch is."""
 from pathlib import Path
 
-FILE = Path(__file__).parents[2] / "flambeau" / "autograd" / "nodes.txt"
+FILE = Path(__file__).parents[2] / "flambeau" / "core" / "autograd" / "nodes.txt"
 
 
 def main():

@@ -308,7 +308,7 @@ class _Guard:
     """Changes the sets of keys from when it is made until its block ends, or until it is gone."""
 
     def __init__(self, include: DispatchKeySet, exclude: DispatchKeySet):
-        from flambeau.amp import autocast
+        from flambeau.amp.autocast_mode import autocast
         from flambeau.core.autograd.grad_mode import no_grad
         self._before = _of_thread.included, _of_thread.excluded
         self._open = ExitStack()

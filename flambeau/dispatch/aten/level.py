@@ -13,8 +13,6 @@ from typing import Any
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump
-from flambeau.autograd.saved_hooks import active as saved_hooks
-from flambeau.autograd.saved_hooks import pack_node, set_aside
 from flambeau.core import modes
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import freed
@@ -30,6 +28,8 @@ from flambeau.core.autograd.graph import (
     unpack,
 )
 from flambeau.core.autograd.recording import edges_of, make_view, record, replay_of, watch
+from flambeau.core.autograd.saved_hooks import active as saved_hooks
+from flambeau.core.autograd.saved_hooks import pack_node, set_aside
 from flambeau.core.calling import overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import Level, grad_enabled, grad_mode

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from flambeau.core.tensor import Tensor
+from flambeau.ops.linalg import removed
 from flambeau.ops.linalg.lu import lu
 from flambeau.ops.python.methods import Chapter, adopt
 from flambeau.ops.reduction.searching import unique, unique_consecutive
@@ -49,23 +50,19 @@ class Gone(Chapter):
 
     def eig(self, eigenvectors: bool = False) -> Any:
         """Gone: `torch.linalg.eig`."""
-        from flambeau._linalg_utils import eig
-        return eig(self, eigenvectors=eigenvectors)
+        return removed.eig(self, eigenvectors=eigenvectors)
 
     def symeig(self, eigenvectors: bool = False) -> Any:
         """Gone: `torch.linalg.eigh`."""
-        from flambeau._linalg_utils import _symeig
-        return _symeig(self, eigenvectors=eigenvectors)
+        return removed._symeig(self, eigenvectors=eigenvectors)
 
     def lstsq(self, other: Tensor) -> Any:
         """Gone: `torch.linalg.lstsq`."""
-        from flambeau._linalg_utils import lstsq
-        return lstsq(self, other)
+        return removed.lstsq(self, other)
 
     def solve(self, other: Tensor) -> Any:
         """Gone: `torch.linalg.solve`."""
-        from flambeau._linalg_utils import solve
-        return solve(self, other)
+        return removed.solve(self, other)
 
     def reinforce(self, reward: Any) -> Any:
         """Gone: a sample's `log_prob`, of `torch.distributions`, times the reward."""

@@ -134,10 +134,6 @@ class QuantizedTensor(Tensor):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         return self.to(dtype) if dtype else f"torch.quantized.{type_name(self.dtype)}Tensor"
 
-    def storage(self) -> Any:
-        from flambeau.storage import TypedStorage
-        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
-
     def set_(self, *args: Any, **kwargs: Any) -> Tensor:
         raise could_not_run("set_", "QuantizedCPU", "CPU", "Meta")
 

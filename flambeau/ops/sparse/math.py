@@ -12,12 +12,14 @@ import numpy as np
 
 import flambeau
 from flambeau.core import devices, type_info
+from flambeau.core.autograd import engine
+from flambeau.core.autograd.grad_mode import enable_grad
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name
 from flambeau.core.promotion import convert, result_type
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to, size_of
-from flambeau.core.tensor import Tensor, as_leaf, tensor_types, wrap
+from flambeau.core.tensor import Tensor, as_leaf, gradient_edge, tensor_types, wrap
 from flambeau.ops.factory import create
 from flambeau.ops.pointwise import arithmetic
 from flambeau.ops.pointwise.arithmetic import neg
@@ -188,8 +190,6 @@ def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 def _through_back(grad: Tensor, self: SparseTensor, function: Any) -> list[Tensor]:
     """The gradient by the values, found by differentiating `function` where it acts on them."""
-    from flambeau.autograd import enable_grad
-    from flambeau.autograd import grad as gradient
     pattern, again = without_history(self), grad_enabled()
     weight = grad_values(grad, pattern)
     with enable_grad():
@@ -199,8 +199,9 @@ def _through_back(grad: Tensor, self: SparseTensor, function: Any) -> list[Tenso
         y = function(x)
     if not y.requires_grad:
         return [with_values(create.zeros_like(x), pattern)]
-    back: Any = gradient
-    return [with_values(back(y, x, weight, create_graph=again)[0], pattern)]
+    found: Any = engine.run([(gradient_edge(y), weight)], again, again, [gradient_edge(x)],
+                            accumulate=False)
+    return [with_values(found[0], pattern)]
 
 
 _through: dict[str, Any] = {}

@@ -16,7 +16,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.own_methods import adopt, shown_as
 from flambeau._support.scopes import Scope, restoring
-from flambeau.autograd.saved_hooks import SavedTensor, saved_tensors_hooks
+from flambeau.core.autograd.saved_hooks import SavedTensor, saved_tensors_hooks
 from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils._pytree import tree_map
 from flambeau.utils.checkpoint.recomputation import (

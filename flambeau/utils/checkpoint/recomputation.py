@@ -12,7 +12,7 @@ from flambeau import Tensor
 from flambeau._C import _current_graph_task_id
 from flambeau._support.scopes import restoring
 from flambeau.autograd.function import Function
-from flambeau.autograd.saved_hooks import saved_tensors_hooks
+from flambeau.core.autograd.saved_hooks import saved_tensors_hooks
 from flambeau.utils._python_dispatch import TorchDispatchMode
 
 _PREFIX = "torch.utils.checkpoint"

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.autograd.backward_errors import freed
 from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, unpack
+from flambeau.core.autograd.saved_hooks import SavedTensor
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.tensor import Tensor
 
