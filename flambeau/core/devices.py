@@ -6,6 +6,7 @@ program can ask for them and be told, as PyTorch's CPU build tells it, that they
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -118,6 +119,15 @@ def checked(where: Any) -> device:
     from flambeau._support.devices.backends import could_not_run
     backend = where.type.capitalize() if len(where.type) > 4 else where.type.upper()
     raise could_not_run("empty.memory_format", backend, "CPU", "Meta")
+
+
+def check_same(tensors: Sequence[Any]) -> None:
+    """Raise unless all tensors are on the device of the first."""
+    for tensor in tensors:
+        wanted = tensors[0]._device
+        if tensor._device is not wanted and tensor._device != wanted:
+            raise RuntimeError(f"Tensor on device {tensor._device} is not on the expected device "
+                               f"{wanted}!")
 
 
 def cannot_pin() -> RuntimeError:

@@ -132,11 +132,7 @@ def check_together(tensors: Any) -> None:
 def check_devices(tensors: Any) -> None:
     """Are these on one device? Single numbers may be on the CPU."""
     found = [t for t in tensors if type(t) in tensor_types]
-    placed = [t._device for t in found if t._array.ndim or t._device is not devices.cpu]
-    for device in placed:
-        if device is not placed[0]:
-            raise RuntimeError(f"Tensor on device {device} is not on the expected device "
-                               f"{placed[0]}!")
+    devices.check_same([t for t in found if t._array.ndim or t._device is not devices.cpu])
 
 
 def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:

@@ -42,3 +42,15 @@ def test_the_default_device_is_a_scope():
             assert flambeau.ones(2).device == devices.cpu
     assert flambeau.ones(2).device == devices.cpu
     assert not callable(devices.cpu) and flambeau.get_default_device() == devices.cpu
+
+
+def test_tensors_of_one_call_are_on_one_device():
+    here, there, number = flambeau.ones(2), flambeau.ones(2, device="meta"), flambeau.tensor(1.0)
+    said = "Tensor on device meta is not on the expected device cpu!"
+    for call in (lambda: flambeau.cat([here, there]), lambda: flambeau.stack([here, there]),
+                 lambda: devices.check_same([here, there])):
+        with pytest.raises(RuntimeError, match=said):
+            call()
+    assert (there + number).device.type == "meta"
+    with pytest.raises(RuntimeError, match="Tensor on device cpu is not on the expected device"):
+        flambeau.stack([there[0], number])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.core import devices
 from flambeau.core.dtypes import default_float, from_numpy_dtype
 from flambeau.core.promotion import convert
 from flambeau.core.promotion import join as join_types
@@ -109,16 +110,8 @@ def _prepare_cat(tensors: Any, dim: int) -> tuple[Any, int]:
                 raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. "
                                    f"Expected size {a} but got size {b} for tensor number {i} in "
                                    "the list.")
-    _check_devices(tensors)
+    devices.check_same(tensors)
     return tuple(tensors), dim
-
-
-def _check_devices(tensors: Any) -> None:
-    wanted = tensors[0]._device
-    for t in tensors:
-        if t._device is not wanted and t._device != wanted:
-            raise RuntimeError(f"Tensor on device {t._device} is not on the expected device "
-                               f"{wanted}!")
 
 
 cat = op(
@@ -144,7 +137,7 @@ def _prepare(tensors: Any, dim: int) -> tuple[Any, int]:
         if t._array.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} "
                                f"at entry 0 and {list(t._array.shape)} at entry {i}")
-    _check_devices(tensors)
+    devices.check_same(tensors)
     return tuple(tensors), dim
 
 

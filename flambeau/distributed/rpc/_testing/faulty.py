@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.distributed.autograd.engine import release
 from flambeau.distributed.rpc import rref
 from flambeau.distributed.rpc.agent import TensorPipeAgent
 from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
@@ -71,7 +72,6 @@ class FaultyTensorPipeAgent(TensorPipeAgent):
 
 def kinds_of(function: Any, args: tuple[Any, ...]) -> tuple[str, ...]:
     """The kinds of a message that calls a function: what fetches a value belongs to two."""
-    from flambeau.distributed.autograd.engine import release
     found = {rref._add_fork: "RREF_FORK_REQUEST", rref._accept_child: "RREF_CHILD_ACCEPT",
              rref._delete_fork: "RREF_USER_DELETE", release: "CLEANUP_AUTOGRAD_CONTEXT_REQ"}
     if function is rref._fetch:
