@@ -33,7 +33,6 @@ from flambeau.core.autograd.backward_errors import freed
 from flambeau.core.autograd.graph import (
     Node,
     Output,
-    accumulator_of,
     current_pass,
     next_order,
     takes_no_gradient,
@@ -482,23 +481,3 @@ def calibrate() -> None:
     finally:
         _accumulate = real
     STOLEN_REFERENCES, STOLEN_ARRAY = seen
-
-
-# ---- which node runs -----------------------------------------------------------------------------
-
-def current_autograd_node() -> Any:
-    """The node whose derivative is being computed on this thread, if any. The engine keeps no note
-    of it: it is found where the engine has it, on the stack."""
-    if current_pass.get() is None:
-        return None
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code in _PLACES_OF_NODES:
-            return frame.f_locals["node"]
-        if frame.f_code is accumulate_into.__code__:
-            return accumulator_of(frame.f_locals["leaf"])
-        frame = frame.f_back
-    return None
-
-
-_PLACES_OF_NODES = {Pass.propagate.__code__, Pass._run_general.__code__}
