@@ -71,12 +71,16 @@ static PyObject *shape_of(PyObject *array) {
     return shape;
 }
 
-// Does a matrix lie in memory column by column?
+// Does a matrix lie in memory column by column? All dimensions but the last are its rows.
 static bool is_by_columns(PyObject *array) {
     PyArrayObject *a = (PyArrayObject *)array;
-    npy_intp item = PyArray_ITEMSIZE(a);
-    return PyArray_NDIM(a) == 2 && PyArray_STRIDE(a, 0) == item &&
-           PyArray_STRIDE(a, 1) == item * PyArray_DIM(a, 0);
+    npy_intp step = PyArray_ITEMSIZE(a);
+    int last = PyArray_NDIM(a) - 1;
+    for (int d = last - 1; d >= 0; d--) {
+        if (PyArray_STRIDE(a, d) != step && (last == 1 || PyArray_DIM(a, d) != 1)) return false;
+        step *= PyArray_DIM(a, d);
+    }
+    return last > 0 && PyArray_STRIDE(a, last) == step;
 }
 
 static PyObject *dtype_object(PyObject *array) {

@@ -113,8 +113,8 @@ def _laid_out_as(tensor: Tensor, tangent: Tensor) -> Tensor:
             tensor.numel() and 0 in strides) or tangent.is_sparse:
         return tangent
     offset, count = _window(tensor)
-    same = (tangent.stride(), tangent.is_conj(), tangent.is_neg()) == (
-        strides, conjugated, negated)
+    same = (tangent.is_conj(), tangent.is_neg()) == (conjugated, negated) and all(
+        n < 2 or s == t for n, s, t in zip(tensor.shape, strides, tangent.stride()))
     if same and (not tensor.numel() or type(tangent) not in plain_types
                  or _window(tangent) == (offset, count)):
         return tangent

@@ -12,6 +12,7 @@ than that of every tier above it; within a tier, types are joined on the lattice
 """
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -205,3 +206,15 @@ def c_name(dtype: Any) -> str:
     """What C++ calls a type, as some of PyTorch's messages do."""
     name = dtype.name
     return _C_NAMES.get(name, f"c10::F{name[1:]}" if name.startswith("float8") else name)
+
+
+def in_single(kernel: Any) -> Any:
+    """`kernel`, for complex32 in complex64."""
+    @wraps(kernel)
+    def run(x: np.ndarray, *rest: Any) -> np.ndarray:
+        if x.dtype.kind != "W":
+            return kernel(x, *rest)
+        wide = [convert(a, np.dtype(np.complex64)) if type(a) is np.ndarray else a
+                for a in (x, *rest)]
+        return convert(kernel(*wide), x.dtype)
+    return run

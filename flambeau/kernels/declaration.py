@@ -30,6 +30,7 @@ from flambeau.kernels.dtypes import (
     real_dtype,
     silent_astype,
 )
+from flambeau.kernels.moving import views
 
 _WIDE = frozenset("?bBhHiIlLqQfdgFDG")
 
@@ -92,7 +93,14 @@ def updater(twin):
     return _declare(twin, updates=True)
 
 
-def _declare(twin, kept=(), widens=True, updates=False, special=None):
+def laid_out_by(operands, widens=True):
+    """As `kernel`, or `stepwise` unless it `widens`, for functions of each element alone:
+    `operands` gives the arrays that say how the result lies in memory, the first one before the
+    others."""
+    return lambda twin: _declare(twin, widens=widens, operands=operands)
+
+
+def _declare(twin, kept=(), widens=True, updates=False, special=None, operands=None):
     fast = native(twin.__name__)
     complete = _completer(twin)
 
@@ -131,11 +139,28 @@ def _declare(twin, kept=(), widens=True, updates=False, special=None):
         with np.errstate(all="ignore"):
             return wide(either, args)
 
+    if operands:
+        reference, run = _in_memory_order(reference, operands), _in_memory_order(run, operands)
     if fast:
         run = _extension.native.network_front(fast, run, len(inspect.signature(twin).parameters))
     run = functools.wraps(twin)(run if fast else reference)
     run.reference = functools.wraps(twin)(reference)
     run.native = fast
+    return run
+
+
+def _in_memory_order(function, operands):
+    """The function, which sees arrays by rows, with their dimensions in the order of memory."""
+    def run(*args):
+        arrays = operands(*args)
+        shape = arrays[0].shape
+        if not shape or all(x.flags.c_contiguous for x in arrays):
+            return function(*args)
+        order = views.broadcast_memory_order(shape, *[x.strides for x in arrays])
+        result = function(*[
+            np.ascontiguousarray(a.transpose(order))
+            if isinstance(a, np.ndarray) and a.ndim == len(shape) else a for a in args])
+        return views.in_order(result, order) if result.ndim == len(shape) else result
     return run
 
 
@@ -165,17 +190,19 @@ def _round(result, dtype):
 # ---- pointwise kernels ---------------------------------------------------------------------------
 
 
-def pointwise(kinds, returns=None, key=0, stepwise=False):
+def pointwise(kinds, returns=None, key=0, stepwise=False, leader=""):
     """Declare a kernel for the dtypes of `kinds`; `returns` is None (the same), bool or "real".
 
     `key` is the first operand that has the common dtype (`where` has a condition before it).
-    Narrow floats are computed in float32; if `stepwise`, in their own type.
+    Narrow floats are computed in float32; if `stepwise`, in their own type. `leader` is the operand
+    whose layout the result takes where they differ, if that is not the first.
     """
 
     def declare(body):
         parameters = body.__code__.co_varnames[: body.__code__.co_argcount]
         count, defaults = len(parameters), body.__defaults__ or ()
         silent = quiet(body)
+        first = parameters.index(leader) if leader else 0
 
         @functools.wraps(body)
         def kernel(*args, out=None):
@@ -200,16 +227,26 @@ def pointwise(kinds, returns=None, key=0, stepwise=False):
             if result.dtype != want:
                 result = silent_astype(result, want)
             if out is None:
+                result = _in_layout_of([args[first], *args[:first], *args[first + 1:]], result)
                 return np.asarray(result) if isinstance(result, np.generic) else result
             if result.ndim > out.ndim:  # which NumPy would store, where the first extents are 1
                 raise ValueError("the result does not fit the shape of out")
             quiet(np.copyto)(out, result, "unsafe")
             return out
 
-        kernel.nin, kernel.kinds, kernel.returns = count, kinds, returns
+        kernel.nin, kernel.kinds, kernel.returns, kernel.leader = count, kinds, returns, first
         return kernel
 
     return declare
+
+
+def _in_layout_of(operands, result):
+    """The result with its dimensions in memory as the operands have them, the first of all."""
+    arrays = [x for x in operands if isinstance(x, np.ndarray)]
+    if result.ndim < 2 or all(x.flags.c_contiguous for x in arrays):
+        return result
+    return views.arranged(result, views.broadcast_memory_order(
+        result.shape, *[np.broadcast_to(x, result.shape).strides for x in arrays]))
 
 
 def special(name):

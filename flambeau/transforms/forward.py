@@ -26,6 +26,7 @@ from flambeau.core.tensor import (
     array_strides,
     gradient_edge,
     new_tensor,
+    plain_types,
     tensor_types,
 )
 from flambeau.ops.factory.create import zeros_like
@@ -34,7 +35,7 @@ from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import real_part, view_as_real
 from flambeau.ops.view.conjugate_views import below, conj, neg_view
 from flambeau.ops.view.conversion import cast, clone, detach
-from flambeau.ops.view.copying import with_strides
+from flambeau.ops.view.copying import laid_out, with_strides
 from flambeau.ops.view.shape import expand_to
 from flambeau.ops.view.strided import geometry, strided_window
 
@@ -67,12 +68,12 @@ class ForwardLevel(Level):
             if not op.view and any(found is t for t in tangents if t is not None):
                 found = clone(found)          # a write to the result must not reach it
             if result._array.dtype in FLOATING:
-                self.set_tangent(result, found)
+                self.set_tangent(result, found if op.view else _in_layout_of(result, found))
             keep_state((result,))
         else:
             for one, tangent in zip(result, found):
                 if tangent is not None and one._array.dtype in FLOATING:
-                    self.set_tangent(one, tangent)
+                    self.set_tangent(one, tangent if op.view else _in_layout_of(one, tangent))
             keep_state(result)
         return result
 
@@ -169,6 +170,16 @@ class ForwardLevel(Level):
             if owner is not target and target._tangents is not None:
                 target._tangents.pop(self, None)
         return self.tangent(target)
+
+
+def _in_layout_of(result: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent in memory as the result, unless elements of that share memory."""
+    array = result._array
+    if tangent is None or type(tangent) not in plain_types or (
+            array.strides == tangent._array.strides) or 0 in array.strides or all(
+            s == t for n, s, t in zip(array.shape, array.strides, tangent._array.strides) if n > 1):
+        return tangent
+    return laid_out(tangent, array_strides(array))
 
 
 def check_tangent(primal: Tensor, tangent: Tensor) -> None:

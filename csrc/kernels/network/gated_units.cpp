@@ -30,11 +30,12 @@ CLONES void gate_backward(npy_intp outer, npy_intp n, const T *g, const T *x, T 
     }
 }
 
-// (x, axis)
+// (x, axis), x by rows: the twin knows how others lie
 template <class T>
 PyObject *glu_(PyObject *const *args) {
     Array x;
     Axis axis;
+    if (is_plain_array(args[0]) && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[0])) return declined();
     if (!take<T>(args[0], x) || !axis.read(x, args[1]) || axis.n % 2) return declined();
     std::vector<npy_intp> shape = x.dims();
     npy_intp at = PyLong_AsSsize_t(args[1]), half = axis.n / 2;

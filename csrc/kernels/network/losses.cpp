@@ -283,9 +283,9 @@ NETWORK_FLOATS(multilabel_margin_loss_backward, 1)
 // ---- element by element --------------------------------------------------------------------------
 
 // `value` is the loss of x and y, with a number, or with a factor of an element; `slope` its
-// derivative by x.
+// derivative by x, which lies by rows whatever it is made of, or as that does.
 struct Squared {
-    static constexpr bool is_costly = false, has_factor = false;
+    static constexpr bool is_costly = false, has_factor = false, slopes_by_rows = true;
     template <class T>
     static INLINE T value(T x, T y, T) { return (x - y) * (x - y); }
     template <class T>
@@ -297,7 +297,7 @@ INLINE T clamped(T x, T limit) {  // to ±limit; NaN stays
     return r > limit ? limit : r;
 }
 struct SmoothL1 {
-    static constexpr bool is_costly = false, has_factor = false;
+    static constexpr bool is_costly = false, has_factor = false, slopes_by_rows = true;
     template <class T>
     static INLINE T value(T x, T y, T beta) {
         T d = std::abs(x - y);
@@ -307,7 +307,7 @@ struct SmoothL1 {
     static INLINE T slope(T x, T y, T beta) { return clamped((x - y) / beta, T(1)); }
 };
 struct Huber {
-    static constexpr bool is_costly = false, has_factor = false;
+    static constexpr bool is_costly = false, has_factor = false, slopes_by_rows = true;
     template <class T>
     static INLINE T value(T x, T y, T delta) {
         T d = std::abs(x - y);
@@ -317,14 +317,14 @@ struct Huber {
     static INLINE T slope(T x, T y, T delta) { return clamped(x - y, delta); }
 };
 struct SoftMargin {  // infinite, as in PyTorch, where the exponential is
-    static constexpr bool is_costly = true, has_factor = false;
+    static constexpr bool is_costly = true, has_factor = false, slopes_by_rows = false;
     template <class T>
     static INLINE T value(T x, T y, T) { return vec::log1p(vec::exp(-y * x)); }
     template <class T>
     static INLINE T slope(T x, T y, T) { return -y / (T(1) + vec::exp(x * y)); }
 };
 struct BinaryCrossEntropy {
-    static constexpr bool is_costly = true, has_factor = false;
+    static constexpr bool is_costly = true, has_factor = false, slopes_by_rows = false;
     template <class T>
     static INLINE T value(T x, T y, T) {
         T one = vec::log(x), two = vec::log1p(-x);
@@ -343,7 +343,7 @@ INLINE T softened(T x) {  // -log sigmoid(x)
     return below + vec::log1p(vec::exp(-std::abs(x)));
 }
 struct WithLogits {
-    static constexpr bool is_costly = true, has_factor = true;
+    static constexpr bool is_costly = true, has_factor = true, slopes_by_rows = false;
     template <class T>
     static INLINE T value(T x, T y, T factor) {
         return (1 - y) * x + softened(x) * ((factor - 1) * y + 1);
@@ -355,6 +355,8 @@ struct WithLogits {
     }
 };
 
+bool lies_by_rows(PyObject *x) { return !PyArray_Check(x) || PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x); }
+
 // What a loss takes: scores and targets, perhaps a weight and a factor, all of one shape.
 template <class T>
 struct Pairs {
@@ -363,8 +365,10 @@ struct Pairs {
     Reduction reduction;
     double number = 1;
 
-    // (x, y, …optional tensors, reduction, …number)
-    bool read(PyObject *const *args, int optional, bool has_number) {
+    // (x, y, …optional tensors, reduction, …number). What gives a value for each element is left to the
+    // caller where its operands lie otherwise than by rows: they say how the result lies.
+    bool read(PyObject *const *args, int optional, bool has_number, bool each) {
+        if (each && !(lies_by_rows(args[0]) && lies_by_rows(args[1]))) return false;
         if (!take<T>(args[0], x) || !take<T>(args[1], y) || !same_shape(x, y)) return false;
         for (int i = 0; i < optional; i++) {
             Array &a = i ? factor : weight;
@@ -473,7 +477,9 @@ bool within_unit(const Array &a) {
 template <class F, int optional, bool has_number, class T>
 PyObject *pair_loss(PyObject *const *args) {
     Pairs<T> p;
-    if (!p.read(args, optional, has_number)) return declined();
+    Reduction reduction;
+    if (!take_reduction(args[2 + optional], reduction) || !p.read(args, optional, has_number, reduction == NOT))
+        return declined();
     if (std::is_same<F, BinaryCrossEntropy>::value && !(within_unit<T>(p.x) && within_unit<T>(p.y)))
         return declined();
     Results<T> results(p.reduction, p.x.dims());
@@ -511,7 +517,7 @@ template <class F, int optional, bool has_number, class T>
 PyObject *pair_loss_backward(PyObject *const *args) {
     Pairs<T> p;
     Gradients<T> g;
-    if (!p.read(args + 1, optional, has_number) || !g.read(args[0], p.reduction, p.size, double(p.size)))
+    if (!p.read(args + 1, optional, has_number, !F::slopes_by_rows) || !g.read(args[0], p.reduction, p.size, double(p.size)))
         return declined();
     Array found = Array::empty(p.x.dims(), TypeNum<T>::value);
     if (!found) return nullptr;

@@ -10,7 +10,7 @@
 
 PyArrayObject *cast_array(PyArrayObject *x, DType to);
 PyArrayObject *row_major(PyArrayObject *x);
-void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order);
+void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order, int leader);
 bool fills(PyArrayObject *x, const int *order);
 
 namespace {
@@ -205,7 +205,7 @@ PyArrayObject *cast_array(PyArrayObject *x, DType to) {
     if (!PyArray_IS_C_CONTIGUOUS(x) && PyArray_SIZE(x)) {
         Operand own{PyArray_BYTES(x), {}, PyArray_ITEMSIZE(x)};
         for (int d = 0; d < ndim; d++) own.strides[d] = PyArray_STRIDE(x, d);
-        order_dimensions(ndim, PyArray_DIMS(x), 1, &own, order);
+        order_dimensions(ndim, PyArray_DIMS(x), 1, &own, order, 0);
         bool same = fills(x, order);        // then the strides are those of x, else without gaps
         npy_intp step = descr->elsize;
         for (int i = ndim - 1; i >= 0; i--) {

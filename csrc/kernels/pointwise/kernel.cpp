@@ -627,13 +627,14 @@ bool store_number(PyObject *x, DType dtype, char *to) {
 
 }  // namespace
 
-// The order of dimensions, outermost first, in which the operands lie in memory: the first operand
-// decides, the next ones where it repeats itself.
-void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order) {
+// The order of dimensions, outermost first, in which the operands lie in memory: the leader decides,
+// the other ones in turn where it repeats itself.
+void order_dimensions(int ndim, const npy_intp *shape, int count, const Operand *o, int *order, int leader) {
     for (int d = 0; d < ndim; d++) order[d] = d;
     // Is dimension `a` inside (steps shorter than) dimension `b`? 1 yes, -1 no, 0 undecided.
     auto inside = [&](int a, int b) {
-        for (int k = 0; k < count; k++) {
+        for (int i = 0; i < count; i++) {
+            int k = i > leader ? i : i == 0 ? leader : i - 1;
             npy_intp s = std::abs(o[k].strides[a]), t = std::abs(o[k].strides[b]);
             if (s == 0 || t == 0) continue;
             if (s != t) return s < t ? 1 : -1;
@@ -775,9 +776,9 @@ PyArrayObject *run_strided(const Entry &e, int nin, PyArrayObject **x, char (*nu
     if (out) {
         Py_INCREF(out);
         for (int d = 0; d < ndim; d++) o[nin].strides[d] = PyArray_STRIDE(out, d);
-        order_dimensions(ndim, shape, 1, o + nin, order);
+        order_dimensions(ndim, shape, 1, o + nin, order, 0);
     } else {
-        order_dimensions(ndim, shape, nin, o, order);
+        order_dimensions(ndim, shape, nin, o, order, e.leader);
         npy_intp step = o[nin].size, *strides = o[nin].strides;
         PyArrayObject *like = alike(nin, x);
         bool same = like && fills(like, order);     // then the strides are theirs
@@ -1239,6 +1240,17 @@ static PyObject *adopt(PyObject *module, PyObject *args) {
     if (slot) {
         Py_INCREF(twin);
         Py_XSETREF(*slot, twin);
+    }
+    if (Py_TYPE(object) == &KernelType && PyObject_HasAttrString(twin, "leader")) {  // else the first leads
+        PyObject *leader = PyObject_GetAttrString(twin, "leader");
+        long place = leader ? PyLong_AsLong(leader) : -1;
+        Py_XDECREF(leader);
+        if (place < 0 || place >= ((Kernel *)object)->nin) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no operand of that number leads");
+            Py_DECREF(object);
+            return nullptr;
+        }
+        for (Entry &e : ((Kernel *)object)->table) e.leader = int(place);
     }
     return object;
 }

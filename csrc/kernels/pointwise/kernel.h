@@ -23,6 +23,7 @@ struct Entry {
     ConstantLoop constant[2];
     DType in[MAX_IN] = {NONE, NONE, NONE, NONE, NONE, NONE};
     DType out = NONE;
+    int leader = 0;  // the operand whose layout the result takes first
 };
 
 struct Kernel {

@@ -45,9 +45,14 @@ def edges_of(inputs: Any) -> tuple[Any, ...] | None:
 
 
 def is_by_columns(tensor: Tensor) -> bool:
-    """Does a matrix lie in memory column by column?"""
+    """Does a matrix lie in memory column by column? All dimensions but the last are its rows."""
     a = tensor._array
-    return a.ndim == 2 and a.strides == (a.itemsize, a.itemsize * a.shape[0])
+    step, last = a.itemsize, a.ndim - 1
+    for n, stride in zip(a.shape[-2::-1], a.strides[-2::-1]):
+        if stride != step and (last == 1 or n != 1):
+            return False
+        step *= n
+    return last > 0 and a.strides[-1] == step
 
 
 def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: Any) -> None:

@@ -44,6 +44,12 @@ def channels_last_strides(shape):
     return tuple(strides)
 
 
+def convolves_channels_last(x):
+    """May convolutions of such elements have their channels last? Those of volumes in single
+    precision alone."""
+    return x.ndim == 4 or x.dtype.char in "fF"
+
+
 def channels_last(x):
     """The values of `x`, laid out with the channels last, if it is an image or a volume."""
     if type(x) is not np.ndarray or x.ndim not in _CHANNELS_LAST:

@@ -2,7 +2,7 @@
 import numpy as np
 
 from flambeau import kernels as arrays
-from flambeau.kernels.declaration import kernel, mover, stepwise
+from flambeau.kernels.declaration import kernel, laid_out_by, mover
 from flambeau.kernels.dtypes import type_title
 from flambeau.kernels.network.softmax import nll_loss, picked_backward
 from flambeau.kernels.refused import refuse
@@ -25,7 +25,7 @@ def share(g, size, reduction):
 # ---- element by element -------------------------------------------------------------------------
 
 
-@kernel
+@laid_out_by(lambda x, y, *rest: (x, y))
 def mse_loss(x, y, reduction):
     """(x - y)²"""
     return fold((x - y) * (x - y), reduction)
@@ -34,10 +34,10 @@ def mse_loss(x, y, reduction):
 @kernel
 def mse_loss_backward(g, x, y, reduction):
     """The gradient in x."""
-    return share(g, x.size, reduction) * (2 * (x - y))
+    return np.asarray(share(g, x.size, reduction) * (2 * (x - y)), order="C")
 
 
-@kernel
+@laid_out_by(lambda x, y, *rest: (x, y))
 def smooth_l1_loss(x, y, reduction, beta):
     """d² / (2 beta) where d = |x - y| is less than beta, else d - beta / 2"""
     d = np.abs(x - y)
@@ -47,10 +47,11 @@ def smooth_l1_loss(x, y, reduction, beta):
 @kernel
 def smooth_l1_loss_backward(g, x, y, reduction, beta):
     """The gradient in x."""
-    return share(g, x.size, reduction) * np.clip((x - y) / _as(beta, x), _as(-1, x), _as(1, x))
+    slope = np.clip((x - y) / _as(beta, x), _as(-1, x), _as(1, x))
+    return np.asarray(share(g, x.size, reduction) * slope, order="C")
 
 
-@kernel
+@laid_out_by(lambda x, y, *rest: (x, y))
 def huber_loss(x, y, reduction, delta):
     """d² / 2 where d = |x - y| is less than delta, else delta (d - delta / 2)"""
     d = np.abs(x - y)
@@ -61,16 +62,17 @@ def huber_loss(x, y, reduction, delta):
 @kernel
 def huber_loss_backward(g, x, y, reduction, delta):
     """The gradient in x."""
-    return share(g, x.size, reduction) * np.clip(x - y, _as(-delta, x), _as(delta, x))
+    slope = np.clip(x - y, _as(-delta, x), _as(delta, x))
+    return np.asarray(share(g, x.size, reduction) * slope, order="C")
 
 
-@stepwise
+@laid_out_by(lambda x, y, reduction: (x, y), widens=False)
 def soft_margin_loss(x, y, reduction):
     """log(1 + exp(-x * y)); infinite, as in PyTorch, where the exponential is."""
     return fold(np.log1p(np.exp(-y * x)), reduction)
 
 
-@kernel
+@laid_out_by(lambda g, x, y, reduction: (y, x))
 def soft_margin_loss_backward(g, x, y, reduction):
     """The gradient in x."""
     return share(g, x.size, reduction) * (-y / (1 + np.exp(x * y)))
@@ -204,7 +206,7 @@ def multilabel_margin_loss_backward(g, x, target, is_target, reduction):
     return found.astype(x.dtype).reshape(x.shape)
 
 
-@kernel
+@laid_out_by(lambda x, y, *rest: (x, y))
 def binary_cross_entropy(x, y, weight, reduction):
     """-(y log x + (1 - y) log(1 - x)), logarithms cut off at -100."""
     for name, values in (("input", x), ("target", y)):
@@ -215,7 +217,7 @@ def binary_cross_entropy(x, y, weight, reduction):
     return fold(loss if weight is None else loss * weight, reduction)
 
 
-@kernel
+@laid_out_by(lambda g, x, *rest: (x,))
 def binary_cross_entropy_backward(g, x, y, weight, reduction):
     """The gradient in x; where that is 0 or 1 a denominator of 1e-12 stands in."""
     g = share(g, x.size, reduction)
@@ -223,7 +225,7 @@ def binary_cross_entropy_backward(g, x, y, weight, reduction):
     return g * (x - y) / np.maximum((1 - x) * x, _as(1e-12, x))
 
 
-@stepwise
+@laid_out_by(lambda x, y, *rest: (y, x), widens=False)
 def binary_cross_entropy_with_logits(x, y, weight, pos_weight, reduction):
     """(1 - y) x + log(1 + exp(-x)), the latter times 1 + (pos_weight - 1) y."""
     negative = -arrays.logsigmoid(x)
@@ -233,7 +235,8 @@ def binary_cross_entropy_with_logits(x, y, weight, pos_weight, reduction):
     return fold(loss if weight is None else loss * weight, reduction)
 
 
-@kernel
+@laid_out_by(lambda g, x, y, weight, pos_weight, reduction: (
+    (x, y) if pos_weight is None else (pos_weight, y, x)))
 def binary_cross_entropy_with_logits_backward(g, x, y, weight, pos_weight, reduction):
     """The gradient in x."""
     g = share(g, x.size, reduction)

@@ -106,12 +106,12 @@ def softshrink(x, limit):
 
 # ---- derivatives: grad times the derivative, in one pass -----------------------------------------
 
-@pointwise("f")
+@pointwise("f", leader="result")
 def relu_backward(grad, result):
     return np.where(result <= 0, grad.dtype.type(0), grad)
 
 
-@pointwise("f")
+@pointwise("f", leader="x")
 def threshold_backward(grad, x, limit):
     return np.where(x <= limit, grad.dtype.type(0), grad)
 
@@ -174,7 +174,7 @@ def softplus_backward(grad, x, beta=1.0, threshold=20.0):
     return np.where(scaled > threshold, grad, grad * slope)
 
 
-@pointwise("f")
+@pointwise("f", leader="x")
 def leaky_relu_backward(grad, x, slope=0.01):
     return np.where(x > 0, grad, grad * slope)
 

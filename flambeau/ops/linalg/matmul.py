@@ -475,7 +475,9 @@ def _to_input(grad: Tensor, weight: Tensor, input_by_columns: bool) -> Tensor:
     if weight._array.ndim == 1:                 # a weight that is one row
         return mul(unsqueeze(grad, -1), conj(weight))
     if input_by_columns:
-        return to_left(grad, t(weight), True)
+        *lead, m = grad._array.shape
+        found = to_left(grad if len(lead) == 1 else reshape(grad, (prod(lead), m)), t(weight), True)
+        return found if len(lead) == 1 else reshape(found, (*lead, found._array.shape[1]))
     return matmul(grad, conj(weight))
 
 

@@ -21,6 +21,7 @@ from flambeau.ops.linalg.support import (
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.shape import batch_leading
@@ -202,9 +203,14 @@ def _ormqr_back(grad: Tensor, needs: Any, self: Tensor, input2: Tensor, input3: 
     if not (needs[0] or needs[1]) or not self._array.size:
         return [None, None, ormqr(self, input2, grad, left, not transpose)]
     if left:
-        return _reflected_back(grad, self, input2, input3, transpose)
-    *own, other = _reflected_back(adjoint(grad), self, input2, adjoint(input3), not transpose)
-    return [*own, adjoint(other)]
+        own, factors, other = _reflected_back(grad, self, input2, input3, transpose)
+        other = by_columns(other)
+    else:
+        own, factors, other = _reflected_back(adjoint(grad), self, input2, adjoint(input3),
+                                              not transpose)
+        other = adjoint(contiguous(other))
+    *_, down, across = self._array.strides
+    return [by_columns(own) if down < across else own, factors, other]
 
 
 ormqr = op(

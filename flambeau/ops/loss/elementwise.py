@@ -322,8 +322,8 @@ def kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> Te
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float,
                      reduction: int) -> Tensor:
     """exp(x) - y x, or, if not `log_input`, x - y log(x + eps): Poisson likelihood of targets y."""
-    loss = input.exp() - target * input if log_input \
-        else input - target * plus(input, eps).log()
+    product = target * (input if log_input else plus(input, eps).log())
+    loss = (input.exp() if log_input else input) - product
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)

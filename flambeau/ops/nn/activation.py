@@ -313,11 +313,18 @@ softplus_backward = pointwise(
     vjp=lambda grad, needs, grad_output, self, beta, threshold: _bent_softplus(
         grad, needs, grad_output, self, beta, threshold))
 
+
+def _log_sigmoid(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By rows in memory, whatever x is."""
+    x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    return kernels.logsigmoid(x), kernels.exp(kernels.negative(kernels.absolute(x)))
+
+
 log_sigmoid_forward = op(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", method=False,
     function=False, out=False, returns=tuple, core="()->(),()",
-    kernel=lambda x: (kernels.logsigmoid(x), kernels.exp(kernels.negative(kernels.absolute(x)))),
-    refuses=("log_sigmoid_cpu", REAL), node="LogSigmoidBackward0", differentiable=(True, False),
+    kernel=_log_sigmoid, refuses=("log_sigmoid_cpu", REAL), node="LogSigmoidBackward0",
+    differentiable=(True, False),
     d_self=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
     jvp=lambda self, self_t, buffer: (log_sigmoid_backward(self_t, self, buffer), None))
 

@@ -59,7 +59,7 @@ def _products(rows: Tensor, weight: Tensor, second: Tensor) -> Tensor:
     """(n, i), (o, i, j) and (n, j) to (n, o)."""
     n, (o, i, j) = rows._array.shape[0], weight._array.shape
     # (n, j) by (j, o · i), then each sample's (o, i) by its first input
-    half = flambeau.mm(second, weight.reshape(o * i, j).t()).reshape(n, o, i)
+    half = flambeau.mm(second.contiguous(), weight.reshape(o * i, j).t()).reshape(n, o, i)
     return flambeau.bmm(half, rows.unsqueeze(2)).squeeze(2)
 
 

@@ -31,7 +31,11 @@ def image_kernel(kernel: Any) -> Any:
     """The kernel, whose first result has the channels last if the first argument has."""
     def run(input: np.ndarray, *rest: Any) -> Any:
         y, mean, rstd = kernel(input, *rest)
-        return (channels_last(y) if has_channels_last(input) else y), mean, rstd
+        if has_channels_last(input):
+            y = channels_last(y)
+        elif not y.flags.c_contiguous:
+            y = np.ascontiguousarray(y)
+        return y, mean, rstd
     return run
 
 
@@ -257,8 +261,11 @@ def rms_norm_op(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps
         if not is_narrow(input._array.dtype):
             common = join(input.dtype, weight.dtype)
             input, weight = input.to(common), weight.to(common)
-    normalized = _rms_norm_parts if input._array.dtype.kind in "cW" else _rms_norm
-    result = normalized(input, weight, dims, eps)[0]
+    if input._array.dtype.kind in "cW":
+        result, _ = _rms_norm_parts(input, weight, dims, eps)
+        result = result if has_channels_last(input._array) else result.contiguous()
+    else:
+        result = _rms_norm(input, weight, dims, eps)[0]
     return result if result.dtype is own else result.to(own)
 
 

@@ -19,6 +19,7 @@ from flambeau.core.autograd.graph import Node, next_order
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.dispatch.declaration import op
+from flambeau.kernels.moving import views
 from flambeau.kernels.network import recurrent as kernels
 from flambeau.ops.linalg.matmul import linear
 from flambeau.ops.node_names import rename, stand_for
@@ -118,15 +119,24 @@ def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reve
     return flambeau.stack(outputs[::-1] if reverse else outputs), state
 
 
+def _as_sequence(gradient: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The gradient by one sequence, which lies in memory as the transpose of a matrix if x does:
+    that of a product with the weights does so."""
+    if x.shape[1] != 1 or x.flags.c_contiguous or not x[:, 0].flags.f_contiguous:
+        return gradient
+    return views.permute_memory_like(x, gradient)
+
+
 def _at_conjugates(transposed: Callable[..., Any]) -> Any:
     """The gradient, Jᴴ grad, of a layer whose kernel computes Jᵀ grad. Sigmoids and tanh have
     power series with real coefficients, so Jᴴ is Jᵀ where all values are conjugate."""
     def backward(grad: Any, result: np.ndarray, *rest: Any) -> Any:
+        values = rest
         if result.dtype.kind == "c":
-            result, *others = [v.conj() if isinstance(v, np.ndarray) else v
+            result, *values = [v.conj() if isinstance(v, np.ndarray) else v
                                for v in (result, *rest)]
-            return transposed(grad, result, *others)
-        return transposed(grad, result, *rest)
+        by_input, *others = transposed(grad, result, *values)
+        return _as_sequence(by_input, rest[0]), *others
     backward.names = parameters(transposed)                         # type: ignore[attr-defined]
     return backward
 
@@ -323,6 +333,11 @@ def stacked(kind: Recurrence, x: Tensor, state: Any, params: Any, has_biases: bo
     return x, [flambeau.stack(list(column)) for column in zip(*finals)]
 
 
+def _in_one_go(input: Tensor, params: Any, layers: int, bidirectional: bool) -> bool:
+    """Does PyTorch hand an LSTM's layers to a library, which wants sequences by rows?"""
+    return input._array.dtype == np.float32 and len(params) <= 4 * layers * (1 + bidirectional)
+
+
 def _network(name: str, kind: Recurrence, doc: str, autocast: str = "lower") -> Any:
     states = kind.states
     first = "Tensor[] hx" if states == 2 else "Tensor hx"
@@ -340,7 +355,7 @@ def _network(name: str, kind: Recurrence, doc: str, autocast: str = "lower") -> 
             y, last = stacked(kind, data, state, *how, batch_sizes.tolist())
             return y, *last
         x = input.transpose(0, 1) if batch_first else input
-        if states == 2 and batch_first:
+        if states == 2 and _in_one_go(input, params, num_layers, bidirectional):
             x = x.contiguous()
         if not x._array.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")

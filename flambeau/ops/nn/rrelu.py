@@ -22,7 +22,7 @@ _rrelu_slopes = sampler("rrelu", rrelu_slopes, "Tensor self", "Scalar lower",
 def _rrelu(self: Tensor, noise: Tensor | None, lower: Any, upper: Any, training: bool,
            generator: Any) -> Tensor:
     if not training:
-        return leaky_relu(self, (lower + upper) / 2)
+        return leaky_relu(self, (lower + upper) / 2).contiguous()
     refuse(self._array, REAL, "rrelu_with_noise_out_cpu")
     if self._array.dtype == np.float16:    # bfloat16 is taken
         raise no_kernel("rrelu_with_noise_out_cpu", self._array.dtype)

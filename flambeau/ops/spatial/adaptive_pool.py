@@ -9,6 +9,7 @@ from flambeau.core.type_info import channels_last, channels_last_3d
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
+from flambeau.kernels.moving.layouts import has_channels_last
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.out_types import OUT_TYPE
@@ -75,7 +76,7 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
         result = self.mean(tuple(range(-n, 0)), True)
         last = {2: channels_last, 3: channels_last_3d}[n]
         if self.ndim == n + 2 and not self.is_contiguous() and self.is_contiguous(
-                memory_format=last):
+                memory_format=last) and has_channels_last(self._array):
             return result.as_strided(result.shape, (m := result.shape[1], 1) + (m,) * n)
         return result
 

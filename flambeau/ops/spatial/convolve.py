@@ -6,19 +6,22 @@ batched image joins the batch; batched weights become groups.
 """
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.op import public
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import in_single
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import checked, is_narrow
 from flambeau.kernels.dtypes import float_astype
-from flambeau.kernels.moving.layouts import channels_last, has_channels_last
+from flambeau.kernels.moving.layouts import (
+    channels_last,
+    convolves_channels_last,
+    has_channels_last,
+)
 from flambeau.kernels.network import convolution as kernels
 from flambeau.kernels.refused import characters
 from flambeau.ops.linalg.matmul import conj
@@ -30,43 +33,31 @@ from flambeau.ops.spatial.convolution_checks import (
     numbers,
     stored_bias,
 )
-from flambeau.ops.view.copying import channels_swapped, in_layout_of
+from flambeau.ops.view.copying import channels_swapped, in_layout_of_factors
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_first, movedim
 
 # ---- the three bilinear ops ----------------------------------------------------------------------
 
 
-def _in_single(kernel: Any) -> Any:
-    """`kernel`, for complex32 in complex64."""
-    @wraps(kernel)
-    def run(x: np.ndarray, *rest: Any) -> np.ndarray:
-        if x.dtype.kind != "W":
-            return kernel(x, *rest)
-        wide = [convert(a, np.dtype(np.complex64)) if type(a) is np.ndarray else a
-                for a in (x, *rest)]
-        return convert(kernel(*wide), x.dtype)
-    return run
-
-
 def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
               padding: Any, dilation: Any, transposed: bool, output_padding: Any,
               groups: int) -> np.ndarray:
     if input.dtype.kind == "W":
-        return _in_single(_convolve)(input, weight, bias, stride, padding, dilation, transposed,
+        return in_single(_convolve)(input, weight, bias, stride, padding, dilation, transposed,
                                      output_padding, groups)
     stepwise = transposed and kernels.rounds_intermediates(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
         x, w, b = (float_astype(a, np.float32) for a in (input, weight, bias))
-        return float_astype(_convolve(x, w, b, stride, padding, dilation, transposed,
-                                      output_padding, groups), input.dtype)
+        result = float_astype(_convolve(x, w, b, stride, padding, dilation, transposed,
+                                        output_padding, groups), input.dtype)
+        return result if convolves_channels_last(input) else np.ascontiguousarray(result)
     result = kernels.convolution(input, weight, stride, padding, dilation, transposed,
                                  output_padding, groups)
     if bias is not None:
         result += bias.reshape(-1, *(1,) * (input.ndim - 2))
-    if has_channels_last(input) or has_channels_last(weight):
-        return channels_last(result)
-    return result
+    return channels_last(result) if convolves_channels_last(input) and (
+        has_channels_last(input) or has_channels_last(weight)) else result
 
 
 def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
@@ -147,11 +138,14 @@ def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bia
                 numbers(dilation, n, "dilation"), transposed,
                 numbers(output_padding, n, "output_padding"), groups)
     by_input, by_weight, by_bias = output_mask
+    factors = input, weight
     return (
-        in_layout_of(convolution_input_grad(grad_output, conj(weight), input._array.shape,
-                                            *geometry), input, weight) if by_input else None,
-        in_layout_of(convolution_weight_grad(grad_output, conj(input), weight._array.shape,
-                                             *geometry), input, weight) if by_weight else None,
+        in_layout_of_factors(convolution_input_grad(
+            grad_output, conj(weight), input._array.shape, *geometry), *factors)
+        if by_input else None,
+        in_layout_of_factors(convolution_weight_grad(
+            grad_output, conj(input), weight._array.shape, *geometry), *factors)
+        if by_weight else None,
         grad_output.sum((0, *range(2, grad_output._array.ndim))) if by_bias else None)
 
 
@@ -221,7 +215,7 @@ def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, b
     """A gradient of `convolution`: linear in that of the result, and in the `other` factor."""
     return op(
         f"{name}(Tensor self, Tensor {other}, int[] shape, {_GEOMETRY}) -> Tensor",
-        kernel=_in_single(kernel), kind="multilinear", batch=batch, function=False, method=False,
+        kernel=in_single(kernel), kind="multilinear", batch=batch, function=False, method=False,
         out=False, shape=lambda self, factor, shape, *geometry: shape, doc=doc,
         **{"d_self": by_self, f"d_{other}": by_other})
 

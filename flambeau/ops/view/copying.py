@@ -19,7 +19,7 @@ from flambeau.core.views import check_inplace
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.kernels.moving import views as kernels
-from flambeau.kernels.moving.layouts import has_channels_last
+from flambeau.kernels.moving.layouts import convolves_channels_last, has_channels_last
 from flambeau.ops.inplace import make_inplace
 from flambeau.ops.overlap import share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in, detach
@@ -155,6 +155,13 @@ def in_layout_of(gradient: Tensor, *inputs: Tensor) -> Tensor:
     ) and not has_channels_last(gradient._array):
         return copy_in(gradient, (channels_last, channels_last_3d)[gradient._array.ndim - 4])
     return gradient
+
+
+def in_layout_of_factors(gradient: Tensor, *factors: Tensor) -> Tensor:
+    """The gradient of a convolution of real numbers, with its channels last if a factor's are."""
+    array = gradient._array
+    return in_layout_of(gradient, *factors) if (
+        array.dtype.kind not in "cW" and convolves_channels_last(array)) else gradient
 
 
 def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:

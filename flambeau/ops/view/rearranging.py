@@ -41,10 +41,18 @@ def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...])
     """The sum over all repetitions."""
     if 0 in repeats:
         return new_zeros(grad, shape)
-    extra = len(repeats) - len(shape)
-    sizes = (*repeats[:extra], *itertools.chain(*zip(repeats[extra:], shape)))
-    dims = (*range(extra), *range(extra, len(sizes), 2))
-    return late_bound.sum_over(reshape(grad, sizes), dims, False) if dims else grad
+    sizes: list[int] = []
+    dims = []
+    for times, n in itertools.zip_longest(reversed(repeats), reversed(shape)):
+        if n is not None:
+            sizes.append(n)
+        if times != 1 or n is None:
+            dims.append(len(sizes))
+            sizes.append(times)
+    if not dims:
+        return grad
+    dims = [len(sizes) - 1 - d for d in dims]
+    return late_bound.sum_over(reshape(grad, tuple(sizes[::-1])), tuple(dims[::-1]), False)
 
 
 def _repeat_batched(size: int, dims: Any, self: Tensor, repeats: tuple[int, ...]) -> Any:

@@ -1,0 +1,180 @@
+"""In which order the dimensions of a gradient, a loss and a tangent lie in memory.
+
+An op of elements gives a result laid out as its operands; where these differ, the first of them
+decides. Which one that is belongs to the op: mostly the gradient, for some the point.
+"""
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flambeau
+from flambeau import nn
+from flambeau.autograd import forward_ad
+from flambeau.nn import functional as F
+
+SHAPE = (2, 3, 4)
+orders = st.permutations(range(3)).map(tuple)
+DENSE = (12, 4, 1)
+quickly = settings(deadline=None, max_examples=20)
+
+
+def laid(order, shape=SHAPE):
+    """Numbers between 0 and 1 with their dimensions in memory in this order."""
+    back = [order.index(d) for d in range(len(order))]
+    return (flambeau.rand([shape[d] for d in order]) * 0.8 + 0.1).permute(back)
+
+
+def gradient(f, x, by):
+    x = x.clone().requires_grad_()
+    y = f(x)
+    return flambeau.autograd.grad(y, x, by if by.shape == y.shape else None)[0]
+
+
+BY_THE_POINT = {
+    "relu": F.relu, "leaky_relu": F.leaky_relu, "threshold": lambda x: F.threshold(x, 0.5, 0.0),
+    "prelu": lambda x: F.prelu(x, flambeau.ones(3)),
+}
+BY_THE_GRADIENT = ("elu", "gelu", "silu", "hardtanh", "softplus", "hardswish", "hardsigmoid",
+                   "mish", "softshrink", "logsigmoid", "sigmoid", "tanh")
+
+
+@pytest.mark.parametrize("name", BY_THE_POINT)
+@quickly
+@given(orders, orders)
+def test_a_gradient_lies_as_the_point_where_that_is_the_first_operand(name, own, other):
+    x, by = laid(own), laid(other)
+    found = gradient(BY_THE_POINT[name], x, by)
+    assert found.stride() == x.stride()
+    flambeau.testing.assert_close(
+        found, gradient(BY_THE_POINT[name], x.contiguous(), by.contiguous()))
+
+
+@pytest.mark.parametrize("name", BY_THE_GRADIENT)
+@quickly
+@given(orders, orders)
+def test_other_gradients_lie_as_the_gradient_of_the_result(name, own, other):
+    x, by = laid(own), laid(other)
+    f = getattr(F, name)
+    found = gradient(f, x, by)
+    assert found.stride() == by.stride()
+    flambeau.testing.assert_close(found, gradient(f, x.contiguous(), by.contiguous()))
+
+
+@quickly
+@given(orders)
+def test_the_logarithm_of_sigmoid_lies_by_rows(order):
+    assert F.logsigmoid(laid(order)).stride() == DENSE
+    assert F.rrelu(laid(order)).stride() == DENSE
+
+
+@quickly
+@given(orders)
+def test_a_gated_unit_lies_as_the_first_half(order):
+    x = laid(order, (2, 6, 4))
+    y = F.glu(x, 1)
+    a, b = x.chunk(2, 1)
+    assert y.stride() == (a * b.sigmoid()).stride()
+    flambeau.testing.assert_close(y, F.glu(x.contiguous(), 1))
+
+
+# Whose layout the losses have, and whose the gradients, of input (0) and target (1); None: by rows.
+LOSSES = {"mse_loss": (0, None), "smooth_l1_loss": (0, None), "huber_loss": (0, None),
+          "soft_margin_loss": (0, 1), "binary_cross_entropy": (0, 0),
+          "binary_cross_entropy_with_logits": (1, 0)}
+
+
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.bfloat16])
+@pytest.mark.parametrize("name", LOSSES)
+@quickly
+@given(orders, orders, orders)
+def test_losses_and_their_gradients_lie_as_one_of_their_arguments(name, dtype, own, other, third):
+    f = getattr(F, name)
+    both = [laid(own).to(dtype), laid(other).to(dtype)]
+    x = both[0].requires_grad_()
+    loss = f(*both, reduction="none")
+    by_loss, by_input = LOSSES[name]
+    assert loss.stride() == both[by_loss].stride()
+    expected = f(*[t.detach().contiguous() for t in both], reduction="none")
+    flambeau.testing.assert_close(loss, expected)
+    found, = flambeau.autograd.grad(loss, x, laid(third).to(dtype))
+    strides = DENSE if by_input is None else both[by_input].stride()
+    assert found.stride() == strides
+    found, = flambeau.autograd.grad(f(*both), x)
+    assert found.stride() == strides
+
+
+@quickly
+@given(orders, orders)
+def test_a_tangent_lies_as_its_tensor(own, other):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(laid(own), laid(other))
+        other = laid(other)
+        for y in (x, x * other, other * x, x.softmax(0), flambeau.bmm(x, x.mT), x.sum(1),
+                  flambeau.linalg.svdvals(x), *flambeau.linalg.lu_factor(x)[:1]):
+            value, tangent = forward_ad.unpack_dual(y)
+            assert tangent.stride() == value.stride()
+
+
+@quickly
+@given(st.booleans(), st.booleans())
+def test_the_gradient_of_linear_by_a_sequence_lies_as_its_matrix(by_columns, bias):
+    x = flambeau.rand(3, 5).t() if by_columns else flambeau.rand(5, 3)
+    weight = flambeau.rand(4, 3, requires_grad=True)
+    b = flambeau.rand(4) if bias else None
+    by = flambeau.rand(5, 4)
+    x = x.unsqueeze(1).requires_grad_()
+    found, = flambeau.autograd.grad(F.linear(x, weight, b), x, by.unsqueeze(1))
+    assert found.squeeze(1).stride() == ((1, 5) if by_columns else (3, 1))
+    flambeau.testing.assert_close(found.squeeze(1), by @ weight.detach())
+
+
+@pytest.mark.parametrize("kind, dtype, strides", [
+    ("GRU", "float32", (1, 5)), ("RNN", "float32", (1, 5)), ("LSTM", "float64", (1, 5)),
+    ("LSTM", "float32", (3, 1))])
+def test_the_gradient_of_a_recurrent_network_by_a_sequence_by_columns(kind, dtype, strides):
+    network = getattr(nn, kind)(3, 2, dtype=getattr(flambeau, dtype))
+    x = flambeau.rand(3, 5, dtype=getattr(flambeau, dtype)).t().requires_grad_()
+    y, _ = network(x)
+    found, = flambeau.autograd.grad(y.sum(), x)
+    assert found.stride() == strides
+    rows = x.detach().contiguous().requires_grad_()
+    expected, = flambeau.autograd.grad(network(rows)[0].sum(), rows)
+    flambeau.testing.assert_close(found, expected)
+
+
+def test_the_gradient_of_what_is_repeated_once_is_not_copied():
+    x, by = flambeau.rand(1, 1, 3, requires_grad=True), flambeau.rand(3, 5).t()[:1].unsqueeze(1)
+    assert flambeau.autograd.grad(x.repeat(1, 1, 1), x, by)[0].stride() == by.stride()
+    x = flambeau.rand(2, 3, requires_grad=True)
+    by = flambeau.rand(4, 2, 9)
+    found, = flambeau.autograd.grad(x.repeat(4, 1, 3), x, by)
+    flambeau.testing.assert_close(found, by.view(4, 2, 3, 3).sum((0, 2)))
+
+
+@pytest.mark.parametrize("dtype, rank, keeps", [
+    ("float32", 2, True), ("float64", 2, True), ("complex64", 2, False), ("float32", 3, True),
+    ("float64", 3, False), ("complex128", 3, False)])
+def test_which_convolutions_have_gradients_with_the_channels_last(dtype, rank, keeps):
+    last = (flambeau.channels_last, flambeau.channels_last_3d)[rank - 2]
+    x, w = (flambeau.rand(2, 3, *(4,) * rank, dtype=getattr(flambeau, dtype)).contiguous(
+        memory_format=last).requires_grad_() for _ in range(2))
+    y = getattr(F, f"conv{rank}d")(x, w, padding=1)
+    for found in flambeau.autograd.grad(y, [x, w], flambeau.ones_like(y)):
+        assert found.is_contiguous(memory_format=last if keeps else flambeau.contiguous_format)
+
+
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.bfloat16])
+def test_batch_norm_of_what_lies_otherwise_than_images_do_lies_by_rows(dtype):
+    x = flambeau.rand(4, 3, 2).to(dtype).permute(2, 1, 0)
+    assert F.batch_norm(x, None, None, training=True).stride() == (12, 4, 1)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("by_columns", [True, False])
+def test_gradients_of_products_with_reflections_lie_as_their_results(left, by_columns):
+    a, c = [flambeau.rand(5, 5, dtype=flambeau.float64) for _ in range(2)]
+    a, c = [t.t().requires_grad_() if by_columns else t.requires_grad_() for t in (a, c)]
+    tau = flambeau.rand(5, dtype=flambeau.float64, requires_grad=True)
+    y = flambeau.ormqr(a, tau, c, left)
+    by_a, _, by_c = flambeau.autograd.grad(y, [a, tau, c], flambeau.rand_like(y))
+    assert by_a.stride() == a.stride() and by_c.stride() == (1, 5)
