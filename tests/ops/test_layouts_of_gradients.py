@@ -178,3 +178,37 @@ def test_gradients_of_products_with_reflections_lie_as_their_results(left, by_co
     y = flambeau.ormqr(a, tau, c, left)
     by_a, _, by_c = flambeau.autograd.grad(y, [a, tau, c], flambeau.rand_like(y))
     assert by_a.stride() == a.stride() and by_c.stride() == (1, 5)
+
+
+@quickly
+@given(st.integers(1, 3), st.integers(0, 2), st.integers(1, 2))
+def test_the_second_gradient_by_a_weight_is_part_of_a_convolution(stride, padding, groups):
+    """Of the input with the result: its sizes are those of the strides."""
+    x = flambeau.rand(2, 4, 7, dtype=flambeau.float64, requires_grad=True)
+    w = flambeau.rand(4, 4 // groups, 3, dtype=flambeau.float64, requires_grad=True)
+    y = F.conv1d(x, w, stride=stride, padding=padding, groups=groups)
+    v = flambeau.rand_like(y, requires_grad=True)
+    by_x, = flambeau.autograd.grad(y, x, v, create_graph=True)
+    found, = flambeau.autograd.grad(by_x, w, flambeau.rand_like(by_x), create_graph=True)
+    size = 7 + 2 * padding - stride * (y.shape[2] - 1)
+    assert found.stride() == (size, 4 * size, 1)
+
+
+def test_what_is_scattered_has_a_gradient_with_the_strides_of_the_window():
+    x = flambeau.rand(3, 3, requires_grad=True)
+    part = flambeau.rand(2, 2, requires_grad=True)
+    by = flambeau.rand(3, 3)
+    y = flambeau.as_strided_scatter(x, part, (2, 2), (1, 2), 1)
+    found, = flambeau.autograd.grad(y, part, by)
+    assert found.stride() == (1, 2)
+    assert found.equal(by.as_strided((2, 2), (1, 2), 1))
+
+
+def test_the_zero_gradient_of_pooling_by_its_input_lies_by_rows():
+    x = flambeau.rand(1, 2, 4, 6, requires_grad=True)
+    y = F.max_pool2d(x, 2)
+    v = flambeau.rand_like(y, requires_grad=True)
+    by_x, = flambeau.autograd.grad(y, x, v, create_graph=True)
+    by = flambeau.rand(1, 2, 4, 6).contiguous(memory_format=flambeau.channels_last)
+    second, = flambeau.autograd.grad(by_x, x, by)
+    assert second.stride() == x.stride() and not second.any()

@@ -131,7 +131,7 @@ def _at_conjugates(transposed: Callable[..., Any]) -> Any:
     """The gradient, Jᴴ grad, of a layer whose kernel computes Jᵀ grad. Sigmoids and tanh have
     power series with real coefficients, so Jᴴ is Jᵀ where all values are conjugate."""
     def backward(grad: Any, result: np.ndarray, *rest: Any) -> Any:
-        values = rest
+        values: Any = rest
         if result.dtype.kind == "c":
             result, *values = [v.conj() if isinstance(v, np.ndarray) else v
                                for v in (result, *rest)]

@@ -138,14 +138,12 @@ def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bia
                 numbers(dilation, n, "dilation"), transposed,
                 numbers(output_padding, n, "output_padding"), groups)
     by_input, by_weight, by_bias = output_mask
-    factors = input, weight
+    def like_factors(gradient: Any, factor: Tensor, of: Tensor) -> Tensor:
+        found = gradient(grad_output, conj(factor), of._array.shape, *geometry)
+        return in_layout_of_factors(found, input, weight)
     return (
-        in_layout_of_factors(convolution_input_grad(
-            grad_output, conj(weight), input._array.shape, *geometry), *factors)
-        if by_input else None,
-        in_layout_of_factors(convolution_weight_grad(
-            grad_output, conj(input), weight._array.shape, *geometry), *factors)
-        if by_weight else None,
+        like_factors(convolution_input_grad, weight, input) if by_input else None,
+        like_factors(convolution_weight_grad, input, weight) if by_weight else None,
         grad_output.sum((0, *range(2, grad_output._array.ndim))) if by_bias else None)
 
 
@@ -220,14 +218,22 @@ def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, b
         **{"d_self": by_self, f"d_{other}": by_other})
 
 
+def _reach(image: Tensor, by: Tensor, stride: Any, padding: Any, dilation: Any) -> list[int]:
+    """The sizes of the convolution of `image` by `by` that gives a gradient by the weight."""
+    return [(n + 2 * p - s * (m - 1) - 1) // d + 1 for n, m, s, p, d in zip(
+        image._array.shape[2:], by._array.shape[2:], stride, padding, dilation)]
+
+
 convolution_input_grad = _gradient_op(
     "convolution_input_grad", "weight", kernels.convolution_input_grad, _input_grad_batched,
     lambda grad, weight, stride, padding, dilation, transposed, output_padding, groups:
     convolution(grad, conj(weight), None, stride, padding, dilation, transposed, output_padding,
                 groups),
     lambda grad, self, weight_shape, stride, padding, dilation, transposed, output_padding, groups:
-    channels_swapped(convolution_weight_grad(conj(self), grad, weight_shape, stride, padding,
-                                             dilation, transposed, output_padding, groups)),
+    channels_swapped(
+        convolution_weight_grad(conj(self), grad, weight_shape, stride, padding, dilation,
+                                transposed, output_padding, groups),
+        _reach(*((self, grad) if transposed else (grad, self)), stride, padding, dilation)),
     "The gradient of `convolution` in its input, for the gradient of its result.")
 
 
@@ -371,7 +377,6 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
 
 
 public["nn.functional"]["conv_tbc"] = conv_tbc
-
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
            "convolution"]

@@ -67,8 +67,9 @@ add_at = op(
 
 _tied = op(
     "_tied(Tensor self, Tensor other) -> Tensor", kernel=lambda self, other: self,
-    d_self=lambda grad: grad, d_other=0, jvp=lambda self_t: self_t, function=False, method=False,
-    out=False, batch=lambda size, dims, self, other: (self, dims[0]),
+    d_self=lambda grad: grad, d_other=lambda grad, other_shape: grad.new_zeros(other_shape),
+    jvp=lambda self_t: self_t, function=False, method=False, out=False,
+    batch=lambda size, dims, self, other: (self, dims[0]),
     doc="The first tensor, in whose history the second has a part, too.")
 
 

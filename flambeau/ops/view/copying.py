@@ -131,7 +131,7 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     """A copy of `input` with these strides, also where they leave gaps."""
-    if type(input) not in plain_types:
+    if interceptors or type(input) not in plain_types:
         return clone(with_strides(input, strides))
     return copy_in(input, contiguous_format if strides == contiguous_strides(input._array.shape)
                    else strides)
@@ -140,12 +140,21 @@ def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
 # ---- layouts -------------------------------------------------------------------------------------
 
 
-def channels_swapped(grad: Tensor) -> Tensor:
+def channels_swapped(grad: Tensor, sizes: list[int]) -> Tensor:
     """A second derivative by the weight of a convolution, in memory with its first two dimensions
-    swapped: PyTorch finds those of real numbers by a convolution whose result lies so."""
+    swapped: PyTorch finds those of real numbers by a convolution whose result, of these sizes or
+    larger, lies so; the weight's is the first part of it."""
     if grad._array.dtype.kind == "c":
         return grad
-    return grad.transpose(0, 1).contiguous().transpose(0, 1)
+    own = grad._array.shape[2:]
+    more = [max(n - m, 0) for n, m in zip(sizes, own)]
+    swapped = grad.transpose(0, 1)
+    if not any(more):
+        return swapped.clone(memory_format=contiguous_format).transpose(0, 1)
+    swapped = flambeau.constant_pad_nd(swapped, [n for m in reversed(more) for n in (0, m)])
+    for d, n in enumerate(own, 2):
+        swapped = swapped.narrow(d, 0, n)
+    return swapped.transpose(0, 1)
 
 
 def in_layout_of(gradient: Tensor, *inputs: Tensor) -> Tensor:

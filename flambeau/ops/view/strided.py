@@ -182,8 +182,8 @@ as_strided_scatter = op(
     d_self=lambda grad, src_shape, self_geometry, size, stride, storage_offset: replaced(
         grad, new_zeros(grad, src_shape),
         _window(size, stride, storage_offset, self_geometry), self_geometry),
-    d_src=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
-        grad, self_geometry, _window(size, stride, storage_offset, self_geometry), None),
+    d_src=lambda grad, self_geometry, size, stride, storage_offset: laid_out(by_memory(
+        grad, self_geometry, _window(size, stride, storage_offset, self_geometry), None), stride),
     doc="A copy of `input` in which the elements that `as_strided` would show are those of `src`.")
 
 
