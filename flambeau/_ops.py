@@ -32,7 +32,8 @@ from flambeau.schema.function_schema import FunctionSchema
 
 def _fitted(overloads: list[tuple[FunctionSchema, tuple[str, ...]]], args: tuple[Any, ...],
             kwargs: dict[str, Any], is_overload: bool = False) -> Any:
-    """The arguments as PyTorch's dispatcher binds them; RuntimeError if they fit no schema."""
+    """The schema, and the arguments, as PyTorch's dispatcher binds them; RuntimeError if they fit
+    none."""
     from flambeau.dispatch.aten.wrong_calls import fitted
     return fitted(overloads, args, kwargs, is_overload)
 
@@ -89,7 +90,7 @@ class OpOverload(OperatorBase):
         if modes.function_modes.get() or overrides.overriding(args, kwargs):
             return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
         if self._facts is not None and not self._schema.takes_exactly(args, kwargs):
-            args, kwargs = _fitted([(self._schema, self._facts)], args, kwargs, True)
+            _, args, kwargs = _fitted([(self._schema, self._facts)], args, kwargs, True)
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
@@ -103,9 +104,20 @@ class OpOverload(OperatorBase):
     @property
     def run(self) -> Callable[..., Any]:
         """What computes it."""
-        return self._run or self._shown_run() or self._packet._function
+        found = self._run or self._shown_run()
+        return found or (self._stored if self._is_generated_out else self._packet._function)
 
     op = _op = run
+
+    @property
+    def _is_generated_out(self) -> bool:
+        facts = self._facts or ()
+        return "generated" in facts and "out" in facts
+
+    def _stored(self, *args: Any, **kwargs: Any) -> Any:
+        """What computes an overload with `out=` that PyTorch generates of a functional one."""
+        from flambeau.dispatch.aten.wrong_calls import store
+        return store(self._schema, self._packet._function, args, kwargs)
 
     def _shown_run(self) -> Callable[..., Any] | None:
         """What the op of that name says computes this overload, if it is shown as that."""
@@ -229,9 +241,11 @@ class OpOverloadPacket:
 
     @cached_property
     def _recorded_overloads(self) -> list[tuple[FunctionSchema, tuple[str, ...]]]:
-        """The schemas that PyTorch's dispatcher has, with what else is recorded of each."""
+        """The schemas that PyTorch's dispatcher has, with what else is recorded of each, in the
+        order in which they are tried."""
         known = recorded().get(self.__name__, {}) if self.namespace == "aten" else {}
-        return [(self.overload(name)._schema, one.facts) for name, one in known.items()]
+        return sorted([(self.overload(name)._schema, one.facts) for name, one in known.items()],
+                      key=lambda one: "generated" in one[1])
 
     @property
     def op(self) -> Callable[..., Any]:
@@ -267,10 +281,14 @@ class OpOverloadPacket:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         for schema, _ in self._recorded_overloads:
             if schema.takes_exactly(args, kwargs):
+                break
+        else:
+            if not self._recorded_overloads or modes.function_modes.get() \
+                    or overrides.overriding(args, kwargs):
                 return self.op(*args, **kwargs)
-        if self._recorded_overloads and not (
-                modes.function_modes.get() or overrides.overriding(args, kwargs)):
-            args, kwargs = _fitted(self._recorded_overloads, args, kwargs)
+            schema, args, kwargs = _fitted(self._recorded_overloads, args, kwargs)
+        if schema.overload_name.endswith("out"):
+            return self.overload(schema.overload_name).run(*args, **kwargs)
         return self.op(*args, **kwargs)
 
     def __iter__(self) -> Iterator[str]:

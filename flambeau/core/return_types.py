@@ -23,17 +23,34 @@ class ReturnType(tuple):
     n_unnamed_fields = 0
     __signature__ = Signature([Parameter("iterable", Parameter.POSITIONAL_ONLY, default=())])
 
-    def __new__(cls, *values: Any) -> Any:
-        if len(values) == 2 and isinstance(values[1], dict):        # as pickles of PyTorch have it
-            values = values[:1]
-        if len(values) == 1 and len(cls._fields) != 1:
-            if not isinstance(values[0], Iterable):
-                raise TypeError("constructor requires a sequence")
-            values = tuple(values[0])
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == len(cls._fields) > 1 and not isinstance(args[0], list | tuple):
+            return tuple.__new__(cls, args)             # one by one
+        name, count = f"torch.return_types.{cls.__name__}", len(args) + len(kwargs)
+        if count > 2:
+            raise TypeError(f"structseq() takes at most 2 arguments ({count} given)")
+        given = dict(zip(("sequence", "dict"), args)) | kwargs
+        if "sequence" not in given:
+            raise TypeError("structseq() missing required argument 'sequence' (pos 1)")
+        for unknown in given.keys() - {"sequence", "dict"}:
+            raise TypeError(f"{unknown!r} is an invalid keyword argument for structseq()")
+        if not isinstance(given["sequence"], Iterable):
+            raise TypeError("constructor requires a sequence")
+        values = tuple(given["sequence"])
+        if not isinstance(given.get("dict", {}), dict):     # of what is no element: there is none
+            raise TypeError(f"{name}() takes a dict as second arg, if any")
         if len(values) != len(cls._fields):
-            raise TypeError(f"torch.return_types.{cls.__name__}() takes a "
-                            f"{len(cls._fields)}-sequence ({len(values)}-sequence given)")
+            raise TypeError(f"{name}() takes a {len(cls._fields)}-sequence "
+                            f"({len(values)}-sequence given)")
         return tuple.__new__(cls, values)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'torch.return_types.{type(self).__name__}' object has no attribute "
+                             f"{name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        getattr(self, name)
+        raise AttributeError("readonly attribute")
 
     def __repr__(self) -> str:
         inner = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])

@@ -178,7 +178,8 @@ class BatchLevel(Level):
                 result._history_of_base = inputs[0]._history
         else:
             wrapped = [self.wrap(f, w) for f, w in zip(found, where)]
-            result = op.returns(wrapped) if op.returns in (tuple, list) else op.returns(*wrapped)
+            result = op.returns(wrapped) if op.returns in (tuple, list) \
+                else tuple.__new__(op.returns, wrapped)
             if op.view:
                 for i, one in enumerate(wrapped):
                     one._made_from = inputs[0], op, canonical, i

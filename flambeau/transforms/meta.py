@@ -215,7 +215,7 @@ def from_miniature(op: Any, canonical: tuple[Any, ...]) -> Any:
     results = [alias(enlarged(t._array, shape), MetaTensor)
                for t, shape in zip(made if several else (made,), shapes)]
     result = results[0] if not several else \
-        op.returns(results) if op.returns in (tuple, list) else op.returns(*results)
+        op.returns(results) if op.returns in (tuple, list) else tuple.__new__(op.returns, results)
     return recorded(op, canonical, inputs, result, results[0])
 
 

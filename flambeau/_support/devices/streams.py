@@ -13,6 +13,12 @@ import importlib
 from typing import Any
 
 from flambeau.core.devices import device as make_device
+from flambeau.schema.arguments import bound
+
+_STREAM = ("Stream(Device? device=None, *, int priority=0) -> ()",
+           "Stream(int stream_id, int device_index, int device_type, *, int priority=0) -> ()")
+_EVENT = ("Event(Device? device=None, *, bool enable_timing=False, bool blocking=False, "
+          "bool interprocess=False) -> ()",)
 
 
 class OutOfMemoryError(RuntimeError):
@@ -37,8 +43,11 @@ class Stream:
     stream_id = 0
     device_index = -1
 
-    def __init__(self, device: Any = None, *, priority: int = 0):
-        self.device = _on_cpu(device)
+    def __init__(self, *args: Any, **kwargs: Any):
+        given = bound(_STREAM, args, kwargs)
+        if len(given) == 4:
+            raise NotImplementedError("Stream: flambeau has no streams of accelerators")
+        self.device = _on_cpu(given[0])
 
     def query(self) -> bool:
         """True: all work is done."""
@@ -80,9 +89,8 @@ class Event:
 
     event_id = 0
 
-    def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
-                 interprocess: bool = False):
-        self.device = _on_cpu(device)
+    def __init__(self, *args: Any, **kwargs: Any):
+        self.device = _on_cpu(bound(_EVENT, args, kwargs)[0])
 
     def query(self) -> bool:
         """True: the point is reached."""

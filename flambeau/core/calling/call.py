@@ -89,7 +89,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
         else:
             made = "multi_output" if grad_enabled() else "no_grad"
             parts = [make_view(inputs[0], a, None, made) if view else wrap(a) for a in r]
-            result = returns(parts) if returns in (tuple, list) else returns(*parts)
+            result = returns(parts) if returns in (tuple, list) else tuple.__new__(returns, parts)
         if differentiable and grad_enabled():
             edges = edges_of(inputs)
             if edges is not None:

@@ -112,7 +112,7 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
         return found
     if op.returns is None and not op.composite:
         return found[0]
-    return op.returns(*found) if op.returns not in (None, tuple, list) else found
+    return tuple.__new__(op.returns, found) if op.returns not in (None, tuple, list) else found
 
 
 def _value_before_write(target: Tensor, functional: Op) -> Tensor:

@@ -38,6 +38,8 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
             items[i] = _normal(item)            # a mask, perhaps
     shape = self._array.shape
     ndim = len(shape)
+    if type(index) is str and len(index) > ndim:            # each letter is an item
+        raise _too_many(index, ndim)
     left = ndim - sum([_covers(item) for item in items])     # the dimensions that `...` stands for
     if left < 0:
         raise _too_many(index, ndim)

@@ -35,3 +35,15 @@ def test_unknown_names_fit_no_schema(name, count):
     for overload in packet.overloads():
         with pytest.raises(WrongCall):
             bind(getattr(packet, overload)._schema, (x,) * count, {"no_such_argument": 1})
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda out: aten.roll(torch.arange(3.0), [1], out=out), [2, 0, 1]),
+    (lambda out: aten.add.Scalar_out(x, 1, out=out), [2, 2]),
+    (lambda out: aten._foreach_add.Scalar_out([x], 1, out=[out]) or out, [2, 2]),
+    (lambda out: aten.new_full.out(x, [2], 3, out=out), [3, 3]),
+])
+def test_overloads_with_out_that_are_generated(call, expected):
+    out = torch.empty(0)
+    assert call(out) is out
+    assert out.tolist() == expected
