@@ -11,5 +11,5 @@ Sequential(
 """  # noqa: E501
 from flambeau._support.lazy.modules import lazy_modules
 
-__all__ = ["nn", "quantization"]
+__all__ = ["nn", "pruning", "quantization"]
 __getattr__ = lazy_modules(__name__, *__all__)

@@ -1,0 +1,1 @@
+"""What changes the levels of a sparsifier from step to step."""

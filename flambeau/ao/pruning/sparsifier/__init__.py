@@ -1,0 +1,1 @@
+"""What decides which elements of tensors are held at zero."""
