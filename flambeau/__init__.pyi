@@ -799,6 +799,20 @@ def _foreach_trunc_(self: Sequence[Tensor]) -> Any:
 def _foreach_zero_(self: Sequence[Tensor]) -> Any:
     """`zero_` on each tensor, with its operands."""
 
+def _fused_sdp_choice(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: _float = 0.0,
+    is_causal: _bool = False,
+    *,
+    scale: _float | None = None,
+    enable_gqa: _bool = False,
+) -> _int:
+    """Which `SDPBackend` PyTorch's CPU would compute this attention with, of those that are
+    allowed: 1, in blocks, or 0, by its formula."""
+
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices of 8-bit integers, (n, k) and (k, m), in 32-bit ones."""
 
@@ -4295,6 +4309,9 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
 def sym_float(a: Any) -> _float:
     """`a` as a floating-point number."""
+
+def sym_fresh_size(expr: Any) -> Any:
+    """The number, read from a tensor: no trace knows where it comes from."""
 
 def sym_int(a: Any) -> _int:
     """`a` rounded towards zero."""

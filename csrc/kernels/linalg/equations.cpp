@@ -417,6 +417,20 @@ static bool solve_each(void *routine, npy_intp order, PyArrayObject *left, PyArr
     return true;
 }
 
+// Vectors of a batch as torch lays them out: as if they were the columns of matrices
+static PyArrayObject *laid_as_columns(PyArrayObject *x) {
+    int nd = PyArray_NDIM(x);
+    npy_intp dims[NPY_MAXDIMS];
+    std::copy(PyArray_DIMS(x), PyArray_DIMS(x) + nd, dims);
+    std::swap(dims[nd - 1], dims[nd - 2]);
+    PyArrayObject *flat = (PyArrayObject *)PyArray_SimpleNew(nd, dims, PyArray_TYPE(x));
+    PyArrayObject *turned = flat ? (PyArrayObject *)PyArray_SwapAxes(flat, nd - 2, nd - 1) : nullptr;
+    Py_XDECREF(flat);
+    if (turned && PyArray_CopyInto(turned, x) < 0) Py_CLEAR(turned);
+    Py_DECREF(x);
+    return turned;
+}
+
 // solve_ex(a, b, left, check_errors): the solution, and for each matrix its first zero pivot
 static PyObject *solve_ex(Args a, Py_ssize_t n, PyObject *) {
     Matrices m, b;
@@ -433,6 +447,7 @@ static PyObject *solve_ex(Args a, Py_ssize_t n, PyObject *) {
     Py_XDECREF(copy);
     if (x && info && any_failure(info) && is_true(a[3])) return drop({x, info});
     if (x && !left) Py_SETREF(x, (PyArrayObject *)PyArray_SwapAxes(x, b.lead, b.lead + 1));
+    if (x && vector && b.lead) x = laid_as_columns(x);
     return results({x, info});
 }
 

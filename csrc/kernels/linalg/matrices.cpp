@@ -94,9 +94,14 @@ PyArrayObject *by_columns(const Matrices &like, npy_intp rows, npy_intp columns)
     dims[like.lead] = columns, dims[like.lead + 1] = rows;
     PyArrayObject *flat = (PyArrayObject *)PyArray_SimpleNew(like.lead + 2, dims, like.type());
     if (!flat) return nullptr;
-    PyObject *turned = PyArray_SwapAxes(flat, like.lead, like.lead + 1);
+    PyArrayObject *turned = (PyArrayObject *)PyArray_SwapAxes(flat, like.lead, like.lead + 1);
     Py_DECREF(flat);
-    return (PyArrayObject *)turned;
+    if (turned && !PyArray_SIZE(turned)) {  // NumPy's empty arrays have strides of zero
+        npy_intp *strides = PyArray_STRIDES(turned), step = PyArray_ITEMSIZE(turned);
+        for (int d = like.lead + 1; d >= 0; d--) strides[d] = step, step *= std::max<npy_intp>(dims[d], 1);
+        std::swap(strides[like.lead], strides[like.lead + 1]);
+    }
+    return turned;
 }
 
 PyArrayObject *by_rows(const Matrices &like, npy_intp rows, npy_intp columns) {

@@ -54,8 +54,19 @@ def raise_failure(info: np.ndarray, name: str, message: str, error: Any = None) 
 
 
 def columns(a: np.ndarray) -> np.ndarray:
-    """`a` with each matrix laid out column by column."""
-    return np.ascontiguousarray(np.swapaxes(a, -1, -2)).swapaxes(-1, -2)
+    """`a` with each matrix laid out column by column, down to the strides of what has no
+    neighbours: in an empty matrix, or one of one row."""
+    turned = np.ascontiguousarray(np.swapaxes(a, -1, -2))
+    if 1 not in turned.shape and turned.size:
+        return turned.swapaxes(-1, -2)
+    strides, step = [], a.itemsize
+    for n in reversed(turned.shape):
+        strides.append(step)
+        step *= max(n, 1)
+    strides.reverse()
+    strides[-2:] = strides[:-3:-1]
+    memory = turned if turned.size else np.empty(0, a.dtype)
+    return np.ndarray(a.shape, a.dtype, memory, 0, strides)
 
 
 def run_numpy(function: Callable[..., Any], a: np.ndarray, *rest: Any, **named: Any) -> Any:
@@ -77,7 +88,8 @@ def flattened(a: np.ndarray, lead: tuple[int, ...] | None = None, copy: bool = T
 
 def unflattened(flat: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
     """`flattened` undone."""
-    return flat.reshape(*lead, *flat.shape[1:]).swapaxes(-1, -2)
+    found = flat.reshape(*lead, *flat.shape[1:]).swapaxes(-1, -2)
+    return found if found.size and 1 not in found.shape else columns(found)
 
 
 def call(size: np.ndarray, name: str, *arguments: Any) -> None:
@@ -191,7 +203,7 @@ def joined(a: np.ndarray, b: np.ndarray) -> tuple[int, ...]:
 def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
     """Both factors in one matrix, row exchanges counted from 1, and the first zero pivot."""
     matrices(a)
-    fits(pivot)
+    fits(pivot or not a.size)
     found = _lu_factor(a)
     if check_errors:
         raise_failure(found[2], "torch.linalg.lu_factor_ex", ZERO_PIVOT, RuntimeError)
@@ -201,7 +213,7 @@ def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.nda
 def _lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     (m, n), lead = a.shape[-2:], a.shape[:-2]
     if not a.size:
-        return a.copy(), np.zeros((*lead, min(m, n)), np.int32), np.zeros(lead, np.int32)
+        return columns(a.copy()), np.zeros((*lead, min(m, n)), np.int32), np.zeros(lead, np.int32)
     flat = flattened(a)
     pivots, info = integers(len(flat), min(m, n)), integers(len(flat))
     call(a, "getrf", m, n, flat, m, pivots, info)
@@ -252,7 +264,8 @@ def lu_unpack(lu: np.ndarray, pivots: np.ndarray, unpack_data: bool, unpack_pivo
 def lu(a: np.ndarray, pivot: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """a = P L U."""
     factors, pivots, _ = lu_factor_ex(a, pivot, False)
-    return lu_unpack(factors, pivots, True, True)
+    p, lower, upper = lu_unpack(factors, pivots, True, True)
+    return p if pivot else np.zeros(0, a.dtype), lower, upper
 
 
 def permutation_of(pivots: np.ndarray, m: int) -> np.ndarray:
@@ -388,7 +401,9 @@ def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool
         x = x.swapaxes(-1, -2)
     if check_errors:
         raise_failure(info, "torch.linalg.solve_ex", SINGULAR)
-    return x[..., 0] if vector else x, info
+    if vector:                  # in torch the vectors are laid out as if they were columns
+        x = columns(x[..., 0]) if x.ndim > 2 else x[..., 0]
+    return x, info
 
 
 _LARGE = 64         # from here on NumPy's solutions in float64 cost more than their calls save
@@ -462,7 +477,7 @@ def triangular_solve(b: np.ndarray, a: np.ndarray, upper: bool, transpose: bool,
 def _solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool) -> np.ndarray:
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not b.size or not a.size:
-        return np.zeros((*lead, *b.shape[-2:]), b.dtype)
+        return columns(np.zeros((*lead, *b.shape[-2:]), b.dtype))
     m, k = b.shape[-2:]
     right = flattened(b, lead)
     # BLAS reads columns: a matrix that has rows is its transpose, and so not copied

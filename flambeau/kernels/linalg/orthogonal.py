@@ -45,8 +45,7 @@ def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Householder's vectors below R, and their factors."""
     matrices(a)
     h, tau = run_numpy(np.linalg.qr, a + a.dtype.type(0), "raw")
-    return np.ascontiguousarray(h).swapaxes(-1, -2).astype(a.dtype, copy=False), \
-        np.asarray(tau, a.dtype)
+    return columns(h.swapaxes(-1, -2).astype(a.dtype, copy=False)), np.asarray(tau, a.dtype)
 
 
 @compiled("householder_product")
@@ -248,7 +247,8 @@ def _least_squares(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: st
     nothing = np.zeros(0, real)
     if not a.size or not b.size:
         k, whole = b.shape[-1], m > n and driver != "gelsy"
-        return (np.zeros((*lead, n, k), b.dtype), np.zeros((*lead, k), real) if whole else nothing,
+        return (columns(np.zeros((*lead, max(m, n), k), b.dtype))[..., :n, :],
+                np.zeros((*lead, k), real) if whole else nothing,
                 np.zeros(0 if driver == "gels" else lead, np.int64),
                 np.zeros((*lead, min(m, n)), real) if driver in ("gelsd", "gelss") else nothing)
     written, rank, values = _lstsq(flattened(a, lead), flattened(b, lead), cond, driver, lead)

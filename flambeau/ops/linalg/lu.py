@@ -93,7 +93,7 @@ def _check_factor(name: str) -> Any:
             raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: "
                                f"{list(A._array.shape)} instead")
         refuse(A._array, "bBilUeW8", "lu_cpu")
-        if not pivot:
+        if not pivot and A._array.size:
             raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the "
                                "CPU")
         return A, pivot, *rest

@@ -10,6 +10,7 @@ from flambeau.core.dtypes import FLOATING, as_numpy_dtype, int64
 from flambeau.core.promotion import convert, join
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.linalg.matrix_exp import matrix_exp
@@ -48,7 +49,7 @@ def _power(A: Tensor, n: int) -> Tensor:
     check_square(A, "linalg.matrix_power")
     size = A._array.shape[-1]
     if n == 0:                              # derives from A, if only by gradients of zero
-        return clone(A).copy_(identity(size, A))
+        return clone(A, memory_format=contiguous_format).copy_(identity(size, A))
     if n < 0:
         A, n = inv(A), -n
     if n == 3:                              # with the square first, as PyTorch multiplies
@@ -88,7 +89,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     if n == 0:
         refuse(A._array, "UW8", "eye")
     result = _power(A, n)
-    return clone(A) if result is A else result
+    return clone(A, memory_format=contiguous_format) if result is A else result
 
 
 def _exp_back(grad: Tensor, self: Tensor) -> Tensor:

@@ -135,7 +135,7 @@ def _layer_norm_parts(input: Tensor, weight: Any, bias: Any, shape: Any, eps: fl
     y, mean, variance = standardized(input, tuple(range(-len(shape), 0)), eps)
     with no_grad():
         rstd = flambeau.rsqrt(variance + eps)
-    return affine(y, weight, bias), mean.detach(), rstd
+    return affine(y, weight, bias), mean.detach(), rstd.detach()
 
 
 def _layer_norm_gradients_parts(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,

@@ -94,6 +94,12 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+def sym_fresh_size(expr: Any) -> Any:
+    """The number, read from a tensor: no trace knows where it comes from."""
+    import flambeau
+    return flambeau.tensor(expr).item()
+
+
 def set_default_tensor_type(t: Any, /) -> None:
     """Make the dtype of a historical type (`flambeau.DoubleTensor`, or its name) the default."""
     import flambeau
@@ -112,7 +118,8 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 
 for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads, sym_int,
-                  sym_float, sym_not, sym_max, sym_min, sym_sum, sym_ite, set_default_tensor_type):
+                  sym_float, sym_not, sym_max, sym_min, sym_sum, sym_ite, sym_fresh_size,
+                  set_default_tensor_type):
     _function.__module__ = "torch"
     public["torch"][_function.__name__] = _function
 for _name in ("has_lapack", "has_openmp", "has_spectral", "has_mkl", "legacy_contiguous_format"):

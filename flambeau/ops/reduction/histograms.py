@@ -242,8 +242,8 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None,
     if len(bins) != axes:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
                            "of the input.")
-    found = _histogrammed(input, bins, range, weight, density)
-    return found[0], tuple(found[1:])
+    total, *edges = _histogrammed(input, bins, range, weight, density)
+    return total, tuple([b if isinstance(b, Tensor) else e for b, e in zip(bins, edges)])
 
 
 __all__ = ["histc", "histogram", "histogramdd"]

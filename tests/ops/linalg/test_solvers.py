@@ -54,3 +54,45 @@ def test_the_triangle_of_a_factor_that_is_not_read_has_no_part_in_gradients(uppe
     b = torch.tensor(r.normal(size=(3, 2)), requires_grad=True)
     assert torch.autograd.gradcheck(lambda a: torch.cholesky_inverse(a, upper=upper), (a,))
     assert torch.autograd.gradcheck(lambda b, a: torch.cholesky_solve(b, a, upper), (b, a))
+
+
+def columns_of(shape):
+    """The strides of matrices of that shape that lie column by column."""
+    dense = [1]
+    for size in reversed(shape[1:]):
+        dense.insert(0, dense[0] * max(size, 1))
+    return (*dense[:-2], 1, max(shape[-2], 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64])
+@pytest.mark.parametrize("lead", [(), (2,), (0,), (2, 1)])
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_results_lie_by_columns(n, lead, dtype):
+    """As LAPACK leaves them, down to the strides of empty matrices and of those of one row."""
+    a = torch.eye(n, dtype=dtype).expand(*lead, n, n) * 2
+    b = torch.ones(*lead, n, 2, dtype=dtype)
+    L = torch.linalg
+    for found in (L.solve(a, b), L.inv(a), L.cholesky(a), *L.qr(a), L.svd(a).U, L.lu_factor(a).LU,
+                  L.lstsq(a, b).solution, L.eigh(a).eigenvectors, torch.geqrf(a).a):
+        assert found.stride() == columns_of(found.shape)
+
+
+def test_solutions_of_a_batch_of_vectors_lie_as_columns_would():
+    a = torch.eye(3, dtype=torch.float64).expand(2, 3, 3) + torch.ones(3, 3, dtype=torch.float64)
+    b = torch.tensor([[1.0, 2, 3], [4, 5, 6]], dtype=torch.float64)
+    x = torch.linalg.solve(a, b)
+    assert x.stride() == (1, 2)
+    assert torch.allclose((a @ x[..., None])[..., 0], b)
+
+
+def test_no_pivoting_of_nothing():
+    P, L, U = torch.linalg.lu(torch.zeros(3, 0), pivot=False)
+    assert (P.shape, L.shape, U.shape) == ((0,), (3, 0), (0, 0))
+    with pytest.raises(RuntimeError, match="LU without pivoting is not implemented on the CPU"):
+        torch.linalg.lu(torch.zeros(3, 1), pivot=False)
+
+
+def test_low_powers_are_rows():
+    a = torch.ones(2, 3, 3).mT
+    assert torch.linalg.matrix_power(a, 0).stride() == (9, 3, 1)
+    assert torch.linalg.matrix_power(a, 1).stride() == (9, 3, 1)

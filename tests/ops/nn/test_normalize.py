@@ -57,3 +57,12 @@ def test_rms_norm_leaves_the_type_of_its_input(own, of_weight):
     wide = x.double()
     expected = wide / wide.square().mean(1, keepdim=True).sqrt() * weight.double()
     torch.testing.assert_close(result, expected.to(own))
+
+
+def test_statistics_have_no_tangents():
+    """Those of `native_layer_norm` take no part in derivatives, in either mode."""
+    x = torch.tensor([[1.0, 2.0, 4.0]], dtype=torch.float64)
+    for i in (1, 2):
+        _, tangent = torch.func.jvp(lambda x, i=i: torch.native_layer_norm(x, (3,), None, None,
+                                                                           1e-5)[i], (x,), (x,))
+        assert not tangent.any()

@@ -2,6 +2,8 @@
 from sample_tests import SampleTests
 from samples import Samples, call
 
+import flambeau
+
 family = Samples()
 
 
@@ -12,3 +14,8 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_numbers_of_unknown_origin():
+    assert flambeau.sym_fresh_size(3) == 3 and isinstance(flambeau.sym_fresh_size(3), int)
+    assert isinstance(flambeau.sym_fresh_size(2.5), float)

@@ -3,6 +3,8 @@ import numpy as np
 from sample_tests import SampleTests
 from samples import Samples, call
 
+import flambeau
+
 family = Samples()
 
 
@@ -29,3 +31,11 @@ family.unbatched = ("histc", "histogram", "histogramdd")
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_given_edges_are_given_back():
+    edges = [flambeau.tensor([0.0, 0.5, 1.0]), flambeau.tensor([0.0, 0.3, 1.0])]
+    found = flambeau.histogramdd(flambeau.tensor([[0.1, 0.2], [0.6, 0.7]]), edges)
+    assert found.hist.tolist() == [[1, 0], [0, 1]]
+    assert all(e is given for e, given in zip(found.bin_edges, edges))
+    assert flambeau.histogram(flambeau.tensor([0.1]), edges[0]).bin_edges is not edges[0]
