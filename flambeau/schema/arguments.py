@@ -64,8 +64,8 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
                 said = errors.wrong_type(parameter, value, place if positional else 0)
                 return f"{name}(): {said}"
             value, place = tuple(args), count
-        if parameter.kind == "int" and isinstance(value, (tuple, list)) and not unpacked:
-            unpacked = _not_unpacked(name, parameter, value)
+        if parameter.kind == "int" and isinstance(value, (tuple, list)):
+            unpacked = _not_unpacked(name, parameter, value) or unpacked    # the last one is named
         values.append(value)
     if used < len(kwargs):
         return errors.unknown_name(signature, name, kwargs, count)

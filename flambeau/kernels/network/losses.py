@@ -137,9 +137,12 @@ def check_multilabel_margin(x, target):
     if target.shape != x.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
                            f"{list(x.shape)}")
+    kernel = "multilabel_margin_loss_forward_out_frame"
+    if target.dtype != np.int64:                # which is seen when it runs
+        refuse(x, "bBilUecW8", kernel)
     _check_classes(target, -1, x.shape[-1] if x.ndim else 1,
                    "argument #2 'target' is out of range")
-    refuse(x, "bBilUecW8", "multilabel_margin_loss_forward_out_frame")
+    refuse(x, "bBilUecW8", kernel)
 
 
 @mover

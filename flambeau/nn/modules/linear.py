@@ -104,13 +104,13 @@ class Bilinear(Module):
                  device=None, dtype=None) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
-        if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
         self.weight = Parameter(
             flambeau.empty((out_features, in1_features, in2_features), **factory))
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
         if bias:
             self.bias = Parameter(flambeau.empty(out_features, **factory))
         else:

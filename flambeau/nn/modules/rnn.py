@@ -418,7 +418,7 @@ class RNNCellBase(Module):
                     f"{name}: Expected {where} to be 1D or 2D, got {state.dim()}D instead")
         if not is_batched:
             input = input.unsqueeze(0)
-        if states[0] is None:
+        if (states or not is_batched) and states[0] is None:
             zeros = flambeau.zeros(input.size(0), self.hidden_size, dtype=input.dtype,
                                    device=input.device)
             states = [zeros] * len(states)
@@ -472,7 +472,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx=None) -> tuple[Tensor, Tensor]:
-        states: Any = [None, None] if hx is None else list(hx)
+        states: Any = (None, None) if hx is None else hx if isinstance(hx, list) else tuple(hx)
         input, states, is_batched = self._checked(input, states)
         if hx is not None and not is_batched:
             _, states = hx[1], states[:2]                       # there has to be a second one

@@ -453,7 +453,8 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     if x.dtype is not w.dtype and x.dtype != w.dtype:
         same_types(input, weight)
     if bias is not None and bias._array.shape != w.shape[:1]:
-        if x.ndim < 3 or bias._array.ndim < 2:
+        b = bias._array
+        if x.ndim < 3 or b.ndim < 2 or (b.size == b.shape[-1] and x.flags.c_contiguous):
             expand(bias, (prod(x.shape[:-1]), w.shape[0]))      # says what is wrong
     return input, weight, bias
 

@@ -52,7 +52,7 @@ def _picked(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_in
     places = flambeau.where(used, target, 0)
     each = -self.gather(1, places.unsqueeze(1)).squeeze(1)
     weights = used.to(self.dtype) if weight is None else flambeau.where(used, weight[places], 0)
-    each = flambeau.where(used, each * weights, 0)
+    each = flambeau.where(used, weights * each, 0)
     if reduction == NONE:
         return each, flambeau.zeros((), dtype=self.dtype)
     total = weights.sum()

@@ -310,11 +310,12 @@ def _target_of_logits(grad: Tensor, self: Tensor, weight: Tensor | None,
 def kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
     """target · (log target - input), for log-probabilities `input`."""
     for kinds, what in (("cW", "Complex"), ("bui", "Integral")):
-        if self._array.dtype.kind in kinds or target._array.dtype.kind in kinds:
+        if self.dtype.kind in kinds or target.dtype.kind in kinds:
             raise RuntimeError(f"kl_div: {what} inputs not supported.")
-    loss = target.exp() * (target - self) if log_target \
-        else flambeau.xlogy(target, target) - target * self
-    return reduce_loss(loss, reduction)
+    if log_target:
+        return reduce_loss(target.exp() * (target - self), reduction)
+    product = target * self                     # which fails first
+    return reduce_loss(flambeau.xlogy(target, target) - product, reduction)
 
 
 @op("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, "

@@ -115,7 +115,7 @@ def _batch_norm_parts(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any
             for running, value, by in ((mean, center, momentum),
                                        (var, variance, momentum * factor)):
                 if running is not None:
-                    running.copy_(running * (1 - momentum) + (value * by).to(running.dtype))
+                    running.copy_((value * by).to(running.dtype) + running * (1 - momentum))
     return affine(y, weight, bias, column), center, rstd
 
 

@@ -304,6 +304,12 @@ def stacked(kind: Recurrence, x: Tensor, state: Any, params: Any, has_biases: bo
     """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k).
 
     `product` multiplies with the weights, which need not be tensors if it knows them."""
+    for what, others in (("hidden", state), ("parameter", params)) if product is linear else ():
+        for other in others:
+            if other._device is not x._device and other._device != x._device:
+                raise RuntimeError(f"Input and {what} tensors are not at the same device, found "
+                                   f"input tensor at {x._device} and {what} tensor at "
+                                   f"{other._device}")
     for s in state if product is linear else ():
         if s._array.dtype != params[0]._array.dtype:
             raise RuntimeError("mat1 and mat2 must have the same dtype, but got "

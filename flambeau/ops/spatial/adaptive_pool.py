@@ -32,6 +32,7 @@ from flambeau.ops.spatial.pooling_checks import (
     sizes_or_own,
 )
 from flambeau.ops.view.shape import batch_leading
+from flambeau.schema.arguments import is_index
 
 
 def _declare_adaptive_avg_pool(n: int) -> Any:
@@ -169,7 +170,7 @@ def _adaptive_maxima(n: int) -> None:
     """The functions of `nn.functional`."""
     def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         sizes = output_size if n == 1 else sizes_or_own(output_size, input)
-        if n > 1 and not isinstance(sizes, int) and len(sizes) != n:
+        if n > 1 and not isinstance(sizes, int) and len(sizes) != n and all(map(is_index, sizes)):
             adaptive_sizes(n, input, sizes, f"adaptive_max_pool{n}d")
         return _ADAPTIVE_MAX[n](input, sizes)
 

@@ -145,13 +145,14 @@ def _check_sampling(input: Tensor, grid: Tensor, interpolation_mode: int) -> Non
     if x[:1] != g[:1]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but "
                            f"got input with sizes {list(x)} and grid with sizes {list(g)}")
-    if dims not in (2, 3) or len(g) != len(x):
-        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of "
-                           f"dimensions, but got input with sizes {list(x)} and grid with sizes "
-                           f"{list(g)}")
     if g[-1] != dims:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {dims} in last dimension, "
                            f"but got grid with sizes {list(g)}")
+    if dims not in (2, 3) or len(g) != len(x):
+        wanted = f"{len(x)}D" if dims in (2, 3) else "4D or 5D"
+        raise RuntimeError(f"grid_sampler(): expected {wanted} input and grid with same number of "
+                           f"dimensions, but got input with sizes {list(x)} and grid with sizes "
+                           f"{list(g)}")
     for d, n in enumerate(x[2:]):
         if n < 1:
             raise RuntimeError("grid_sampler(): expected input to have non-empty spatial "

@@ -222,9 +222,10 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
                            f"and other non-zero dimensions for input, but got: {list(shape)}")
     for d, (a, b) in reversed(list(enumerate(_sides(pad, rank)))):
         if mode == "reflect" and (a >= shape[d] or b >= shape[d]) and (a or b):
-            raise RuntimeError("Argument #4: Padding size should be less than the corresponding "
-                               f"input dimension, but got: padding ({a}, {b}) at dimension {d} of "
-                               f"input {list(shape)}")
+            place = 2 + 2 * (rank - d)
+            raise RuntimeError(
+                f"Argument #{place}: Padding size should be less than the corresponding input "
+                f"dimension, but got: padding ({a}, {b}) at dimension {d} of input {list(shape)}")
         if mode == "circular" and (a > shape[d] or b > shape[d]):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if mode == "circular" and shape[d] + a + b < 0:

@@ -6,6 +6,7 @@ declared with ``_nn`` is what the functions of `nn.functional` of that name call
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -334,6 +335,11 @@ public[NETWORK]["avg_pool1d"] = avg_pool1d
 # ---- fractional pooling --------------------------------------------------------------------------
 
 
+def _each(value: Any, n: int) -> tuple[Any, ...]:
+    """A value for each of `n` dimensions, where one stands for all."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * n
+
+
 def _declare_fractional_max_pool(n: int) -> Any:
     """`fractional_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
     name = f"fractional_max_pool{n}d"
@@ -372,12 +378,11 @@ def _fractional_maxima(n: int) -> None:
             raise ValueError(f"{name} requires specifying either an output_size or an "
                              "output_ratio")
         if output_size is None:
-            ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else \
-                (output_ratio,) * n
-            if len(ratios) > n:
+            if n == 2 and len(output_ratio) > n:
                 raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple "
                                  "of Ints.")
-            output_size = [int(input.size(i - n) * ratio) for i, ratio in enumerate(ratios)]
+            ratios = _each(output_ratio, n)
+            output_size = [int(input.size(i - n) * ratios[i]) for i in range(n)]
         if _random_samples is None:
             batch = 1 if input.dim() == n + 1 else input.size(0)
             _random_samples = flambeau.rand(batch, input.size(-n - 1), n, dtype=input.dtype)
@@ -427,15 +432,10 @@ _UNPOOL = {n: _declare_max_unpool(n) for n in (2, 3)}
 
 
 def _unpooler(n: int) -> None:
-    def each(value: Any) -> tuple[int, ...]:
-        return (value,) * n if isinstance(value, int) else tuple(value)
-
     def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
                    padding: Any = 0, output_size: Any = None) -> Tensor:
-        kernel, padding = each(kernel_size), each(padding)
-        stride = kernel if stride is None else each(stride)
-        if len(kernel) != n and n > 1:
-            return _UNPOOL[n](input, indices, kernel, *((stride, padding) if n == 3 else ()))
+        kernel, padding = _each(kernel_size, n), _each(padding, n)
+        stride = kernel if stride is None else _each(stride, n)
         size = unpooled_size(input, kernel, stride, padding, output_size)
         if n == 1:
             return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import refuse_negative
+from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import Tensor
 from flambeau.kernels.moving.layouts import has_channels_last
 from flambeau.kernels.network import pooling as kernels
@@ -49,14 +49,19 @@ def strides(stride: Any, kernel: tuple[int, ...], op: str) -> tuple[int, ...]:
     return per_axis(stride, len(kernel), op, "stride") if stride else kernel
 
 
+def _too_much_padding(pad: int, kernel: int, dilation: int) -> RuntimeError:
+    return RuntimeError("pad should be at most half of effective kernel size, but got "
+                        f"pad={pad}, kernel_size={kernel} and dilation={dilation}")
+
+
 def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilation: Any,
                    ceil_mode: bool, name: str) -> None:
     n = len(kernel)
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
-    if min(kernel) < -1 and not any(padding):       # half of it is a bound already
-        raise RuntimeError("pad should be at most half of effective kernel size, but got pad=0, "
-                           f"kernel_size={min(kernel)} and dilation={dilation[0]}")
+    for p, k, d in zip(padding, kernel, dilation):
+        if k <= 0 <= p and p > int(((k - 1) * d + 1) / 2):      # half of it is a bound already
+            raise _too_much_padding(p, k, d)
     for what, letter, sizes in (("kernel size", "k", kernel), ("stride", "d", stride)):
         if min(sizes) <= 0:
             named = " ".join(f"{letter}{a}: {s}" for a, s in zip("THW"[-n:], sizes))
@@ -68,8 +73,7 @@ def check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilatio
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > (k - 1) * d // 2 + (0 if d > 1 else (k % 2 == 0)):
-            raise RuntimeError("pad should be at most half of effective kernel size, but got "
-                               f"pad={p}, kernel_size={k} and dilation={d}")
+            raise _too_much_padding(p, k, d)
     if name == "avg_pool3d" and any(s < k for s, k in zip(x.shape[-3:], kernel)):
         raise RuntimeError("input image (T: {} H: {} W: {}) smaller than kernel size (kT: {} kH: {}"
                            " kW: {})".format(*x.shape[-3:], *kernel))
@@ -148,7 +152,7 @@ def adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[
                                f"{d} being empty")
     sizes = tuple([int(o) for o in output_size])
     if largest:
-        refuse_negative((*x.shape[:-n], *sizes))
+        extents_of((*x.shape[:-n], *sizes))
     elif min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 "
                            f"but received {{{sizes[0]}, {','.join(map(str, sizes[1:]))}}}")
@@ -230,6 +234,10 @@ def unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_
     size, n = input.size(), len(kernel)
     usual = [(size[d - n] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)]
     if output_size is None:
+        for d, u in enumerate(usual):
+            if u < 0:
+                raise ValueError("max_unpooling: output_size must contain non-negative spatial "
+                                 f"dimensions, but got output_size[{d}]={u}")
         return tuple(usual)
     if len(output_size) == n + 2:
         output_size = output_size[2:]

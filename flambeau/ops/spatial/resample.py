@@ -164,9 +164,8 @@ _UPSAMPLING = {(kind, n): _declare_upsampling(kind, n) for kind, dims in _DIMS.i
                for n in dims}
 
 
-def _sizes(spatial: list[int], size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    """The sizes, or the factors, that were asked for, one for each dimension."""
-    n = len(spatial)
+def _sizes(n: int, spatial: list[int], size: Any, scale_factor: Any) -> tuple[Any, Any]:
+    """The sizes, or the factors, that were asked for, one for each of `n` dimensions."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
@@ -229,15 +228,13 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                          "linear | bilinear | bicubic | trilinear")
     n = input.dim() - 2
     spatial = [*input.shape[2:]]
-    sizes, factors = _sizes(spatial, size, scale_factor) if n > 0 or size is None else (None, None)
-    if recompute_scale_factor:
-        if size is not None:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        sizes, factors = [math.floor(float(s) * f) for s, f in zip(spatial, factors)], None
+    sizes, factors = _sizes(n, spatial, size, scale_factor)
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if recompute_scale_factor or (mode == "area" and sizes is None):
+        sizes, factors = [int(s * f) for s, f in zip(spatial, factors)], None
     _check_mode(n + 2, mode, align_corners, antialias)
     if mode == "area":
-        if sizes is None:
-            sizes = [math.floor(float(s) * f) for s, f in zip(spatial, factors)]
         return public[NETWORK][f"adaptive_avg_pool{n}d"](input, sizes)
     upsample = _UPSAMPLING[f"{mode}-antialias" if antialias else mode, n]
     corners: tuple[Any, ...] = ()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,8 @@ def typename(obj: Any, /) -> str:
     """
     if isinstance(obj, Tensor):
         return obj.type()
+    if isinstance(obj, ModuleType):
+        return obj.__name__.replace("flambeau", "torch", 1)
     cls = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(cls, "__module__", "") or ""
     return cls.__qualname__ if module in ("", "builtins") else f"{module}.{cls.__qualname__}"
