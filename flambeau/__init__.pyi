@@ -821,6 +821,13 @@ def _lazy_clone(input: Tensor) -> Tensor:
 
 def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 
+def _log_softmax_backward_data(
+    grad_output: Tensor,
+    output: Tensor,
+    dim: _int,
+    input_dtype: Any,
+) -> Tensor: ...
+
 def _lu_with_info(
     input: Tensor,
     pivot: _bool = True,
@@ -939,6 +946,13 @@ def _segment_reduce(
     """Reduces each of the consecutive segments that `axis` of `data` is cut into."""
 
 def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
+
+def _softmax_backward_data(
+    grad_output: Tensor,
+    output: Tensor,
+    dim: _int,
+    input_dtype: Any,
+) -> Tensor: ...
 
 def _sparse_broadcast_to(input: Tensor, size: Any) -> Tensor:
     """The entries repeated along new dimensions in front, and along those of one element."""

@@ -46,6 +46,10 @@ from flambeau.kernels.moving.views import array_strides, has_internal_overlap
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
+
+LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place operation."
+
+
 def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
     """Raise if autograd or aliasing forbids writing to `tensor` now.
 
@@ -53,8 +57,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
     """
     edge = tensor._edge if grad_enabled() else None
     if edge is LEAF:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
-                           "operation.")
+        raise RuntimeError(LEAF_WRITTEN)
     if edge is LAZY:
         required = tensor.requires_grad or tensor._base.requires_grad
         if tensor._view.made and (needs_grad or required):

@@ -13,9 +13,11 @@ import re
 from typing import Any, NoReturn
 
 from flambeau._support.devices.backends import has_no_kernel
+from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op
 from flambeau.core.promotion import quantized_promotion, scalar_type
 from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.core.views import LEAF_WRITTEN
 from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
 from flambeau.dispatch.canonical import Overload
 from flambeau.dispatch.function import Function
@@ -69,6 +71,8 @@ def without_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], b
     if schema is None:
         raise without_kernel(op.name, backend, args[1:])
     name = f"{schema.name}_" if op.inplace else schema.name
+    if op.inplace and grad_enabled() and values[0].requires_grad and values[0].is_leaf:
+        raise RuntimeError(LEAF_WRITTEN)
     known = recorded_overload(name, schema.overload or "default")
     facts = () if known is None else known.facts
     composed = "implicit" in facts or ("explicit" in facts and backend != "NestedTensorCPU")

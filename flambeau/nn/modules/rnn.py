@@ -412,7 +412,7 @@ class RNNCellBase(Module):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         is_batched = input.dim() == 2
         for i, state in enumerate(states):
-            if state is not None and state.dim() not in (1, 2):
+            if states[0] is not None and state.dim() not in (1, 2):
                 where = f"hx[{i}]" if len(states) > 1 else "hidden"
                 raise ValueError(
                     f"{name}: Expected {where} to be 1D or 2D, got {state.dim()}D instead")

@@ -207,17 +207,26 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
     return where(chosen, reshape(gather(values, 1, places), shape), wide), 0
 
 
+def _check_source(input: Tensor, source: Tensor) -> None:
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
+                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")
+
+
+def _check_written(input: Tensor, mask: Tensor, source: Tensor) -> None:
+    _check_source(input, source)
+    expand(mask, input._array.shape)
+
+
 def _prepare_scatter(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     broadcast_shapes(mask._array.shape, input._array.shape)
+    _check_source(input, source)
     if mask._array.dtype.kind != "b":
         if mask._array.dtype == np.uint8:
             warn_once("masked_scatter_ received a mask with dtype torch.uint8, this behavior is "
                       "now deprecated,please use a mask with dtype torch.bool instead.")
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{type_name(mask.dtype)}")
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
-                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")
     return input, mask, source
 
 
@@ -225,7 +234,7 @@ masked_scatter = op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     kernel=_masked_scatter, kind="linear", refuses=("masked_scatter", "UW8"),
     canonical=_prepare_scatter, kernel_checks=True, inplace=True,
-    inplace_first=lambda self, mask, source: expand(mask, self._array.shape),
+    inplace_first=_check_written,
     out=False, batch=_masked_scatter_batched,
     d_self=lambda grad, mask: grad.masked_fill(mask, 0),
     d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape),

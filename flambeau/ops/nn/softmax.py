@@ -77,7 +77,7 @@ def _along(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
 _softmax_backward_data = op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
     "Tensor", kernel=lambda grad, y, dim, input_dtype: kernels.softmax_backward(grad, y, dim),
-    dims="dim", shape="self", **_INSIDE, refuses=(_backward_name("softmax"), _REAL),
+    dims="dim", shape="self", method=False, out=False, refuses=(_backward_name("softmax"), _REAL),
     d_grad_output=lambda grad, output, dim: _softmax_backward_data(
         grad, output, dim, output.dtype),
     d_output=lambda grad, grad_output, output, dim: _by_output(grad, grad_output, output, dim),
@@ -97,7 +97,7 @@ _log_softmax, log_softmax = _declare(
 
 _log_softmax_backward_data = op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)"
-    " -> Tensor", dims="dim", shape="self", **_INSIDE,
+    " -> Tensor", dims="dim", shape="self", method=False, out=False,
     refuses=(_backward_name("log_softmax"), _REAL),
     kernel=lambda grad, y, dim, input_dtype: kernels.log_softmax_backward(grad, y, dim),
     d_grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, True),

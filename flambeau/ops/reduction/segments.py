@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
@@ -58,7 +59,7 @@ _GIVEN = ("(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=No
           "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor")
 
 
-@op(f"segment_reduce{_GIVEN}", aliases=(f"_segment_reduce{_GIVEN}",), method=False, out=False)
+@op(f"segment_reduce{_GIVEN}", method=False, out=False)
 def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None,
                    offsets: Tensor | None, axis: int, unsafe: bool, initial: Any) -> Tensor:
     """Reduces each of the consecutive segments that `axis` of `data` is cut into.
@@ -95,6 +96,9 @@ def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: T
     if offsets is None:
         offsets = segment_offsets(lengths, extent, unsafe)
     return _reduced(data, reduce, offsets, axis, initial)
+
+
+public["torch"]["_segment_reduce"] = segment_reduce
 
 
 @one_node(name="SegmentReduceBackward0")

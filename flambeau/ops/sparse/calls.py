@@ -115,10 +115,10 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     from flambeau.core.views import check_inplace
     target = args[0]
     name = op.functional.name
-    if name not in rules and f"{name}_" not in rules:
-        raise unsupported(op.name, target, args[1:])
     needs = any(type(a) in tensor_types and a.requires_grad for a in args)
     check_inplace(target, needs)
+    if name not in rules and f"{name}_" not in rules:
+        raise unsupported(op.name, target, args[1:])
     if name in _OF_COALESCED and target._layout is COO and not target._coalesced:
         raise RuntimeError(f"{name}_ requires coalesced input")
     source = without_history(target)
