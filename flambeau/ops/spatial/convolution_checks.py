@@ -9,6 +9,7 @@ from typing import Any
 import flambeau
 from flambeau.core.promotion import c_name, type_name
 from flambeau.core.tensor import Tensor
+from flambeau.kernels.refused import refuse
 from flambeau.ops.out_types import can_cast
 
 
@@ -74,7 +75,10 @@ def check_geometry(input: Tensor, weight: Tensor, bias: Any, stride: Any, paddin
         raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input "
                            f"shape: {shape}")
     if x.dtype is not w.dtype and x.dtype != w.dtype:
-        raise _mixed_types("weight", input, weight, by_onednn(x, w, stride, dilation, groups))
+        by_library = by_onednn(x, w, stride, dilation, groups)
+        if transposed and not by_library:
+            refuse(x, "bBiU8", f"slow_conv_transpose{max(x.ndim - 2, 2)}d_out_cpu")
+        raise _mixed_types("weight", input, weight, by_library)
     return stride, padding, dilation, transposed, output_padding, groups
 
 
@@ -153,6 +157,8 @@ def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) ->
 
 
 def _output_padding_error(output_padding: Any, stride: Any, dilation: Any) -> RuntimeError:
+    if len(stride) == 1:                        # PyTorch makes it one of images
+        output_padding, stride, dilation = (0, *output_padding), (1, *stride), (1, *dilation)
     axes = ("depth", "height", "width")[-len(stride):]
     parts = [f"{name}_{axis}: {v}" for name, values in
              (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))

@@ -195,18 +195,19 @@ def fractional_windows(input: Tensor, kernel_size: Any, output_size: Any, random
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}{out}(): Expected {n + 1}D or {n + 2}D tensor, but got: "
                            f"{list(x.shape)}")
-    if samples._array.dtype != x.dtype:
-        raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    batch = 1 if x.ndim == n + 1 else x.shape[0]
-    samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
-    if 0 in x.shape[-n - 1:]:
-        at = x.ndim - n - 1 + x.shape[-n - 1:].index(0)
+    if 0 in x.shape[1:]:
+        at = 1 + x.shape[1:].index(0)
         raise RuntimeError(f"{name}{out}(): Expected input to have non-zero size for non-batch "
                            f"dimensions, but got{list(x.shape)} with dimension {at} being empty.")
     for axis, k, s, o in zip(("time", "height", "width")[-n:], kernel, x.shape[-n:], sizes):
         if o + k - 1 > s - (n == 3):       # PyTorch leaves a row over in three dimensions
             raise RuntimeError(f"{name}{out}(): pool {axis} {k} too large "
                                f"relative to input {axis} {s}")
+    extents_of((*x.shape[:-n], *sizes))
+    if samples._array.dtype != x.dtype and not input.is_meta:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    batch = 1 if x.ndim == n + 1 else x.shape[0]
+    samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
     refuse(x, "bBilUcW8", f"{name}_out_frame")
     return input, samples[0] if x.ndim == n + 1 else samples, kernel, sizes
 

@@ -40,8 +40,12 @@ def test_the_kernel_for_images_of_this_order_is_named(call, name):
         assert str(caught.value) == f"\"{kernel}\" not implemented for 'ComplexFloat'"
 
 
-def test_samples_of_fractional_pooling_are_looked_at_first():
-    samples = torch.rand(1, 3, 2)
-    for shape in ((0, 5, 7), (1, 0, 5, 7)):
-        with pytest.raises(RuntimeError, match=r"size\(1\) equals to input channel size"):
-            F.fractional_max_pool2d(torch.ones(shape), 2, 2, _random_samples=samples)
+@pytest.mark.parametrize("shape, output_size, said", [
+    ((0, 5, 7), 2, r"size\(1\) equals to input channel size"),
+    ((1, 0, 5, 7), 2, "with dimension 1 being empty"),
+    ((1, 4, 5, 7), 5, "pool height 2 too large"),
+    ((1, 4, 5, 7), -2, "negative dimension -2")])
+def test_samples_of_fractional_pooling_are_looked_at_last(shape, output_size, said):
+    with pytest.raises(RuntimeError, match=said):
+        F.fractional_max_pool2d(torch.ones(shape), 2, output_size,
+                                _random_samples=torch.rand(1, 3, 2))
