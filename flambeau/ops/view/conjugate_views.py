@@ -28,7 +28,7 @@ from flambeau.core.modes import grad_enabled, intercepts_ops, levels
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, new_tensor, plain_types
 from flambeau.core.views import check_places
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels.moving.views import copy_into
 from flambeau.ops.coercion import each_result, store
 from flambeau.ops.indexing.values import as_value, assign
@@ -235,11 +235,13 @@ _conj_view = op(
     "conj_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
     function=False, method=False, node="ConjBackward0", d_self=lambda grad: conjugated(grad),
     batch=lambda size, dims, self: (conj(self), dims[0]),
+    aten=(AtenForm("_conj(Tensor(a) self) -> Tensor(a)"),),
     doc="The memory of `self` as a view that is to show the conjugates.")
 _negative_view = op(
     "negative_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
     function=False, method=False, node="NegViewBackward0", d_self=-1,
     batch=lambda size, dims, self: (neg_view(self), dims[0]),
+    aten=(AtenForm("_neg_view(Tensor(a) self) -> Tensor(a)"),),
     doc="The memory of `self` as a view that is to show the negatives.")
 
 
@@ -258,6 +260,13 @@ def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bo
     if result._edge is LAZY:
         result._view.replay = replay_of(function.op, input, (input,), True)
     return _as_view(result, conjugated, negated)
+
+
+def _is_shown(input: Tensor) -> bool:
+    """Is the call handed to `__torch_dispatch__`? That says what the view is: what runs below makes
+    it, or a tensor of the user's own."""
+    active = levels.get()
+    return bool(active) and active[-1].makes and type(input) is not ConjugateView
 
 
 def _computed(input: Tensor) -> bool:
@@ -280,15 +289,18 @@ def conj(input: Tensor) -> Tensor:
     >>> x
     tensor([1.-3.j])
     """
-    if input.dtype.is_complex:
-        return conjugated(input) if _computed(input) \
-            else _turn(conj, _conj_view, input, True, False)
-    return input
+    if not input.dtype.is_complex:
+        return input
+    if _is_shown(input):
+        return _conj_view(input)
+    return conjugated(input) if _computed(input) else _turn(conj, _conj_view, input, True, False)
 
 
 @op("_neg_view(Tensor(a) self) -> Tensor(a)")
 def neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
+    if _is_shown(input):
+        return _negative_view(input)
     if _computed(input):
         return neg(input)
     return _turn(neg_view, _negative_view, input, False, True)

@@ -11,6 +11,7 @@ from samples import Samples, call
 import flambeau
 from flambeau.autograd import forward_ad as fwd
 from flambeau.autograd import gradcheck, gradgradcheck
+from flambeau.utils._python_dispatch import TorchDispatchMode
 
 VALUES = np.array([[1 + 2j, 3 - 1j], [0.5j, 2 - 4j]])
 
@@ -369,3 +370,33 @@ for _name, _args in {
 
 class TestSamples(SampleTests):
     family = family
+
+
+class _Shown(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def test_a_dispatch_mode_sees_views_that_stay_views():
+    x = flambeau.tensor([1 + 2j, 3 - 1j])
+    with _Shown() as shown:
+        conjugated, negated = x.conj(), flambeau._neg_view(x)
+        conjugated.mul_(2j)
+        negated[0] = 5.0
+    assert shown.names[:2] == ["aten._conj.default", "aten._neg_view.default"]
+    assert conjugated.is_conj() and negated.is_neg() and conjugated._base is x
+    assert x.tolist() == [-5, (3 - 1j) * -2j]
+
+
+def test_gradients_of_views_that_a_dispatch_mode_sees():
+    x = flambeau.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    with _Shown():
+        y = x.conj()
+        assert type(y.grad_fn).__name__ == "ConjBackward0"
+        (y * y).real.sum().backward()
+    assert x.grad.tolist() == [2 - 4j, 6 + 2j]
