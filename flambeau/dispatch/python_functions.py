@@ -21,7 +21,6 @@ from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import function_modes, interceptors
 from flambeau.core.op import Op, is_passive, module_of, public, table
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.by_flag import boolean_dispatch
 
 
 class PythonFunction:
@@ -125,6 +124,8 @@ def choose_by_flag(flag: str, place: int, without: Any, with_flag: Any, *, names
                    ) -> None:
     """Declare a public function that is one of two, as its argument `flag` at that place says."""
     doc, with_flag.__doc__ = with_flag.__doc__, None            # it has the doc of one of them
+    from flambeau.dispatch.by_flag import boolean_dispatch
+
     function = boolean_dispatch(flag, place, False, with_flag, without, module_of(namespace), name)
     with_flag.__doc__ = doc
     without.__name__ = without.__qualname__ = without.op.body.__name__

@@ -12,11 +12,10 @@ overload, and what kept it from fitting is said of the only one, or listed for s
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flambeau._support.c_functions import type_name
-from flambeau.schema.hash_order import in_hash_order
 from flambeau.schema.parser import Parameter
 from flambeau.schema.signature import NUMPY_NAMES, Signature, title
 
@@ -98,7 +97,7 @@ def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],
 def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """What was given, and what would have been right. PyTorch reads its own text for it: to that
     the star is an argument as any, and one with a default is called as that and never fits."""
-    named = [f"{key}={type_name(kwargs[key])}" for key in in_hash_order(kwargs)]
+    named = [f"{key}={type_name(kwargs[key])}" for key in _in_hash_order(kwargs)]
     got = f"({', '.join([*map(type_name, args), *named, *(() if args or not named else ('',))])})"
     if len(shown) == 1:
         unknown = _unknown_names(shown[0], kwargs)
@@ -133,7 +132,13 @@ def _has_as_many(signature: Signature, args: Sequence[Any], kwargs: dict[str, An
 
 def _unknown_names(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
     known = {name for name, _ in _entries(signature)[-len(kwargs):]}
-    return [key for key in in_hash_order(kwargs) if key not in known]
+    return [key for key in _in_hash_order(kwargs) if key not in known]
+
+
+def _in_hash_order(names: Iterable[str]) -> list[str]:
+    from flambeau.schema.hash_order import in_hash_order  # only a refused call needs it
+
+    return in_hash_order(names)
 
 
 def _described(value: Any) -> str:

@@ -14,9 +14,9 @@ from flambeau._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporar
 from flambeau._subclasses.functional_tensor import FunctionalTensorMode, disable_functional_mode
 from flambeau._support.source_locations import native
 from flambeau.amp import autocast_mode
-from flambeau.autograd import forward_ad, function, profiler, saved_hooks
+from flambeau.autograd import forward_ad, function_calls, profiler
 from flambeau.core import devices, modes
-from flambeau.core.autograd import engine, graph, recording
+from flambeau.core.autograd import engine, graph, recording, saved_hooks
 from flambeau.core.calling import overrides
 from flambeau.func import (
     derivatives,
@@ -49,9 +49,9 @@ def state(*owners):
     variables = (modes.levels, modes.function_modes, modes.autocast, modes.grad_mode,
                  modes.inference, engine.current_pass, saved_hooks.active, saved_hooks.set_aside,
                  saved_hooks.disabled, overrides.subclasses_enabled, overrides.suspended,
-                 function.observers, derivatives._depth, devices._default, autocast_mode._state,
-                 attention._enabled, checkpoints._early_stop, checkpoints._debug,
-                 checkpoints._group, proxy_tensor.CURRENT_DECOMPOSITION_TABLE,
+                 function_calls.observers, derivatives._depth, devices._default,
+                 autocast_mode._state, attention._enabled, checkpoints._early_stop,
+                 checkpoints._debug, checkpoints._group, proxy_tensor.CURRENT_DECOMPOSITION_TABLE,
                  proxy_tensor.ORIGINAL_ATEN)
     lists = (modes.interceptors, graph.saved_tensor_hooks, recording.node_watchers,
              forward_ad._entered,

@@ -22,7 +22,6 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import zeros
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.basic import _alias, _select, _slice, _unsqueeze, basic_view, take_first
-from flambeau.ops.indexing.counted_slices import without_masks
 from flambeau.ops.indexing.parsing import Tensor_of, _normal, as_slot, is_whole, overriding, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import check_overlap, share_memory, warn_of_expanded
@@ -194,6 +193,8 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
     """Slices in front of the tensor; if an index differs between slices, one more index counts
     them."""
     if any(i._array.dtype.kind == "b" for i in tensors[1:]):
+        from flambeau.ops.indexing.counted_slices import without_masks
+
         dims, tensors, where = without_masks(size, dims, tensors, where, 1)
     self, *indices = tensors
     bself = dims[0]
@@ -313,6 +314,8 @@ def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[in
                  accumulate: bool) -> Any:
     """One more index, that counts the examples, in front."""
     if any(i._array.dtype.kind == "b" for i in tensors[2:]):
+        from flambeau.ops.indexing.counted_slices import without_masks
+
         dims, tensors, where = without_masks(size, dims, tensors, where, 2)
     self, values, *indices = tensors
     self = batch_first(self, dims[0], size)

@@ -181,7 +181,7 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
                 found = unsqueeze(found, d)
         return found
     if ord not in (1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"{name}: Order {ord} not supported.")
+        raise RuntimeError(f"{name}: Order {ord:g} not supported.")
     inside, across = (rows, columns) if ord in (1, -1) else (columns, rows)
     if across > inside and not keepdim:
         across -= 1

@@ -26,7 +26,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> flambeau.nn.functional.relu(flambeau.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return input.relu_() if inplace else flambeau.relu(input)
+    return (flambeau.relu_ if inplace else flambeau.relu)(input)
 
 
 @python_function(namespace=NETWORK)

@@ -440,8 +440,8 @@ def multi_head_attention_forward(
         scaled, across = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
         weights = softmax(flambeau.bmm(scaled, across) if attn_mask is None
                           else flambeau.baddbmm(attn_mask, scaled, across), -1)
-        if dropout:
-            weights = flambeau.dropout(weights, dropout, True)
+        if dropout > 0:
+            weights = public[NETWORK]["dropout"](weights, dropout)
         joined = flambeau.bmm(weights, v).transpose(0, 1).reshape(length * batch, width)
         weights = weights.view(batch, num_heads, length, source)
     else:

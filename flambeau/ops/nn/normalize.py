@@ -115,6 +115,9 @@ def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: s
             raise RuntimeError(f"Expected {what} to be of same shape as normalized_shape, but got "
                                f"{what} of shape {list(p._array.shape)} and normalized_shape = "
                                f"{list(shape)}")
+    if len(own) < len(shape) and name == "rms_norm":
+        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got "
+                         f"{len(own)}")
     if own[len(own) - len(shape):] != shape:
         stars = f"*{', ' if name == 'layer_norm' else ''}" + ", ".join(map(str, shape))
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape "
@@ -248,9 +251,6 @@ def rms_norm_op(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps
 
     Zhang and Sennrich, Root mean square layer normalization, NeurIPS 2019.
     """
-    if input._array.ndim < len(normalized_shape):
-        raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but "
-                         f"got {input._array.ndim}")
     dims = _check_normalized(input, normalized_shape, weight, None, "rms_norm")
     refuse(input._array, "bBilUW8", "rms_norm")
     own, eps = input.dtype, _rms_eps(input, eps)

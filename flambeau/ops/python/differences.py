@@ -68,6 +68,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 def _check_samples(name: str, y: Tensor, x: Any, dim: int, dx: Any) -> int:
     """The dimension along which to integrate."""
     if not y._array.ndim:
+        dim = dim if x is None else wrap_dim(dim, 0)
         raise IndexError("slice() cannot be applied to a 0-dim tensor." if name[0] == "c" else
                          f"Dimension specified as {dim} but tensor has no dimensions")
     if type(dx) in (bool, complex):
@@ -92,7 +93,8 @@ def _widths(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
         raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     else:
         x = x if x._array.ndim else reshape(x, (1,))
-        dim -= y._array.ndim
+        if x._array.ndim < y._array.ndim:
+            dim -= y._array.ndim
     far, near = _pairs(x, dim % x._array.ndim if dim < 0 else dim)
     return far - near
 

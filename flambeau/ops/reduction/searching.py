@@ -55,6 +55,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     tensor([[1],
             [2]])
     """
+    if not isinstance(as_tuple, bool):
+        raise TypeError("nonzero(): argument 'as_tuple' must be bool, not "
+                        f"{errors.type_name(as_tuple)}")
     if not as_tuple:
         return nonzero_rows(input) if out is None else nonzero_rows(input, out=out)
     if out is not None:

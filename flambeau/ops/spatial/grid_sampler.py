@@ -142,6 +142,8 @@ def _declare_grid_sampler(dims: int) -> Any:
 def _check_sampling(input: Tensor, grid: Tensor, interpolation_mode: int) -> None:
     x, g = input._array.shape, grid._array.shape
     dims = len(x) - 2
+    if not x or not g:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if x[:1] != g[:1]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but "
                            f"got input with sizes {list(x)} and grid with sizes {list(g)}")

@@ -17,13 +17,11 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import rearranging
 from flambeau.kernels.refused import characters
-from flambeau.ops.indexing.counted_slices import repeated_places_batched
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.indexing.slices import index_select
 from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.reshaping import reshape, view
 from flambeau.ops.view.shape import expand, movedim, unsqueeze
-from flambeau.ops.view.splitting import NO_DIMENSION
 
 # ---- repeated ------------------------------------------------------------------------------------
 
@@ -100,6 +98,8 @@ def _prepare_repeats(repeats: Tensor, output_size: int | None) -> tuple[Tensor, 
 
 
 def _counted_batched(size: int, dims: Any, repeats: Tensor, output_size: int | None) -> Any:
+    from flambeau.ops.indexing.counted_slices import repeated_places_batched
+
     return repeated_places_batched(size, dims, repeats, output_size)
 
 
@@ -115,8 +115,8 @@ def _along(input: Tensor, repeats: Any, dim: int | None, output_size: int | None
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
-    if not input._array.ndim:
-        raise NO_DIMENSION
+    if not input._array.ndim and isinstance(repeats, Tensor):
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     at = wrap_dim(dim, input._array.ndim)
     return _repeat_each(input, repeats, at, output_size) if isinstance(repeats, int) \
         else _repeat_by_counts(input, repeats, dim, at, output_size)
@@ -127,6 +127,7 @@ def _repeat_each(input: Tensor, repeats: int, dim: int, output_size: int | None)
     shape = input._array.shape
     if repeats < 0:
         raise RuntimeError("Repeats must be non-negative")
+    wrap_dim(dim + 1, len(shape) + 1 if shape else 0)   # where the repetitions get a dimension
     if output_size not in (None, shape[dim] * repeats):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected "
                            f"{shape[dim] * repeats} but got {output_size}")

@@ -22,8 +22,8 @@ def test_what_is_not_there():
 
 
 def test_its_names():
-    assert set(parallel.__all__) == {"DataParallel", "data_parallel", "gather", "parallel_apply",
-                                     "replicate", "scatter"}
+    assert set(parallel.__all__) == {"DataParallel", "DistributedDataParallel", "data_parallel",
+                                     "gather", "parallel_apply", "replicate", "scatter"}
     layer = torch.nn.Linear(2, 1)
     one, two = parallel.parallel_apply([layer, layer], [torch.ones(1, 2), torch.zeros(1, 2)])
     assert torch.equal(one, layer(torch.ones(1, 2))) and torch.equal(two[0], layer.bias)

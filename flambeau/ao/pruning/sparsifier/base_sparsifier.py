@@ -19,6 +19,8 @@ from flambeau.nn.utils import parametrize
 
 __all__ = ["BaseSparsifier"]
 
+SUPPORTED_MODULES = {nn.Linear}
+
 KEYS_NOT_IN_STATE_DICT = ("module", "module_fqn", "tensor_name")
 
 
@@ -94,8 +96,8 @@ class BaseSparsifier(abc.ABC):
             group.update(get_arg_info_from_tensor_fqn(self.model, group["tensor_fqn"]))
         self.__setstate__({"state": states, "groups": groups})
 
-    def make_config_from_model(self, model: nn.Module, SUPPORTED_MODULES: Any = frozenset(
-            {nn.Linear})) -> None:
+    def make_config_from_model(self, model: nn.Module, SUPPORTED_MODULES: set[type[nn.Linear]]
+                               = SUPPORTED_MODULES) -> None:
         """Let `config` name the weights of all modules of these classes."""
         self.config = [
             {"tensor_fqn": f"{module_to_fqn(model, module)}.weight"}
