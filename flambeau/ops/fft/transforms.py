@@ -26,7 +26,7 @@ from flambeau.ops.indexing.basic import basic_view
 from flambeau.ops.linalg.support import conj, differentiating
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
-from flambeau.ops.pointwise.complex import real_part
+from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.spatial.padding import constant_pad_nd
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.rearranging import roll
@@ -177,6 +177,11 @@ def _wrapped(dim: int, ndim: int) -> int:
     return wrap_dim(dim, ndim)
 
 
+def _turned(x: Tensor) -> Tensor:
+    """The conjugate: where somebody looks on, the view that PyTorch records."""
+    return x.conj() if differentiating(x) else conjugated(x)
+
+
 def _one_dim(x: Tensor, n: int | None, dim: int, default: int | None = None) -> tuple[int, int]:
     dim = _wrapped(dim, x._array.ndim)
     n = (x._array.shape[dim] if default is None else default) if n is None else n
@@ -310,7 +315,7 @@ def hfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """`fft` of a signal whose second half mirrors (conjugates) the first: real values."""
     x = _complex(input)
     d, n = _one_dim(x, n, dim, _half(x, dim))
-    return c2r(resized(x, d, n // 2 + 1).conj(), (d,), _scale_of(norm, True), n)
+    return c2r(_turned(resized(x, d, n // 2 + 1)), (d,), _scale_of(norm, True), n)
 
 
 @_declared("ihfft", COMPLEX_OUT, "aten::conj_physical")
@@ -362,7 +367,7 @@ def _irfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
 def _hfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
     x, dims, last = _from_half(_complex(input), s, dim, name)
     scale = _scale_of(norm, True)
-    return c2r(c2c(x, dims[:-1], scale, True).conj(), dims[-1:], scale, last)
+    return c2r(_turned(c2c(x, dims[:-1], scale, True)), dims[-1:], scale, last)
 
 
 def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
