@@ -26,6 +26,9 @@ class ReturnType(tuple):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == len(cls._fields) > 1 and not isinstance(args[0], list | tuple):
             return tuple.__new__(cls, args)             # one by one
+        if len(args) == 1 and not kwargs and type(args[0]) is tuple \
+                and len(args[0]) == len(cls._fields):
+            return tuple.__new__(cls, args[0])
         name, count = f"torch.return_types.{cls.__name__}", len(args) + len(kwargs)
         if count > 2:
             raise TypeError(f"structseq() takes at most 2 arguments ({count} given)")

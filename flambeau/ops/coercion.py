@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,11 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
 _LARGEST = float(np.finfo(np.float32).max)
 
 
+@cache
+def _largest(dtype: np.dtype) -> float:
+    return finfo(from_numpy_dtype(dtype)).max
+
+
 def as_element(value: Any, target: np.dtype) -> Any:
     """A Python number as one that an element of that type can hold; raises where it cannot.
 
@@ -107,7 +113,7 @@ def as_element(value: Any, target: np.dtype) -> Any:
             raise too_large(target)
         value = value.real
     if target.kind not in "ui":
-        if abs(value) > finfo(from_numpy_dtype(target)).max and abs(value) != float("inf"):
+        if abs(value) > _largest(target) and abs(value) != float("inf"):
             raise too_large(target)
         return value
     limits = np.iinfo(target)

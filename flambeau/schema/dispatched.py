@@ -55,6 +55,8 @@ Declaration: aten::sum(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor
 
 def _value(schema: FunctionSchema, i: int, value: Any, numbers: bool) -> Any:
     argument: Argument = schema.arguments[i]
+    if type(value) is not int and type(value) in argument.exact_types[0]:
+        return value
     try:
         return cast(argument.type, value, argument.N, numbers)
     except Misfit as misfit:

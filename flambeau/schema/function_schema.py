@@ -28,7 +28,7 @@ class Argument:
     default: Any = MISSING
     keyword_only: bool = False
 
-    @property
+    @cached_property
     def type(self) -> Type:
         """The type; numbers that stand for element types and layouts are `int`."""
         return parse_type(self.declared)
@@ -49,7 +49,7 @@ class Argument:
         """The type, `ScalarType` and `Layout` told from numbers."""
         return real_name(parse_type(self.declared))
 
-    @property
+    @cached_property
     def N(self) -> int | None:
         """The length of a list that one number can stand for; None if there is none."""
         found = re.search(r"\[(\d+)\]\??$", self.declared)

@@ -21,9 +21,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     tensor([[9.],
             [9.]])
     """
-    given = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
-    found = {name: c_name(tensor.dtype) for name, tensor in given.items() if tensor is not None}
-    if len({*found.values()}) > 1:
+    given = {"input1": input1, "input2": input2, "weight": weight}
+    if bias is not None:
+        given["bias"] = bias
+    if len({t._array.dtype for t in given.values()}) > 1:
+        found = {name: c_name(tensor.dtype) for name, tensor in given.items()}
         raise RuntimeError("All tensors must have the same dtype, got "
                            + ", ".join([f"{name}: {kind}" for name, kind in found.items()]))
     a, b, w = input1._array.shape, input2._array.shape, weight._array.shape
@@ -33,14 +35,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
         if m != n:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got "
-                               f"{m} "
-                               f"and {n}")
+                               f"{m} and {n}")
     for name, size, dim in (("input1", input1.size(-1), 1), ("input2", input2.size(-1), 2)):
         expected = weight.size(dim)
         if size != expected:
             raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size} "
-                               "but "
-                               f"expected {expected}")
+                               f"but expected {expected}")
     if bias is not None and bias._array.shape[0] != w[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got "
                            f"{bias._array.shape[0]} but expected {w[0]}")
