@@ -70,7 +70,8 @@ def _list(element: Type, value: Any, length: int | None, numbers: bool) -> Any:
         _in_range(value)
         return value
     if length is not None and isinstance(value, _REPEATED.get(declared, ())):
-        return [cast(element, value)] * length
+        return [value if type(value) is int and abs(value) < 2 ** 63 else cast(element, value)
+                ] * length
     if declared in _VECTORS:
         if isinstance(value, (str, bytes, bytearray, Tensor)) or not isinstance(
                 value, (Sequence, Set, GeneratorType, np.ndarray)):
