@@ -104,20 +104,16 @@ class OpOverload(OperatorBase):
     @property
     def run(self) -> Callable[..., Any]:
         """What computes it."""
-        found = self._run or self._shown_run()
-        return found or (self._stored if self._is_generated_out else self._packet._function)
+        return self._run or self._shown_run() or self._adapted or self._packet._function
 
     op = _op = run
 
-    @property
-    def _is_generated_out(self) -> bool:
-        facts = self._facts or ()
-        return "generated" in facts and "out" in facts
-
-    def _stored(self, *args: Any, **kwargs: Any) -> Any:
-        """What computes an overload with `out=` that PyTorch generates of a functional one."""
-        from flambeau.dispatch.aten.wrong_calls import store
-        return store(self._schema, self._packet._function, args, kwargs)
+    @cached_property
+    def _adapted(self) -> Callable[..., Any] | None:
+        if self._facts is None:
+            return None
+        from flambeau.dispatch.aten.overloads import adapted
+        return adapted(self)
 
     def _shown_run(self) -> Callable[..., Any] | None:
         """What the op of that name says computes this overload, if it is shown as that."""
@@ -248,6 +244,17 @@ class OpOverloadPacket:
                       key=lambda one: "generated" in one[1])
 
     @property
+    def is_missing(self) -> bool:
+        """Is it an op of PyTorch that flambeau does not have?"""
+        return self._op is not None and self._op.call.__name__ == "missing"
+
+    @cached_property
+    def _run_as_overloads(self) -> frozenset[str]:
+        """The overloads that the function of the op does not take as it is."""
+        return frozenset([schema.overload_name for schema, facts in self._recorded_overloads
+                          if self.is_missing or {"out", "no_cpu"}.intersection(facts)])
+
+    @property
     def op(self) -> Callable[..., Any]:
         """What a call of the packet runs."""
         return self._call or self._function
@@ -287,8 +294,8 @@ class OpOverloadPacket:
                     or overrides.overriding(args, kwargs):
                 return self.op(*args, **kwargs)
             schema, args, kwargs = _fitted(self._recorded_overloads, args, kwargs)
-        if schema.overload_name.endswith("out"):
-            return self.overload(schema.overload_name).run(*args, **kwargs)
+        if schema.overload_name in self._run_as_overloads:
+            return self.overload(schema.overload_name or "default").run(*args, **kwargs)
         return self.op(*args, **kwargs)
 
     def __iter__(self) -> Iterator[str]:
@@ -432,7 +439,10 @@ def private_function(name: str) -> OpOverloadPacket | None:
         op = _op_named(name)
     finally:
         _sought.discard(name)
-    return None if op is None or op.call.__name__ == "missing" else ops.aten.packet(name, op)
+    if op is None:
+        return None
+    packet = ops.aten.packet(name, op)
+    return None if packet.is_missing else packet
 
 
 class _Ops(types.ModuleType):

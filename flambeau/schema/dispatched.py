@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.c_functions import type_name
 from flambeau.schema.casts import Misfit, cast
 from flambeau.schema.function_schema import MISSING, Argument, FunctionSchema
 
@@ -62,9 +63,9 @@ def _value(schema: FunctionSchema, i: int, value: Any, numbers: bool) -> Any:
     except Misfit as misfit:
         raise WrongCall(
             "{name}() Expected a value of type '{0.type}' for argument '{0.name}' but instead "
-            "found type '{1.__name__}'.\nPosition: {2}\nValue: {3!r}\nDeclaration: {schema}\n"
+            "found type '{1}'.\nPosition: {2}\nValue: {3!r}\nDeclaration: {schema}\n"
             "{4}{5}",
-            schema, argument, type(value), i, value, misfit.introduction, misfit) from None
+            schema, argument, type_name(value).rpartition(".")[2], i, value, misfit.introduction, misfit) from None
 
 
 def _unknown(schema: FunctionSchema, positional: int, kwargs: dict[str, Any]) -> WrongCall:

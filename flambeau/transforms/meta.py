@@ -162,7 +162,7 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
     return result
 
 
-_NO_KERNEL = (
+NO_META_KERNEL = (
     "attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
     "registered. You may have run into this message while using an operator with PT2 compilation "
     "APIs (torch.compile/torch.export); in order to use this operator with those APIs you'll need "
@@ -179,7 +179,7 @@ def _data_dependent_shape(name: str) -> NotImplementedError:
             "fake value, assuming all elements of the tensor are non-zero. To enable this "
             "registration, please set 'torch.fx.experimental._config."
             "meta_nonzero_assume_all_nonzero' to True.")
-    return NotImplementedError(f"aten::{name}: {_NO_KERNEL}")
+    return NotImplementedError(f"aten::{name}: {NO_META_KERNEL}")
 
 
 def _without_kernel(op: Any, canonical: tuple[Any, ...]) -> Tensor:

@@ -4,7 +4,8 @@ what its dispatcher says of it. Run where PyTorch 2.13 is installed.
 A line is `name.overload(arguments) -> results  # facts`: the tags, `implicit` and `explicit` for
 the kind of a composite's kernel, `structured` for a kernel that serves all dense backends,
 `not_compliant` for what lacks `pt2_compliant_tag`, the further backends that have a kernel,
-`numbers` where a number can stand for a tensor, `scripted` where TorchScript has more overloads.
+`no_cpu` and `no_meta` where these have none, nor one made of others; `numbers` where a number can
+stand for a tensor, `scripted` where TorchScript has more overloads.
 """
 from __future__ import annotations
 
@@ -33,6 +34,8 @@ def facts(name: str, overload: object) -> list[str]:
             found.append(kind.lower())
     if has_kernel(name, "CompositeExplicitAutogradNonFunctional"):
         found.append("structured")
+    if not {"implicit", "explicit", "structured"}.intersection(found):
+        found += [f"no_{key.lower()}" for key in ("CPU", "Meta") if not has_kernel(name, key)]
     return found + [key for key in BACKENDS if has_kernel(name, key)]
 
 

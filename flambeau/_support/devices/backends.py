@@ -51,7 +51,7 @@ _EXPLICIT = set(_ORDER) - _NESTED
 def has_no_kernel(name: str, backend: str, facts: tuple[str, ...]) -> NotImplementedError:
     """`could_not_run` of an overload, of which `facts` are recorded."""
     known = (_STRUCTURED if "structured" in facts else _EXPLICIT if "explicit" in facts
-             else {"CPU", "Meta"}).union(facts)
+             else {"Meta"} if "no_cpu" in facts else {"CPU", "Meta"}).union(facts)
     if "NestedTensorCPU" in known:
         known.add("NestedTensorHPU")
     return could_not_run(name, backend, *(key for key in _ORDER if key in known - {backend}))
