@@ -225,8 +225,7 @@ class OpOverloadPacket:
         """The names of the overloads."""
         if self.namespace != "aten":
             return list(self._overloads)
-        known = list(recorded().get(self.__name__, ()))
-        return known or list(self._overloads) or ["default"]
+        return list(recorded().get(self.__name__, self._overloads)) or ["default"]
 
     _overload_names = property(overloads)
 
@@ -246,13 +245,13 @@ class OpOverloadPacket:
     @property
     def is_missing(self) -> bool:
         """Is it an op of PyTorch that flambeau does not have?"""
-        return self._op is not None and self._op.call.__name__ == "missing"
+        return self._op is not None and getattr(self._op.call, "__name__", "") == "missing"
 
     @cached_property
     def _run_as_overloads(self) -> frozenset[str]:
         """The overloads that the function of the op does not take as it is."""
         return frozenset([schema.overload_name for schema, facts in self._recorded_overloads
-                          if self.is_missing or {"out", "no_cpu"}.intersection(facts)])
+                          if self.is_missing or "out" in facts])
 
     @property
     def op(self) -> Callable[..., Any]:
@@ -439,10 +438,8 @@ def private_function(name: str) -> OpOverloadPacket | None:
         op = _op_named(name)
     finally:
         _sought.discard(name)
-    if op is None:
-        return None
-    packet = ops.aten.packet(name, op)
-    return None if packet.is_missing else packet
+    packet = None if op is None else ops.aten.packet(name, op)
+    return None if packet is None or packet.is_missing else packet
 
 
 class _Ops(types.ModuleType):
@@ -487,8 +484,7 @@ class _Ops(types.ModuleType):
 
 
 ops = _Ops()
-aten: Any = _AtenNamespace()
-vars(ops)["aten"] = aten
+aten: Any = vars(ops).setdefault("aten", _AtenNamespace())
 
 _LATE = ("HigherOrderOperator", "_HigherOrderNamespace", "_higher_order_ops")
 

@@ -31,8 +31,7 @@ def broadcast_all(*values):
 
 
 def _standard_normal(shape, dtype, device):
-    return flambeau.normal(flambeau.zeros(shape, dtype=dtype, device=device),
-                           flambeau.ones(shape, dtype=dtype, device=device))
+    return flambeau.empty(shape, dtype=dtype, device=device).normal_()
 
 
 def _sum_rightmost(value, dims):

@@ -65,7 +65,8 @@ def _value(schema: FunctionSchema, i: int, value: Any, numbers: bool) -> Any:
             "{name}() Expected a value of type '{0.type}' for argument '{0.name}' but instead "
             "found type '{1}'.\nPosition: {2}\nValue: {3!r}\nDeclaration: {schema}\n"
             "{4}{5}",
-            schema, argument, type_name(value).rpartition(".")[2], i, value, misfit.introduction, misfit) from None
+            schema, argument, type_name(value).rpartition(".")[2], i, value,
+            misfit.introduction, misfit) from None
 
 
 def _unknown(schema: FunctionSchema, positional: int, kwargs: dict[str, Any]) -> WrongCall:

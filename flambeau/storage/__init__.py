@@ -52,6 +52,8 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
                             device, UntypedStorage)
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
+    __new__.__qualname__ = "TypedStorage.__new__"       # Python's own errors cite it
+
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         if kwargs.get("dtype") is not None:

@@ -44,7 +44,7 @@ def find_function(name: str) -> Callable[..., Any] | None:
 @cache
 def _read() -> None:
     """Import the modules that define further functions here."""
-    for module in ("compositions", "fused_steps", "gradients"):
+    for module in ("compositions", "convolutions", "fused_steps", "gradients"):
         importlib.import_module(f"flambeau.dispatch.aten.{module}")
 
 
@@ -244,28 +244,6 @@ def _convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride
                       padding: str, dilation: Any, groups: int) -> Tensor:
     function = getattr(flambeau.nn.functional, f"conv{weight.ndim - 2}d")
     return function(input, weight, bias, stride, padding, dilation, groups)
-
-
-@defines("slow_conv3d", "thnn_conv2d", "slow_conv3d_forward", "_slow_conv2d_forward")
-def _slow_convolution(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None,
-                      stride: Any = 1, padding: Any = 0) -> Tensor:
-    function = getattr(flambeau.nn.functional, f"conv{weight.ndim - 2}d")
-    return function(self, weight, bias, stride, padding)
-
-
-@defines("slow_conv_dilated2d", "slow_conv_dilated3d")
-def _dilated(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None,
-             stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> Tensor:
-    function = getattr(flambeau.nn.functional, f"conv{weight.ndim - 2}d")
-    return function(self, weight, bias, stride, padding, dilation)
-
-
-@defines("slow_conv_transpose2d", "slow_conv_transpose3d")
-def _transposed(self: Tensor, weight: Tensor, kernel_size: Any, bias: Tensor | None = None,
-                stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1
-                ) -> Tensor:
-    function = getattr(flambeau.nn.functional, f"conv_transpose{weight.ndim - 2}d")
-    return function(self, weight, bias, stride, padding, output_padding, 1, dilation)
 
 
 INSIDE = frozenset("""conv_depthwise3d flatten_dense_tensors mkldnn_linear

@@ -54,7 +54,7 @@ def _adam(decoupled: bool, self: Tensors, grads: Tensors, exp_avgs: Tensors, exp
     directions = _gradients(self, grads, 0.0 if decoupled else weight_decay, maximize, grad_scale,
                             found_inf)
     for n, direction in enumerate(directions):
-        param, mean, square, step = self[n], exp_avgs[n], exp_avg_sqs[n], float(state_steps[n])
+        param, mean, square, step = self[n], exp_avgs[n], exp_avg_sqs[n], state_steps[n].item()
         if decoupled:
             param.mul_(1 - lr * weight_decay)
         mean.lerp_(direction, 1 - beta1)
@@ -78,7 +78,7 @@ def _adagrad(self: Tensors, grads: Tensors, state_sums: Tensors, state_steps: Te
     directions = _gradients(self, grads, weight_decay, maximize, grad_scale, found_inf)
     for n, direction in enumerate(directions):
         total = state_sums[n].addcmul_(direction, direction)
-        rate = lr / (1 + (float(state_steps[n]) - 1) * lr_decay)
+        rate = lr / (1 + (state_steps[n].item() - 1) * lr_decay)
         self[n].sub_(direction / (total.sqrt() + eps) * rate)
 
 

@@ -12,24 +12,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import flambeau
 from flambeau import Tensor
 from flambeau._support.devices.backends import has_no_kernel
 from flambeau.core import type_info
 from flambeau.dispatch.aten.wrong_calls import store
 from flambeau.transforms.meta import NO_META_KERNEL
 
-if TYPE_CHECKING:
-    from flambeau._ops import OpOverload
 
-
-def adapted(overload: OpOverload) -> Callable[..., Any] | None:
+def adapted(overload: Any) -> Callable[..., Any] | None:
     """What runs the overload; None if the function of its packet does, as it is."""
     facts = overload._facts or ()
     if "generated" in facts:
         return _generated(overload)
-    if overload._packet.is_missing or "no_cpu" in facts:
+    if overload._packet.is_missing:
         return _checked(overload, facts)
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
     return _writing(overload, names) if names and names != ["out"] else None
@@ -66,7 +64,7 @@ def backend_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     return max(map(_backend, _tensors((*args, *kwargs.values()))), key=_RISING.index, default=None)
 
 
-def _checked(overload: OpOverload, facts: tuple[str, ...]) -> Callable[..., Any]:
+def _checked(overload: Any, facts: tuple[str, ...]) -> Callable[..., Any]:
     """The function of an op, for the backends that have a kernel."""
     composed = {"implicit", "explicit", "structured"}.intersection(facts)
 
@@ -75,8 +73,8 @@ def _checked(overload: OpOverload, facts: tuple[str, ...]) -> Callable[..., Any]
         name = overload.name().removeprefix("aten::")
         if backend == "Meta" and "no_meta" in facts:
             raise NotImplementedError(f"aten::{name}: {NO_META_KERNEL}")
-        missing = ("CPU",) if "no_cpu" in facts else ()
-        if not composed and (backend or "CPU") not in (*facts, *{"CPU", "Meta"}.difference(missing)):
+        known = {"CPU", "Meta", *facts} - ({"CPU"} if "no_cpu" in facts else set())
+        if not composed and (backend or "CPU") not in known:
             raise has_no_kernel(name, backend or "CPU", facts)
         return overload._packet._function(*args, **kwargs)
     return called
@@ -84,7 +82,7 @@ def _checked(overload: OpOverload, facts: tuple[str, ...]) -> Callable[..., Any]
 
 # ---- results that are written to tensors --------------------------------------------------------
 
-def _generated(overload: OpOverload) -> Callable[..., Any] | None:
+def _generated(overload: Any) -> Callable[..., Any] | None:
     """What runs an overload that PyTorch generates: of a functional one, if it has `out=`, or else
     of one that works in place."""
     packet, schema = overload._packet, overload._schema
@@ -101,12 +99,11 @@ def _generated(overload: OpOverload) -> Callable[..., Any] | None:
         return stored
     if not packet.is_missing:
         return None
-    from flambeau._ops import aten
-    inplace = getattr(aten, f"{packet.__name__}_").overload(overload._overloadname)
+    inplace = getattr(flambeau.ops.aten, f"{packet.__name__}_").overload(overload._overloadname)
     return lambda self, *args, **kwargs: inplace.run(self.clone(), *args, **kwargs)
 
 
-def _writing(overload: OpOverload, names: list[str]) -> Callable[..., Any]:
+def _writing(overload: Any, names: list[str]) -> Callable[..., Any]:
     """The function of an op, which takes the tensors of these names as `out=`."""
     def called(*args: Any, **kwargs: Any) -> Any:
         function = overload._packet._function

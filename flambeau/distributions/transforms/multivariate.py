@@ -172,12 +172,12 @@ class StickBreakingTransform(Transform):
     def forward_shape(self, shape):
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
-        return flambeau.Size(shape[:-1]) + (shape[-1] + 1,)
+        return shape[:-1] + (shape[-1] + 1,)
 
     def inverse_shape(self, shape):
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
-        return flambeau.Size(shape[:-1]) + (shape[-1] - 1,)
+        return shape[:-1] + (shape[-1] - 1,)
 
 
 class LowerCholeskyTransform(Transform):

@@ -23,10 +23,10 @@ from flambeau.ops.pointwise.conditional import where
 
 
 def _check_index(name: str, input: Tensor, dim: int, index: Tensor) -> int:
-    d = index._array.dtype
+    d, dim = index._array.dtype, wrap_dim(dim, input._array.ndim)
     if (d.kind != "i" or d.itemsize < 4) and index._array.size:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    return wrap_dim(dim, input._array.ndim)
+    return dim
 
 
 def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.settings import warn_once
-from flambeau.core.dtypes import bool_, int64
+from flambeau.core.dtypes import bool_, int32, int64
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, array_strides
@@ -25,6 +25,7 @@ from flambeau.ops.indexing.gather import (
 from flambeau.ops.indexing.index import index_put, new_zeros
 from flambeau.ops.node_names import one_node
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
+from flambeau.ops.pointwise.comparison import logical_not
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.reshaping import reshape
@@ -279,20 +280,21 @@ def _check_any(input: Tensor, index: Tensor, dim: int) -> None:
 def _prepare_fill(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    dim = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    _check_any(input, index, wrap_dim(dim, input._array.ndim))
+    _check_any(input, index, dim)
     if isinstance(value, complex) and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
                            "supported")
-    return input, index, wrap_dim(dim, input._array.ndim), value
+    return input, index, dim, value
 
 
 def _prepare_fill_tensor(input: Tensor, index: Tensor, value: Tensor, dim: int) -> tuple[Any, ...]:
-    input, index, dim, _ = _prepare_fill(input, index, dim, 0)
     if value._array.ndim:
         raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
                            f"tensor with {value._array.ndim} dimension(s).")
+    input, index, dim, _ = _prepare_fill(input, index, dim, 0)
     return input, index, value, dim
 
 
@@ -396,6 +398,15 @@ def _reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: T
 
 
 def _within(input: Tensor, indices: Any) -> list[Any]:
+    if any(t is not None and t.dtype not in (int64, int32) for t in indices):
+        if len({t._device for t in indices if t is not None}) > 1:
+            raise RuntimeError("tensors used as indices must be long or int tensors")
+        wrong = next(t for t in indices if t is not None and t.dtype not in (int64, int32))
+        raise RuntimeError("_unsafe_masked_index found unexpected index type "
+                           f"{type_name(wrong.dtype)}")
+    if len(indices) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
+                         f"{len(indices)})")
     return [None if i is None else i.clamp(-n, n - 1)
             for i, n in zip(indices, input._array.shape)]
 
@@ -410,7 +421,9 @@ def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -
                                                       if i is not None])
         return input.new_full(shape, fill)
     found = input[tuple([slice(None) if i is None else i for i in _within(input, indices)])]
-    return found.masked_fill(~mask, fill)
+    left_out = logical_not(mask)
+    broadcast_shapes(left_out._array.shape, found._array.shape)
+    return found.masked_fill(left_out, fill)
 
 
 @op("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
@@ -421,4 +434,6 @@ def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: An
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
     if not input._array.size:
         return clone(input)
-    return index_put(input, _within(input, indices), values.masked_fill(~mask, 0), True)
+    within, left_out = _within(input, indices), logical_not(mask)
+    broadcast_shapes(left_out._array.shape, values._array.shape)
+    return index_put(input, within, values.masked_fill(left_out, 0), True)

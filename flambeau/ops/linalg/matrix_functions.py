@@ -231,20 +231,21 @@ def cond(A: Tensor, p: Any) -> Tensor:
     >>> flambeau.linalg.cond(flambeau.tensor([[4.0, 0.0], [0.0, 2.0]]))
     tensor(2.)
     """
-    check_matrix(A, "linalg.cond", "")
-    check_floating(A, "linalg.svd", "linalg_svd_cpu")
+    check_matrix(A, f"linalg.cond(ord={p})" if isinstance(p, str) else "linalg.cond",
+                 "A" if isinstance(p, str) else "")
     if p in (None, 2, -2):
+        check_floating(A, "linalg.svd", "linalg_svd_cpu")
         S = singular_values(A)
         if not A._array.shape[-1] or not A._array.shape[-2]:
             return new_zeros(S, S._array.shape[:-1])
         big, small = narrow(S, -1, 0, 1), narrow(S, -1, S._array.shape[-1] - 1, 1)
         return squeeze(small / big if p == -2 else big / small, -1)
-    if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     m, n = A._array.shape[-2:]
     if m != n:
         raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they "
                            f"are {m} by {n} matrices")
+    if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     inverted, info = inv_ex(A)
     result = matrix_norm(A, p) * matrix_norm(inverted, p)
     if failures(info) is not None:

@@ -110,13 +110,13 @@ def nll_loss(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_i
     """-weight[t] · input[t], for log-probabilities `input` (n, c) and classes t (n)."""
     if self._array.ndim != 1:
         return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+    _check_target_type(target)
     given = target._array.shape
     if len(given) == 1 and given != (1,):
         raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
                          f"{given[0]}")
     if len(given) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    _check_target_type(target)
     refuse(self._array, "bBilUcW8", "nll_loss_out_frame")
     loss = nll_loss_forward(self.unsqueeze(0), target.reshape(1), weight, reduction,
                             ignore_index)[0]

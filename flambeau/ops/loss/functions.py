@@ -44,7 +44,7 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Te
 
 def _valid(reduction: Any, size_average: Any, reduce: Any, said: str = "valid") -> int:
     """The number of a reduction, for losses that refuse others in words of their own."""
-    if size_average is None and reduce is None and reduction not in NUMBERS:
+    if size_average is None and reduce is None and reduction not in [*NUMBERS]:
         raise ValueError(reduction + f" is not {said}")
     return number_of(reduction, size_average, reduce)
 

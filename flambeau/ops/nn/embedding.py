@@ -90,9 +90,13 @@ def _rows_of(grad: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Te
 def check(weight: Any, indices: Any, name: str) -> None:
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
+    _check_indices(indices, 1, name)
+
+
+def _check_indices(indices: Any, place: int, name: str) -> None:
     if indices._array.dtype not in (np.int64, np.int32):
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
-                           "scalar types: Long, Int; but got "
+        raise RuntimeError(f"Expected tensor for argument #{place} 'indices' to have one of the "
+                           "following scalar types: Long, Int; but got "
                            f"{tensor_class_name(indices)} "
                            f"instead (while checking arguments for {name})")
 
@@ -147,6 +151,11 @@ def wrapped_padding(padding_idx: int, weight: Tensor, name: str) -> int:
     "Tensor(a!)", out=False, method=False)
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten, in place, the rows of `input` that `indices` name to the norm `max_norm`."""
+    if self._array.ndim != 2:
+        raise RuntimeError(f"Expected 2-dimensional tensor, but got {self._array.ndim}-dimensional "
+                           "tensor for argument #1 'self' (while checking arguments for "
+                           "embedding_renorm_)")
+    _check_indices(indices, 2, "embedding_renorm_")
     rows = indices.reshape(-1)
     values = self.detach()[rows]
     length = values.norm(norm_type, 1, keepdim=True)

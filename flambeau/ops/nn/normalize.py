@@ -369,11 +369,7 @@ native_group_norm = op(
 def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None,
                   eps: float, cudnn_enabled: bool) -> Tensor:
     """The channels (dimension 1) of each sample normalised in groups. Wu and He, ECCV 2018."""
-    shape = input._array.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received "
-                           f"{len(shape)}")
-    n, c, *size = shape
+    n, c, size = input.size(0), input.size(1), input._array.shape[2:]
     _check_groups(input, weight, bias, c, num_groups)
     return native_group_norm(input, weight, bias, n, c, prod(size), num_groups, eps)[0]
 

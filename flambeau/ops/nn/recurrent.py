@@ -17,6 +17,7 @@ import flambeau
 from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, next_order
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving import views
@@ -57,16 +58,25 @@ def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any 
 def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int,
                 state: int = 0) -> None:
     x, h, wi, wh = (t._array.shape for t in (input, hx, w_ih, w_hh))
+    for shape in (wi, wh):
+        wrap_dim(1, len(shape))
+    if gates == 1:
+        _check_weights(wi, wh, gates)
     if x[-1] != wi[-1]:
         raise RuntimeError(f"input has inconsistent input_size: got {x[-1]} expected {wi[-1]}")
     if x[0] != h[0]:
         raise RuntimeError(f"Input batch size {x[0]} doesn't match hidden{state} batch size {h[0]}")
-    if h[1] != wh[-1]:
+    if h[wrap_dim(1, len(h))] != wh[-1]:
         raise RuntimeError(f"hidden{state} has inconsistent hidden_size: got {h[1]}, expected "
                            f"{wh[-1]}")
-    if wi[0] != gates * wh[-1]:
-        raise RuntimeError(f"weight_ih first dim must be {gates} * hidden_size = "
-                           f"{gates * wh[-1]}, but got: {wi[0]}")
+    _check_weights(wi, wh, gates)
+
+
+def _check_weights(wi: tuple[int, ...], wh: tuple[int, ...], gates: int) -> None:
+    for name, shape in (("ih", wi), ("hh", wh)):
+        if shape[0] != gates * wh[1]:
+            raise RuntimeError(f"weight_{name} first dim must be {gates} * hidden_size = "
+                               f"{gates * wh[1]}, but got {shape[0]}")
 
 
 _WEIGHTS = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"

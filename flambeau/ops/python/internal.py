@@ -283,6 +283,9 @@ def sym_sqrt(a: Any) -> Any:
     return math.sqrt(a)
 
 
+sym_sqrt.__name__ = sym_sqrt.__qualname__ = "_sym_sqrt"         # as PyTorch calls it
+
+
 @op("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", method=False)
 def sym_constrain_range(size: Any, min: int | None = None, max: int | None = None) -> None:
     """RuntimeError unless a number is in a range."""

@@ -234,9 +234,15 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
             [2, 3]], dtype=torch.int8)
     """
     expect_float(input, "quantize_per_channel")
+    for name, given in (("scale", scales), ("zero_points", zero_points)):
+        if given._array.ndim != 1:
+            raise RuntimeError(f"{name} tensor must have dimension 1")
+    if scales._array.size != zero_points._array.size:
+        raise RuntimeError("number of elements in scales and zero_points must match")
     ndim = input._array.ndim
     if not 0 <= axis < ndim:
-        raise RuntimeError("Channel axis out of range in per channel affine quantization. Got: "
+        kind = "float qparams" if zero_points.is_floating_point() else "affine"
+        raise RuntimeError(f"Channel axis out of range in per channel {kind} quantization. Got: "
                            f"{axis}Expected: [0, {ndim})")
     wanted = input._array.shape[axis]
     for name, given in (("scales", scales), ("zero_points", zero_points)):

@@ -180,10 +180,8 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
                 "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
                 f"should have the same dtype, but got input({c_name(input.dtype)}), and "
                 f"weight({c_name(weight.dtype)})")
+    _check_limits(limits, axes)
     if limits is not None:
-        if len(limits) != 2 * axes:
-            raise RuntimeError(f"torch.histogramdd: for a {axes}-dimensional histogram range "
-                               f"should have {2 * axes} elements, but got {len(limits)}")
         limits = tuple([float(v) for v in limits])
     edges = [b if isinstance(b, Tensor) else None for b in bins]
     counts = tuple([None if isinstance(b, Tensor) else int(b) for b in bins])
@@ -193,6 +191,12 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
         for axis, e in enumerate(edges):
             total = total / reshape(e.diff(), [-1 if i == axis else 1 for i in range(axes)])
     return (total, *edges)
+
+
+def _check_limits(limits: Any, axes: int) -> None:
+    if limits is not None and len(limits) != 2 * axes:
+        raise RuntimeError(f"torch.histogramdd: for a {axes}-dimensional histogram range "
+                           f"should have {2 * axes} elements, but got {len(limits)}")
 
 
 def _check_bins(input: Tensor, bins: Any, i: int) -> None:
@@ -239,11 +243,22 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None,
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     axes = input._array.shape[-1]
     bins = [bins] * axes if isinstance(bins, int) else list(bins)
-    if len(bins) != axes:
-        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
-                           "of the input.")
+    _check_axes(input, bins, axes, range)
     total, *edges = _histogrammed(input, bins, range, weight, density)
     return total, tuple([b if isinstance(b, Tensor) else e for b, e in zip(bins, edges)])
+
+
+def _check_axes(input: Tensor, bins: list[Any], axes: int, limits: Any) -> None:
+    if len(bins) == axes:
+        return
+    if bins and isinstance(bins[0], Tensor):
+        raise RuntimeError(f"torch.histogramdd: expected {axes} sequences of bin edges for a "
+                           f"{axes}-dimensional histogram but got {len(bins)}")
+    if limits is None:
+        refuse(input._array, "bBilUcW8", "histogramdd")
+    _check_limits(limits, axes)
+    raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
+                       "of the input.")
 
 
 __all__ = ["histc", "histogram", "histogramdd"]

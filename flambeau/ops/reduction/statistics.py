@@ -205,6 +205,11 @@ adopt(Norm)
 @op("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", method=False)
 def frobenius_norm(self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The square root of the sum of squares along `dim`; an older name."""
+    if self.dtype.kind not in ("f", "c"):
+        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
+                           f"{type_name(self.dtype)} instead.")
+    if len(dim) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
     return vector_norm(self, 2, dim, keepdim)
 
 
@@ -388,20 +393,24 @@ def corrcoef(input: Tensor) -> Tensor:
 
 def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool,
               interpolation: str, skip_nan: bool) -> Tensor:
-    if not input._array.size:
-        raise RuntimeError("quantile() input tensor must be non-empty")
-    if input._array.dtype.name not in ("float32", "float64"):
-        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if not isinstance(q, Tensor) and not 0 <= q <= 1:
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, "
                            f"midpoint or nearest, but got {interpolation}")
-    q = _quantile_points(input, q)
+    if not input._array.size:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    if isinstance(q, Tensor) and q._array.ndim > 1:
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
+    if input._array.dtype.name not in ("float32", "float64"):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     shape, ndim = [*input._array.shape], input._array.ndim
+    dim = None if dim is None else wrap_dim(dim, ndim)
+    q = _quantile_points(input, q)
     if dim is None:
         ordered = sort(reshape(input, (-1,)))[0]
         kept = [1] * ndim
     else:
-        dim = wrap_dim(dim, ndim)
         ordered = sort(input if dim >= ndim - 1 else transpose(unsqueeze(input, -1), dim, -1))[0]
         kept = [*shape[:dim], 1, *shape[dim + 1:]] if ndim else []
     rest = kept if keepdim else [] if dim is None or not ndim else shape[:dim] + shape[dim + 1:]
@@ -427,11 +436,7 @@ def _quantiles_of_sorted(ordered: Tensor, q: Tensor, interpolation: str, skip_na
 
 def _quantile_points(input: Tensor, q: Any) -> Tensor:
     if not isinstance(q, Tensor):
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         return wrap(np.asarray(q, input._array.dtype))
-    if q._array.ndim > 1:
-        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not ((q._array >= 0) & (q._array <= 1)).all():

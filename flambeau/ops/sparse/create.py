@@ -181,7 +181,9 @@ def _compressed(name: str, fixed: Any, outer: str, inner: str) -> Any:
              layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
              check_invariants: bool | None) -> Tensor:
         if layout is not None and layout is not fixed:
-            raise RuntimeError(f"{fixed} layout must be used, but got {layout}")
+            title = "Strided" if layout is type_info.strided else TITLES.get(layout, "Mkldnn")
+            raise RuntimeError(f"{name[:-7].replace('_', ' ')} layout must be {TITLES[fixed]} but "
+                               f"got {title}")
         more = {} if size is None else {"size": size}
         return sparse_compressed_tensor(
             compressed_indices, plain_indices, values, **more, dtype=dtype, layout=fixed,

@@ -462,11 +462,12 @@ def _lp_pooler(n: int) -> None:
 
     def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Tensor:
-        if n > 1 and not isinstance(kernel_size, int):
-            _unpacked(kernel_size, n)
+        if n > 1 and isinstance(kernel_size, Iterable):
+            _unpacked(tuple(kernel_size), n)
         mean = averages(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0,
                         ceil_mode)
-        count = kernel_size ** n if isinstance(kernel_size, int) else prod(kernel_size)
+        several = isinstance(kernel_size, (tuple, list))
+        count = prod(kernel_size) if several else int(kernel_size) ** n
         return (flambeau.sign(mean) * flambeau.relu(mean.abs())).mul(count).pow(1.0 / norm_type)
 
     lp_pool.__doc__ = f"(Σ x^p)^(1/p) over each window of the last {n} dimensions, p = `norm_type`."
