@@ -21,7 +21,7 @@ METHODS = {
     "flambeau.ops.linalg.matrix_functions":
         "matrix_exp matrix_power",
     "flambeau.ops.linalg.products":
-        "H adjoint cross ger inner kron mH outer",
+        "H adjoint cross ger inner kron mH outer vdot",
     "flambeau.ops.linalg.reflections":
         "geqrf orgqr ormqr",
     "flambeau.ops.linalg.solvers":

@@ -39,10 +39,6 @@ torch.kron(x, y)
 torch.nn.utils.rnn.pad_sequence([x, y[:2]])
 torch.nn.utils.rnn.pack_sequence([x, y[:2]]).data
 torch.vander(v)
-v @ b3.mT
-torch.matmul(b3, v)
-torch.matmul(x, b3.mT)
-torch.tensordot(x, y, 2)
 torch.linalg.tensorsolve(leaf(4, 2, 2), leaf(4))
 stft(leaf(16)).abs()
 torch.istft(stft(leaf(16)), 8, window=torch.ones(8))

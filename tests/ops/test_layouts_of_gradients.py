@@ -3,6 +3,10 @@
 An op of elements gives a result laid out as its operands; where these differ, the first of them
 decides. Which one that is belongs to the op: mostly the gradient, for some the point.
 """
+import importlib.util
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -212,3 +216,18 @@ def test_the_zero_gradient_of_pooling_by_its_input_lies_by_rows():
     by = flambeau.rand(1, 2, 4, 6).contiguous(memory_format=flambeau.channels_last)
     second, = flambeau.autograd.grad(by_x, x, by)
     assert second.stride() == x.stride() and not second.any()
+
+
+DATA = Path(__file__).parents[1] / "data"
+spec = importlib.util.spec_from_file_location("record_second_strides",
+                                              DATA / "record_second_strides.py")
+record_second_strides = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(record_second_strides)
+SECOND = {name: rest for name, *rest in record_second_strides.layouts()}
+
+
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
+@pytest.mark.parametrize("name", SECOND)
+def test_gradients_of_gradients_lie_as_recorded(name):
+    expected = json.loads((DATA / "second_strides.json").read_text())[name]
+    assert record_second_strides.strides(flambeau, *SECOND[name]) == expected

@@ -446,6 +446,8 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
             raise RuntimeError(f"Function {name} returned an invalid gradient at index {position} "
                                f"- got {list(found.shape)} but expected shape compatible with "
                                f"{list(shape)}")
+        if found.dtype.kind in "cW" and array_type.kind not in "cW":
+            grad = late_bound.real_part(grad)       # what is summed up lies by rows
         grad = late_bound.sum_to_size(grad, shape)
     if grad._array.dtype != array_type:
         if grad._array.dtype.kind in "cW" and array_type.kind not in "cW":

@@ -15,7 +15,7 @@ from flambeau.ops.fft.transforms import BY_N, BY_ROOT, NONE, c2c, c2r, r2c, resi
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.linalg.support import values_of
 from flambeau.ops.pointwise.arithmetic import mul, tensor_class_name
-from flambeau.ops.pointwise.complex import view_as_real
+from flambeau.ops.pointwise.complex import view_as_complex, view_as_real
 from flambeau.ops.spatial.padding import pad
 from flambeau.ops.view.shape import expand, squeeze, transpose, unsqueeze
 from flambeau.ops.view.splitting import narrow, unfold, unfold_backward
@@ -231,9 +231,10 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
         raise refused(": Invalid window shape. window has to be 1D and length of `win_length`")
     if return_complex and half:
         raise refused("Cannot have onesided output if window or input is complex")
-    spectrum = transpose(input, -1, -2)
+    parts = view_as_real(input)
     if input._array.ndim == 2:
-        spectrum = unsqueeze(spectrum, 0)
+        parts = unsqueeze(parts, 0)
+    spectrum = view_as_complex(transpose(parts, 1, 2))
     scale = BY_ROOT if normalized else BY_N
     if return_complex:
         pieces = c2c(spectrum, (2,), scale, False)

@@ -23,7 +23,7 @@ from flambeau.kernels._extension import compiled
 from flambeau.kernels.linalg import fourier
 from flambeau.kernels.moving import views
 from flambeau.ops.indexing.basic import basic_view
-from flambeau.ops.linalg.support import conj, differentiating
+from flambeau.ops.linalg.support import conj, differentiating, with_gradient_by_rows
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import conjugated, real_part
@@ -89,8 +89,8 @@ def _r2c(self: np.ndarray, dims: Any, normalization: int, onesided: bool) -> np.
 
 def _r2c_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesided: bool
               ) -> Tensor:
-    if onesided:
-        grad = resized(grad, dim[-1], self_shape[dim[-1]])
+    if onesided and grad._array.shape != self_shape:
+        grad = with_gradient_by_rows(resized(grad, dim[-1], self_shape[dim[-1]]))
     return real_part(c2c(grad, dim, normalization, False))
 
 

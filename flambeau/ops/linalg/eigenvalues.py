@@ -23,16 +23,17 @@ from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.linalg.decompositions import check_phase
 from flambeau.ops.linalg.solvers import solve_matrices
 from flambeau.ops.linalg.support import (
-    add_terms,
     adjoint,
     check_precision,
     check_square,
     differences,
     differentiating,
+    identity,
     matmul,
     off_diagonal,
     real_diagonal,
     scale_columns,
+    scale_rows,
     with_type_of,
 )
 from flambeau.ops.out_types import OUT_TYPE
@@ -52,7 +53,7 @@ def _eigh_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
         check_phase(diagonal(M, 0, -2, -1), "linalg_eigh_backward", "eigenvectors")
     inner = M * off_diagonal(L._array.shape[-1], L) / differences(L)
     if gL is not None:
-        inner = inner + diag_embed(with_type_of(gL, V))
+        inner = inner + scale_columns(identity(L._array.shape[-1], V), gL)
     result = matmul(matmul(V, inner), adjoint(V))
     return [(result + adjoint(result)) * 0.5]
 
@@ -108,9 +109,12 @@ def _eig_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
         # vectors of length 1 do not move along themselves
         M = M - scale_columns(matmul(adjoint(V), V), with_type_of(real_diagonal(M), V))
         inner = M * off_diagonal(L._array.shape[-1], L) / conjugated(differences(L))
+    VH = adjoint(V)
+    if inner is None:
+        return [solve_matrices(VH, scale_rows(VH, gL))]
     if gL is not None:
-        inner = add_terms(inner, diag_embed(gL))
-    return [solve_matrices(adjoint(V), matmul(inner, adjoint(V)))]
+        inner = inner + diag_embed(gL)
+    return [solve_matrices(VH, matmul(inner, VH))]
 
 
 def _check_general(name: str) -> Any:

@@ -28,11 +28,13 @@ from flambeau.ops.linalg.support import (
     check_lapack,
     check_square,
     conj,
+    differentiating,
     identity,
     matmul,
     raise_failure,
     scale_columns,
     values_of,
+    with_gradient_by_columns,
 )
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
@@ -109,11 +111,16 @@ def tensorinv(self: Tensor, ind: int) -> Tensor:
 
 def pinv_back(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
     """The gradient of A through P = A⁺, where the rank does not change."""
-    AH, PH, gH = adjoint(A), adjoint(P), adjoint(g)
-    result = -adjoint(matmul(P, matmul(gH, P)))
-    left, right = matmul(gH, matmul(P, PH)), matmul(matmul(PH, P), gH)
-    result = result + left - matmul(PH, matmul(AH, left))
-    return result + right - matmul(right, matmul(AH, PH))
+    PH, gH = adjoint(P), adjoint(g)
+    if A._array.shape[-2] <= A._array.shape[-1]:        # the products in between are small
+        K = matmul(gH, P)
+        right = matmul(K, PH)
+        return -adjoint(matmul(P, K)) + right - matmul(matmul(A, P), right) \
+            + matmul(matmul(PH, P), gH - matmul(K, A))
+    K = matmul(P, gH)
+    left = matmul(PH, K)
+    return -adjoint(matmul(K, P)) + matmul(matmul(gH - matmul(A, K), P), PH) \
+        + left - matmul(matmul(left, P), A)
 
 
 def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor, hermitian: bool) -> Tensor:
@@ -281,6 +288,8 @@ def _det_back(grad: Tensor, A: Tensor) -> Tensor:
     n = A._array.shape[-1]
     if not A._array.size:
         return zeros_like(A)
+    if differentiating(A):
+        A = with_gradient_by_columns(A)
     LU, pivots, _ = lu_factor_ex(A)
     sizes = np.abs(np.diagonal(values_of(LU), 0, -2, -1))
     if (sizes.min(-1) > 1e-3 * np.finfo(sizes.dtype).eps * sizes.max(-1)).all():

@@ -27,9 +27,11 @@ from flambeau.ops.linalg.support import (
     check_same_type,
     check_square,
     constant,
+    differentiating,
     matmul,
     raise_failure,
     transpose,
+    with_gradient_of_factor,
 )
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
@@ -214,6 +216,8 @@ def _solve_back(grad: Tensor, needs: Any, LU: Tensor, pivots: Tensor, result: Te
                 adjoint: bool) -> Any:
     """That of A is -gB Xᴴ, with gB the solution for the adjoint and the gradient: of the equation
     X A = B it is -Xᴴ gB, of those with Aᴴ the adjoint of these."""
+    if differentiating(grad):
+        grad = with_gradient_of_factor(grad, left == adjoint)
     gB = linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
     if not needs[0]:
         return [None, None, gB]

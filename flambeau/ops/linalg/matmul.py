@@ -242,40 +242,27 @@ def _check_vectors(self: Tensor, tensor: Tensor) -> Any:
 
 
 @compiled("dot")
-def _dot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def dot_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits(x.ndim == 1 and x.shape == y.shape and x.dtype == y.dtype)
     return product(x, y, "dot")
 
 
-def _batched_dot(turn: Any) -> Any:
+def batched_dot(turn: Any) -> Any:
     def rule(size: int, dims: Any, self: Tensor, tensor: Tensor) -> Any:
         a, b = _leading(dims, self, tensor)
         return mul(turn(a), b).sum(-1), 0
     return rule
 
 
-_VECTORS: dict[str, Any] = {
+VECTORS: dict[str, Any] = {
     "kernel_checks": True, "canonical": _check_vectors, "core": "(n),(n)->()",
     "out_type": OF_VECTORS, "out_first": True}
 
-dot = op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=_dot, kind="multilinear",
-         refuses=("dot", "bUW8"), batch=_batched_dot(lambda a: a), **_VECTORS,
+dot = op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=dot_kernel, kind="multilinear",
+         refuses=("dot", "bUW8"), batch=batched_dot(lambda a: a), **VECTORS,
          d_self=lambda grad, tensor: mul(grad, conj(tensor)),
          d_tensor=lambda grad, self: mul(grad, conj(self)),
          doc="The sum of the products of two vectors' elements.")
-
-
-@compiled("vdot")
-def _vdot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return _dot(np.conjugate(x) if x.dtype.kind == "c" else x, y)
-
-
-vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
-          refuses=(lambda self, *_: "vdot" if self.dtype.kind == "W" else "dot", "bUW8"),
-          d_self=lambda grad, other: mul(conj(grad), other),
-          d_other=lambda grad, self: mul(grad, self), batch=_batched_dot(conj), **_VECTORS,
-          jvp=lambda self, other, self_t, other_t: add(vdot(self_t, other), vdot(self, other_t)),
-          doc="The sum of conj(self) · other over the elements of two vectors.")
 
 
 # ---- what users call -----------------------------------------------------------------------------
@@ -309,42 +296,50 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return _batched_matmul(input, other)
 
 
+def _rows_of(stack: Tensor, other: Tensor) -> bool:
+    """Can the stack be seen as one matrix of all its rows, or is a copy of it cheaper than the
+    stack of copies that the gradient of the other factor would be?"""
+    array = stack._array
+    if other.requires_grad or array.flags.c_contiguous or not array.size:
+        return True
+    steps, shape = array.strides, array.shape
+    return all(steps[i] == steps[i + 1] * shape[i + 1] for i in range(array.ndim - 2))
+
+
+def _times_one(stack: Tensor, other: Tensor) -> Tensor:
+    """A single product of all the rows of a stack of matrices with a matrix or a vector."""
+    *rows, width = stack._array.shape
+    flat = reshape(stack, (prod(rows), width))
+    if other._array.ndim == 1:
+        return unsafe_view(mv(flat, other), rows)
+    return unsafe_view(mm(flat, other), (*rows, other._array.shape[1]))
+
+
 def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.shape, other._array.shape
-    if len(b) == 1:
-        other, b = unsqueeze(other, 1), (*b, 1)
-        drop = -1
-    elif len(a) == 1:
-        input, a = unsqueeze(input, 0), (1, *a)
-        drop = -2
-    else:
-        drop = 0
-    if a[-1] != b[-2]:
-        if drop == -1:
-            rows = prod(a[:-1])
-            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec "
-                               f"({b[-2]})")
+    if len(a) == len(b) == 3 and a[0] != b[0]:      # what there is only one of is a matrix
+        if a[0] == 1 and input.requires_grad:
+            input, a = input.squeeze(0), a[1:]
+        elif b[0] == 1 and other.requires_grad:
+            other, b = other.squeeze(0), b[1:]
+    if len(b) <= 2 and _rows_of(input, other):
+        return _times_one(input, other)
+    if len(a) <= 2 and (len(a) == 1 or input.requires_grad):
+        turned = transpose(other, -2, -1)
         if len(a) == 2:
-            stack = prod(b[:-2])
-            raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
-                               f"[{stack}, {a[-1]}] but got: [{stack}, {b[-2]}].")
-        if len(b) == 2:
-            rows = prod(a[:-1])
-            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and "
-                               f"{b[-2]}x{b[-1]})")
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
-                           f"[{prod(a[:-2])}, {a[-1]}] but got: "
-                           f"[{prod(b[:-2])}, {b[-2]}].")
-    if len(b) == 2 and len(a) > 2:
-        # one matrix for all: a single product of the flattened rows
-        flat = mm(reshape(input, (prod(a[:-1]), a[-1])), other)
-        result = unsafe_view(flat, (*a[:-1], b[-1]))
-    else:
-        lead = broadcast_shapes(a[:-2], b[:-2])
-        left = reshape(input.expand(*lead, *a[-2:]), (prod(lead), *a[-2:]))
-        right = reshape(other.expand(*lead, *b[-2:]), (prod(lead), *b[-2:]))
-        result = unsafe_view(bmm(left, right), (*lead, a[-2], b[-1]))
-    return result.squeeze(drop) if drop else result
+            return transpose(_times_one(turned, t(input)), -2, -1).contiguous()
+        if _rows_of(turned, input):
+            return _times_one(turned, input)
+    lead = broadcast_shapes(a[:-2], b[:-2])
+    row, column = len(a) == 1, len(b) == 1
+    height, width = (1, *a)[-2], (*b, 1)[-2] if column else b[-2]
+    left = reshape(input.expand(*lead, height, a[-1]), (prod(lead), height, a[-1]))
+    if column:
+        right = unsqueeze(reshape(other.expand(*lead, width), (prod(lead), width)), 2)
+        return unsafe_view(bmm(left, right).squeeze(-1), (*lead, height))
+    right = reshape(other.expand(*lead, *b[-2:]), (prod(lead), *b[-2:]))
+    shape = (*lead, b[-1]) if row else (*lead, height, b[-1])
+    return unsafe_view(bmm(left, right), shape)
 
 
 reversed_operator("__rmatmul__", matmul)

@@ -25,6 +25,7 @@ from flambeau.ops.linalg.support import (
     check_lapack,
     check_matrix,
     check_square,
+    differentiating,
     failures,
     identity,
     matmul,
@@ -36,6 +37,7 @@ from flambeau.ops.reduction.minmax import amax, amin
 from flambeau.ops.reduction.scan import cumprod
 from flambeau.ops.reduction.statistics import vector_norm
 from flambeau.ops.reduction.sums import sum
+from flambeau.ops.spatial.padding import constant_pad_nd
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.rearranging import flip
@@ -102,9 +104,12 @@ def _exp_derivative(A: Tensor, direction: Tensor) -> Tensor:
     n = A._array.shape[-1]
     if A._array.shape != direction._array.shape:
         direction = expand(direction, A._array.shape)
-    top = cat([A, direction], -1)
-    bottom = cat([zeros_like(A), A], -1)
-    return narrow(narrow(linalg_matrix_exp(cat([top, bottom], -2)), -2, 0, n), -1, n, n)
+    if differentiating(A, direction):       # sums, whose gradients lie as PyTorch's
+        blocks = constant_pad_nd(A, (0, n, 0, n)) + constant_pad_nd(A, (n, 0, n, 0))
+        blocks = blocks + constant_pad_nd(direction, (n, 0, 0, n))
+    else:
+        blocks = cat([cat([A, direction], -1), cat([zeros_like(A), A], -1)], -2)
+    return narrow(narrow(linalg_matrix_exp(blocks), -2, 0, n), -1, n, n)
 
 
 def _exp_kernel(self: np.ndarray) -> np.ndarray:

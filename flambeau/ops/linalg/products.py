@@ -14,10 +14,10 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
-from flambeau.ops.linalg.matmul import conj, fits, mm, vdot
+from flambeau.ops.linalg.matmul import VECTORS, batched_dot, conj, dot, dot_kernel, fits, mm
 from flambeau.ops.linalg.support import check_same_type, differentiating
 from flambeau.ops.out_types import OUT_TYPE
-from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view import conjugate_views
 from flambeau.ops.view.conversion import contiguous
@@ -26,6 +26,19 @@ from flambeau.ops.view.reshaping import reshape, unsafe_view, view
 from flambeau.ops.view.shape import permute, transpose, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
+
+
+@compiled("vdot")
+def _vdot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return dot_kernel(np.conjugate(x) if x.dtype.kind == "c" else x, y)
+
+
+vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
+          refuses=(lambda self, *_: "vdot" if self.dtype.kind == "W" else "dot", "bUW8"),
+          d_self=lambda grad, other: mul(conj(grad), other),
+          d_other=lambda grad, self: mul(grad, self), batch=batched_dot(conj), **VECTORS,
+          jvp=lambda self, other, self_t, other_t: add(vdot(self_t, other), vdot(self, other_t)),
+          doc="The sum of conj(self) · other over the elements of two vectors.")
 
 
 @op("outer(Tensor self, Tensor vec2) -> Tensor", overlap="element", out_reported_as="mul",
@@ -178,10 +191,10 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
         if p != q and 1 not in (p, q):
             raise RuntimeError(f"contracted dimensions need to match, but first has size {p} in "
                                f"dim {i} and second has size {q} in dim {j}")
-        if p != q and p == 1:
-            b = sum(b, j, True, dtype=b.dtype)
-        elif p != q:
+        if q == 1:
             a = sum(a, i, True, dtype=a.dtype)
+        elif p == 1:
+            b = sum(b, j, True, dtype=b.dtype)
     m, n = a._array.shape, b._array.shape
     first = [wrap_dim(i, len(m)) for i in first]
     second = [wrap_dim(j, len(n)) for j in second]
@@ -189,20 +202,32 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     other = [j for j in range(len(n)) if j not in second]
     rows, inside = [m[i] for i in kept], prod([m[i] for i in first])
     columns = [n[j] for j in other]
-    left = _as_matrix(a, [*kept, *first], (prod(rows), inside))
-    right = _as_matrix(b, [*second, *other], (inside, prod(columns)))
-    if not kept and not other:
-        refuse(a._array, "bUW8", "dot")
-    outer = not first and left._array.dtype.kind == "b"     # of truth values there are no sums
-    product = mul(left, right) if outer else mm(left, right)
+    height, width = prod(rows), prod(columns)
+    if height == width == 1:
+        product = _summed(_shaped(a, [*kept, *first]), _shaped(b, [*second, *other]), inside)
+    else:
+        left = _shaped(a, [*kept, *first], (height, inside))
+        right = _shaped(b, [*second, *other], (inside, width))
+        outer = not first and left._array.dtype.kind == "b"     # of truth values there are no sums
+        product = mul(left, right) if outer else mm(left, right)
     return view(product, (*rows, *columns))
 
 
-def _as_matrix(x: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:
-    """A view as a matrix. Nobody sees one that changes nothing but in the graph."""
-    if x._edge is not None or order != [*range(len(order))]:
+def _summed(a: Tensor, b: Tensor, count: int) -> Tensor:
+    """The sum of all products. Where they do not lie in one row, the factors are not copied."""
+    if a._array.flags.c_contiguous and b._array.flags.c_contiguous:
+        return dot(_shaped(a, None, (count,)), _shaped(b, None, (count,)))
+    return sum(mul(a.squeeze(), b.squeeze()), dtype=a.dtype)
+
+
+def _shaped(x: Tensor, order: list[int] | None, shape: tuple[int, ...] | None = None) -> Tensor:
+    """A view with the dimensions in this order, as a matrix or a vector. Nobody sees one that
+    changes nothing but in the graph."""
+    if order is not None and (x._edge is not None or order != [*range(len(order))]):
         x = permute(x, order)
-    return x if x._edge is None and x._array.shape == shape else reshape(x, shape)
+    if shape is None or (x._array.shape == shape and (x._edge is None or len(shape) == 1)):
+        return x
+    return reshape(x, shape)
 
 
 @op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower", out_reported_as="mm",

@@ -17,11 +17,12 @@ from flambeau.ops.linalg.support import (
     constant,
     differentiating,
     matmul,
+    with_gradient_by_columns,
+    with_gradient_of_factor,
 )
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.complex import conjugated, real_part
 from flambeau.ops.pointwise.conditional import where
-from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.shape import batch_leading
@@ -144,6 +145,7 @@ def _check_product(input: Tensor, tau: Tensor) -> Any:
 def _product_back(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
     if not input._array.size or not tau._array.size:
         return [None, None]
+    grad = with_gradient_of_factor(grad, True)
     m, n = input._array.shape[-2:]
     eye = wrap(np.eye(m, n, dtype=input._array.dtype))
     return _reflected_back(grad, input, tau, eye.expand(*input._array.shape), False)[:2]
@@ -202,15 +204,15 @@ def _ormqr_back(grad: Tensor, needs: Any, self: Tensor, input2: Tensor, input3: 
                 transpose: bool) -> Any:
     if not (needs[0] or needs[1]) or not self._array.size:
         return [None, None, ormqr(self, input2, grad, left, not transpose)]
+    by_other = ormqr(self, input2, grad, left, not transpose)
+    grad, input3 = with_gradient_of_factor(grad, left), with_gradient_by_columns(input3)
     if left:
-        own, factors, other = _reflected_back(grad, self, input2, input3, transpose)
-        other = by_columns(other)
+        own, factors, _ = _reflected_back(grad, self, input2, input3, transpose)
     else:
-        own, factors, other = _reflected_back(adjoint(grad), self, input2, adjoint(input3),
-                                              not transpose)
-        other = adjoint(contiguous(other))
+        own, factors, _ = _reflected_back(adjoint(grad), self, input2, adjoint(input3),
+                                          not transpose)
     *_, down, across = self._array.strides
-    return [by_columns(own) if down < across else own, factors, other]
+    return [by_columns(own) if down < across else own, factors, by_other]
 
 
 ormqr = op(

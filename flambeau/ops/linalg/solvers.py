@@ -25,9 +25,11 @@ from flambeau.ops.linalg.support import (
     check_solve,
     check_square,
     conj,
+    lies_by_columns,
     matmul,
     raise_failure,
     transpose,
+    with_gradient_by_columns,
 )
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_TYPE
 from flambeau.ops.view.diagonal import tril, triu
@@ -175,7 +177,11 @@ def _check_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitrian
 
 def _triangular_back(grad: Tensor, needs: Any, self: Tensor, result: Tensor, upper: bool,
                      left: bool, unitriangular: bool) -> Any:
-    gB = triangular(adjoint(self), grad, not upper, unitriangular, left)
+    if self._array.dtype.kind == "c" and self._array.flags.c_contiguous:
+        # the conjugate lies by columns only as a transpose: so is the result
+        gB = _flip(triangular(conj(self), _flip(grad), upper, unitriangular, not left))
+    else:
+        gB = triangular(adjoint(self), grad, not upper, unitriangular, left)
     if not needs[0]:
         return [None, gB]
     moved = matmul(gB, adjoint(result)) if left else matmul(adjoint(result), gB)
@@ -228,8 +234,7 @@ def _old_triangular_back(grad: Any, needs: Any, A: Tensor, solution: Tensor, upp
     g, gA = grad
     gB = None
     if g is not None:
-        gB = triangular(conj(A) if transpose else adjoint(A), g, upper if transpose else not upper,
-                        unitriangular)
+        gB = triangular_solve(g, conj(A), upper, not transpose, unitriangular)[0]
         if needs[1]:
             moved = -matmul(conj(solution), _flip(gB)) if transpose else \
                 -matmul(gB, adjoint(solution))
@@ -275,6 +280,8 @@ def _check_cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Any:
 def _through_factor(gA: Tensor, factor: Tensor, upper: bool) -> Tensor:
     """The gradient of a factor, of which one triangle is read, from that of L Lᴴ, or of Uᴴ U."""
     both = gA + adjoint(gA)
+    if lies_by_columns(factor):
+        factor = with_gradient_by_columns(factor)
     return triu(matmul(triu(factor), both)) if upper else tril(matmul(both, tril(factor)))
 
 

@@ -16,6 +16,7 @@ from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
 from flambeau.ops.view.conversion import cast, contiguous
 from flambeau.ops.view.diagonal import diagonal
+from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import transpose, unsqueeze
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -120,6 +121,28 @@ def differentiating(*tensors: Tensor) -> bool:
 def by_columns(X: Tensor) -> Tensor:
     """The same matrices in LAPACK's layout, each column by column."""
     return transpose(contiguous(transpose(X, -2, -1)), -2, -1)
+
+
+def with_gradient_by_rows(X: Tensor) -> Tensor:
+    """The same numbers, whose gradient lies row by row, however that of what they go into does."""
+    return reshape(reshape(X, (X._array.size,)), X._array.shape)
+
+
+def with_gradient_by_columns(X: Tensor) -> Tensor:
+    """The same matrices, whose gradients lie column by column."""
+    return transpose(with_gradient_by_rows(transpose(X, -2, -1)), -2, -1)
+
+
+def lies_by_columns(X: Tensor) -> bool:
+    """Is this a single matrix whose columns lie in one piece?"""
+    return X._array.ndim == 2 and X._array.flags.f_contiguous and not X._array.flags.c_contiguous
+
+
+def with_gradient_of_factor(X: Tensor, adjoint: bool) -> Tensor:
+    """The same matrices, whose gradients lie as those of the right factor of a product: as the
+    factor itself if that is one matrix; of several by rows, by columns if it is the adjoint."""
+    turned = adjoint if X._array.ndim > 2 else lies_by_columns(X)
+    return with_gradient_by_columns(X) if turned else with_gradient_by_rows(X)
 
 
 # ---- small algebra ------------------------------------------------------------------------------

@@ -252,10 +252,8 @@ def _summed(input: Tensor, size: Any) -> Tensor:
     if not is_expandable_to(target, shape):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
     lead = len(shape) - len(target)
-    if not shape:
+    if not shape or not target:
         return input.sum()                  # of a number, too
-    if not target:
-        return late_bound.sum_over(input, tuple(range(lead)), False)
     dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
                                        if n == 1 and shape[i + lead] != 1])
     summed = late_bound.sum_over(input, dims, True)
