@@ -54,8 +54,9 @@ static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject 
     return chain ? PyObject_Vectorcall(chain.get(), factors, 2, nullptr) : nullptr;
 }
 
-// `kernel` holds for each input its rule, the places of that rule's parameters among the saved
-// values, and the name of the op that takes the gradient and what the rule gives, or None.
+// `kernel` holds for each input, in the order in which their gradients are made, its rule, the places
+// of that rule's parameters among the saved values, the name of the op that takes the gradient and
+// what the rule gives, or None, and which input it is.
 PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     if (PyVectorcall_NARGS(nargsf) != 2 || names || !PyObject_TypeCheck(args[0], core.node))
@@ -77,8 +78,9 @@ PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObj
     if (!fits) return fall_back(f, args, nargsf, names);
     Ref produced(PyList_New(n));
     if (!produced) return nullptr;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *place = PyTuple_GET_ITEM(f->kernel, i), *rule = PyTuple_GET_ITEM(place, 0);
+    for (Py_ssize_t turn = 0; turn < n; turn++) {
+        PyObject *place = PyTuple_GET_ITEM(f->kernel, turn), *rule = PyTuple_GET_ITEM(place, 0);
+        Py_ssize_t i = PyLong_AsSsize_t(PyTuple_GET_ITEM(place, 3));
         PyObject *g = rule == Py_None || PyTuple_GET_ITEM(edges.get(), i) == Py_None
                           ? incref(Py_None)
                           : gradient(f, node, args[1], place, saved.get());

@@ -106,6 +106,13 @@ class Argument(NamedTuple):
     constant: Any = None
 
 
+class Canonical(tuple[Any, ...]):
+    """Canonical arguments that know the integers which were `given` for them, by name: what modes
+    below autograd are shown has dimensions as users count them, and sizes that are left open."""
+
+    given: dict[str, Any]
+
+
 class Overload:
     """One signature, the op that it leads to, and what that op's canonical arguments are; of a
     method, `parameters` has the tensor before the dot too."""
@@ -150,6 +157,24 @@ class Overload:
             canonical_value(a.role, values[a.parameter], ndim,
                             self.parameters[a.parameter].size)
             for a in self.arguments])
+
+    def shown(self, canonical: tuple[Any, ...], values: list[Any]) -> Canonical:
+        """Canonical arguments with what was given for them."""
+        own, found = self.op.functional or self.op, Canonical(canonical)
+        found.given = {}
+        for a, to in zip(self.arguments, own.declaration.canonical_parameters(own.schema)):
+            p = self.parameters[a.parameter]
+            value = values[a.parameter] if a.parameter >= 0 else None
+            if value is None:
+                continue
+            if p.kind == "bool" and to.kind == "Scalar":        # `unbiased` for `correction`
+                found.given[to.name] = int(value)
+            if to.kind == p.kind == "int" and to.is_list == p.is_list:
+                if p.is_list and type(value) is int:
+                    value = (value,) * (p.size or 1)
+                if all(type(v) is int for v in (value if p.is_list else (value,))):
+                    found.given[to.name] = list(value) if p.is_list else value
+        return found
 
 
 # The types of values that surely fit, and need no look; of lists it is their elements that matter.

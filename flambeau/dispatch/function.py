@@ -157,8 +157,10 @@ class Function:
             raise
         return result if out is None else into(out, op, result, canonical)
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:
-        """The op of a call, its canonical arguments, and `out`."""
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool = False
+             ) -> tuple[Op, Any, Any]:
+        """The op of a call, its canonical arguments, and `out`; if the op is to be `shown`, the
+        arguments know what was given."""
         overload, values = self.choose(args, kwargs)
         op = overload.op
         out = None if overload.out < 0 else values[overload.out]
@@ -175,7 +177,7 @@ class Function:
             raise
         if isinstance(out, Tensor) and op.declaration.typed_by_out:
             canonical = with_out_dtype(out, op, canonical)
-        return op, canonical, out
+        return op, overload.shown(canonical, values) if shown else canonical, out
 
     def canonical(self, overload: Overload, values: list[Any]) -> tuple[Any, ...]:
         """What the op of an overload gets for users' values."""

@@ -29,6 +29,18 @@ def test_the_modules_of_the_first_call():
 
         def forward(self, x):
             return self.end(self.act(x))
-    graph = make_fx(Model(), record_module_stack=True)(torch.ones(2)).graph
+    def graph_of(model):
+        return make_fx(model, record_module_stack=True)(torch.ones(2)).graph
+    assert _utils.first_call_function_nn_module_stack(graph_of(Model())) is None
+
+    class Compiled(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self._orig_mod = model
+
+        def forward(self, x):
+            return self._orig_mod(x)
+    graph = graph_of(Compiled(Model()))
     found = _utils.first_call_function_nn_module_stack(graph)
-    assert list(found) == ["act"]
+    assert list(found) == ["", "act"]
+    assert found["act"] == ("act", f"{torch.nn.ReLU.__module__}.ReLU")

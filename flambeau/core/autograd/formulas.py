@@ -115,9 +115,10 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             return produced if type(produced) in (tuple, list) else (produced,)
         if len(op.tensors) > 1 or op.variadic or several or 1 in takes:
             return apply
-        return fast.make_callable("apply", op, apply, ((op.vjp, _saved(takes), None),))
+        return fast.make_callable("apply", op, apply, ((op.vjp, _saved(takes), None, 0),))
 
-    rules = [(op.rules.get(t), _positions(op, op.rules.get(t))) for t in op.tensors]
+    rules = [(op.rules.get(t), _positions(op, op.rules.get(t)), i)
+             for t, i in sorted([(t, i) for i, t in enumerate(op.tensors)])]    # as PyTorch's turns
     if op.kind == "pointwise":
         return _pointwise_apply(op, rules)
     several = op.returns is not None
@@ -127,18 +128,16 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             node = late_bound.Opened(node)
         if several and type(grad) is list:
             grad = grad[0]              # the other results have no gradients
-        produced: list[Any] = []
-        for (rule, takes), edge in zip(rules, node.edges):
-            if edge is None or rule is None:
-                produced.append(None)
-            elif not callable(rule):
-                produced.append(scaled(grad, rule))
-            else:
-                produced.append(rule(*[grad if i == 0 else unpack(node, i - 2) for i in takes]))
+        produced: list[Any] = [None] * len(node.edges)
+        for rule, takes, i in rules:
+            if node.edges[i] is None or rule is None:
+                continue
+            produced[i] = scaled(grad, rule) if not callable(rule) else rule(
+                *[grad if place == 0 else unpack(node, place - 2) for place in takes])
         return produced
     if several or op.variadic:
         return apply_rules
-    places = tuple([(rule, _saved(takes), None) for rule, takes in rules])
+    places = tuple([(rule, _saved(takes), None, i) for rule, takes, i in rules])
     return fast.make_callable("apply", op, apply_rules, places)
 
 
@@ -146,22 +145,20 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
     def apply(node: Any, grad: Any) -> Any:
         if node.packed:
             node = late_bound.Opened(node)
-        produced: list[Any] = []
-        for (rule, takes), edge in zip(rules, node.edges):
-            if edge is None or rule is None:
-                produced.append(None)
-            elif not callable(rule):
-                produced.append(scaled(grad, rule))
-            else:
-                factor = rule(*[unpack(node, i - 2) for i in takes])
-                if is_unit(rule, factor):
-                    produced.append(scaled(grad, factor))
-                    continue
-                produced.append(getattr(late_bound, chaining(rule))(
-                    grad, factor if node.dtype.kind not in "cW" else conjugate(factor)))
+        produced: list[Any] = [None] * len(node.edges)
+        for rule, takes, i in rules:
+            if node.edges[i] is None or rule is None:
+                continue
+            if not callable(rule):
+                produced[i] = scaled(grad, rule)
+                continue
+            factor = rule(*[unpack(node, place - 2) for place in takes])
+            produced[i] = scaled(grad, factor) if is_unit(rule, factor) else getattr(
+                late_bound, chaining(rule))(
+                    grad, factor if node.dtype.kind not in "cW" else conjugate(factor))
         return produced
 
-    places = tuple([(rule, _saved(takes), chaining(rule)) for rule, takes in rules])
+    places = tuple([(rule, _saved(takes), chaining(rule), i) for rule, takes, i in rules])
     return fast.make_callable("apply", op, apply, places)
 
 

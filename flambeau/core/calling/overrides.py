@@ -179,7 +179,8 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
             return policy(op, args, kwargs)
     out = None
     if op.binder is not None and op.kind != "creation":
-        op, args, out = op.binder.bind(args, kwargs)
+        stack = levels.get()
+        op, args, out = op.binder.bind(args, kwargs, bool(stack) and stack[-1].makes)
         kwargs = {}
     elif not op.composite:
         out = kwargs.pop("out", None)

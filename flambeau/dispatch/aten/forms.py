@@ -24,6 +24,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.dispatch.canonical import Canonical
 from flambeau.schema.function_schema import FunctionSchema
 from flambeau.schema.parser import parse
 
@@ -55,6 +56,7 @@ class Form:
         if found is None:
             name, _, rest = self.schema._text.partition("(")
             packet, dot, overload = name.partition(".")
+            overload = overload.removeprefix("Tensor_")         # `pow_.Scalar`
             rest = rest.replace("Tensor ", "Tensor(a!) ", 1).replace("-> Tensor", "-> Tensor(a!)")
             found = self.__dict__["_written"] = Form(
                 f"{packet}_{dot}{overload}({rest}", self.args, None, None)
@@ -125,8 +127,9 @@ def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = Non
         if base.declaration.function or not found:
             found = [*found, *_declared_forms(base, _is_number(base, args))]
         given = named(op, args, kwargs)
+        plain = {**given, **args.given} if type(args) is Canonical else given
         for form in found:
-            values = form.values(given)
+            values = form.values(plain if form.args is None else given)
             if values is not None:
                 form = form.written if op.inplace else form
                 values = [_public(v) for v in values]

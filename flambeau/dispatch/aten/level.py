@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from flambeau._support.scopes import within
-from flambeau._support.source_locations import bump
+from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import modes
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import freed
@@ -20,6 +20,7 @@ from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.autograd.graph import (
     Output,
     Packed,
+    check_version,
     next_order,
     node_class,
     save_input,
@@ -83,7 +84,7 @@ class DispatchLevel(Level):
             if found is not NotImplemented:
                 return found
         call = forms.aten_call(op, args, kwargs)
-        recorder = Recorder(op, args, kwargs, call, run)
+        recorder = Recorder(op, args, kwargs, call, run, (*modes.levels.get(), self))
         found = within(recorded_above, recorder.active, within, grad_mode,
                        grad_enabled() and not recorder.active, self.ask, call.overload, call.args,
                        call.kwargs)
@@ -115,20 +116,36 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
     return tuple.__new__(op.returns, found) if op.returns not in (None, tuple, list) else found
 
 
-def _value_before_write(target: Tensor, functional: Op) -> Tensor:
-    """A tensor as it is before a write."""
+def _value_before_write(target: Tensor, functional: Op, inputs: list[Any]) -> Tensor:
+    """A tensor as it is before a write; if a node will need its values afterwards, a copy, which is
+    shown."""
     if type(target) in plain_types:
-        return _stand_in(target, functional.composite or "self" in functional.saved)
+        source = _stand_in(target, False)
+        if _needs_self(functional, inputs):
+            with no_grad():
+                source._array = target.clone()._array
+        return source
     source = alias(target._array, type(target))
     source.__dict__.update(target.__dict__)
     source._edge = None if target._edge is None else gradient_edge(target)
     return source
 
 
+def _needs_self(functional: Op, inputs: list[Any]) -> bool:
+    """Does a node of that op, with these inputs, use the first one's values?"""
+    if functional.composite:
+        return True
+    if "self" not in functional.saved:
+        return False
+    users = functional.users[functional.saved.index("self")]
+    return users is None or any(i < len(inputs) and inputs[i].requires_grad for i in users)
+
+
 class Recorder:
     """The part of a call that is above the level: what enters the graph, views, writes."""
 
-    def __init__(self, op: Op, args: Any, kwargs: Any, call: forms.AtenCall, run: Any):
+    def __init__(self, op: Op, args: Any, kwargs: Any, call: forms.AtenCall, run: Any,
+                 levels: Any):
         self.op, self.args, self.kwargs, self.call, self.run = op, args, kwargs, call, run
         writes = not op.inplace and call.form is not None and call.form.schema.is_mutable
         self.active = grad_enabled() and op.kind != "creation" and not writes
@@ -140,7 +157,8 @@ class Recorder:
             self.target = self.inputs[0]
             check_inplace(self.target, self.tracked)
             if self.tracked:
-                self.args = (_value_before_write(self.target, op.functional), *args[1:])
+                self.args = (within(modes.levels, levels, _value_before_write, self.target,
+                                    op.functional, self.inputs), *args[1:])
 
     def finish(self, found: Any) -> Any:
         """The result as users get it."""
@@ -188,7 +206,7 @@ class Recorder:
         edge = next((e for e in edges if e is not None), None)
         if edge is None:
             return
-        if any(type(p) not in plain_types for p in tensors):
+        if not saved_hooks.get() or any(type(p) not in plain_types for p in tensors):
             _keep_saved_results(edge, parts)
         if saved_tensor_hooks:
             pack_node(edge.node)
@@ -225,22 +243,30 @@ class Recorder:
 
 
 def _keep_saved_results(edge: Any, results: list[Any]) -> None:
-    """Let a node keep the results that it saved as they are: arrays do not make them again."""
+    """Let a node keep the results that it saved as tensors of their own, detached from the graph,
+    which is a call that is shown; and so is the one that gives such a tensor out."""
     node = edge.node
+    if "result" not in node.saved_kinds or modes.deriving.get():
+        return
     node.saved = tuple([
-        _kept(results[entry[3]], node) if kind == "result" and type(entry) is tuple else entry
-        for kind, entry in zip(node.saved_kinds, node.saved)])
+        _kept(results[entry[3]], entry, node) if kind == "result" and type(entry) is tuple
+        else entry for kind, entry in zip(node.saved_kinds, node.saved)])
 
 
-def _kept(result: Any, node: Any) -> Packed:
-    of = weakref.ref(node)
+def _kept(result: Any, entry: Any, node: Any) -> Any:
+    if result._edge is None:                # it does not lead to the node
+        return entry if type(result) in plain_types else Packed(result, lambda value: value, None)
+    of, counter = weakref.ref(node), counter_of(result)
+    written = counter[0]
 
     def again(value: Any) -> Any:
+        value = _detached(check_version(of(), value, written))
         if grad_enabled():
-            value = _detached(value)
             value._edge = of()
         return value
-    return Packed(_detached(result), again, None)
+    kept = within(modes.levels, set_aside.get(), _detached, result)
+    kept._counter = counter                 # whatever has made it, it is the result's memory
+    return Packed(kept, again, None)
 
 
 def _without_view(found: Any) -> Any:
@@ -325,7 +351,7 @@ class _Call:
         if node.saved is None:
             raise freed(node)
         inputs = [unpack(node, i) for i in range(self.count)]
-        if self.formula is None or grad_enabled():
+        if self.formula is None:
             return self.backward_through_body(node, inputs, grad)
         given = {**self.values, **self.extras, "grad": grad,
                  "needs": [e is not None for e in node.edges]}
@@ -345,9 +371,7 @@ class _Call:
         """The gradients as the graph of what the op computes gives them."""
         with_graph = grad_enabled()
         wanted = [i for i, e in enumerate(node.edges) if e is not None]
-        levels = tuple(lv for lv in modes.levels.get() if not lv.makes)
-        inputs, found = within(modes.levels, levels, within, grad_mode, True, self._run_body,
-                               given, wanted)
+        inputs, found = within(grad_mode, True, self._run_body, given, wanted)     # which is shown
         parts = [p for p in (found if type(found) in (tuple, list) or isinstance(found, tuple)
                              else (found,)) if type(p) in tensor_types]
         grads = grad if type(grad) is list else [grad]

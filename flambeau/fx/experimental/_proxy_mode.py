@@ -1,7 +1,6 @@
 """The mode that writes down the ops that run while it is entered."""
 from __future__ import annotations
 
-import contextlib
 import types
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -19,10 +18,10 @@ from flambeau.fx.experimental._tracked import (
     _ProxyTensor,
     _SymNodeDict,
     disable_proxy_modes_tracing,
+    extract_val,
     fetch_object_proxy,
     get_proxy_slot,
     py_sym_types,
-    set_meta,
     track_tensor_tree,
 )
 from flambeau.fx.proxy import GraphAppendingTracer
@@ -82,7 +81,7 @@ class PythonKeyTracer(Tracer):
         return super().create_arg(a)
 
     def _noted(self, node: Any, value: Tensor) -> Any:
-        set_meta(Proxy(node, self), value)
+        node.meta["val"] = extract_val(value)
         return node
 
     def unwrap_proxy(self, e: Any) -> Any:
@@ -171,7 +170,7 @@ def proxy_call(proxy_mode: ProxyTorchDispatchMode, func: Any, pre_dispatch: bool
     proxy_out = tracer.create_proxy(
         "call_function", shown, proxy_args, proxy_kwargs,
         name=tracer.graph._target_to_str(shown._packet.__name__))
-    with disable_proxy_modes_tracing() if proxy_mode.enter_stack else contextlib.nullcontext():
+    with disable_proxy_modes_tracing():     # an outer tracer does not see this one's work
         out = shown(*args, **kwargs)        # a constant that is written to stays as it was
     if func._packet.__name__.endswith("_") and not func._packet.__name__.startswith("_"):
         _written(tracer, args[0], proxy_out)

@@ -17,7 +17,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import flambeau
 from flambeau import Tensor, nn
@@ -66,6 +66,7 @@ from flambeau.utils._python_dispatch import (
     levels_set_aside,
 )
 
+_TracingMode = Literal["real", "fake", "symbolic"]
 _CURRENT_MAKE_FX_TRACER: Any = None
 
 
@@ -148,8 +149,7 @@ class _MakefxTracer:
                  record_stack_traces: bool = False, parent_tracer: Any = None,
                  proxy_module_inputs: bool = False, **_: Any):
         if tracing_mode not in ("real", "fake", "symbolic"):
-            raise AssertionError(f'Expected tracing_mode to be one of "real", "fake", "symbolic", '
-                                 f'got {tracing_mode}')
+            raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
         self.decomposition_table = dict(decomposition_table or {})
         self.decomposition_table.setdefault(
             flambeau.ops.aten.sym_numel.default, lambda x: x.numel())
@@ -215,8 +215,7 @@ class _MakefxTracer:
             return inner.trace_once(f, args)
 
 
-_READERS = ("__bool__", "__int__", "__float__", "__index__", "__complex__", "item", "tolist",
-            "numpy")
+_READERS = ("__bool__", "__int__", "__float__", "__index__", "__complex__", "item")
 
 
 @contextlib.contextmanager
@@ -255,8 +254,9 @@ class _set_make_fx_tracer(Scope):
 
 
 @contextlib.contextmanager
-def _module_stack(tracer: Any, root: Any, wanted: bool) -> Iterator[None]:
-    """Inside, nodes say which modules of `root` they were made in."""
+def _module_stack(tracer: Any, function: Any, wanted: bool) -> Iterator[None]:
+    """Inside, nodes say which modules they were made in, of what `torch.compile` has wrapped."""
+    root = getattr(function, "_orig_mod", None)
     if not wanted or not isinstance(root, nn.Module):
         yield
         return
@@ -267,9 +267,9 @@ def _module_stack(tracer: Any, root: Any, wanted: bool) -> Iterator[None]:
     names = {id(module): name for name, module in root.named_modules()}
 
     def enter(module: nn.Module, inputs: Any) -> None:
-        name = names.get(id(module))
-        if name:
-            tracer.module_stack[name] = name, type(module)
+        name, cls = names.get(id(module)), type(module)
+        if name is not None:
+            tracer.module_stack[name] = name, f"{cls.__module__}.{cls.__qualname__}"
 
     def leave(module: nn.Module, inputs: Any, output: Any) -> None:
         tracer.module_stack.pop(names.get(id(module)), None)
@@ -282,8 +282,9 @@ def _module_stack(tracer: Any, root: Any, wanted: bool) -> Iterator[None]:
             hook.remove()
 
 
-def make_fx(f: Callable[..., Any], decomposition_table: Mapping[Any, Any] | None = None,
-            tracing_mode: str = "real", _allow_non_fake_inputs: bool = False, *,
+def make_fx(f: Callable[..., Any],
+            decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+            tracing_mode: _TracingMode = "real", _allow_non_fake_inputs: bool = False, *,
             pre_dispatch: bool = False, record_module_stack: bool = False,
             _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True,
             record_stack_traces: bool = False, proxy_module_inputs: bool = False,
@@ -324,7 +325,7 @@ def wrapper_and_args_for_make_fx(func: Callable[..., Any], args: tuple[Any, ...]
 
 
 def get_isolated_graphmodule(func: Callable[..., Any], args: tuple[Any, ...],
-                             kwargs: dict[str, Any], tracing_mode: str = "real",
+                             kwargs: dict[str, Any], tracing_mode: _TracingMode = "real",
                              decomposition_table: Mapping[Any, Any] | None = None) -> GraphModule:
     """The graph of a call, traced as if no tracer were at work."""
     wrapped, flat = wrapper_and_args_for_make_fx(func, args, kwargs)

@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.autograd.formulas import conjugate
 from flambeau.core.dtypes import FLOATING, bool_
 from flambeau.core.promotion import c_name, convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import AtenForm, op
+from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.ops.coercion import as_element
 from flambeau.ops.linalg.matmul import (
     adjoint,
     bmm,
-    by_first,
-    by_second,
     conj,
     fits,
     matmul,
@@ -198,18 +195,8 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     return self, mat1, mat2, beta, alpha
 
 
-def _addmm_grads(grad: Tensor, needs: Any, self: Any, mat1: Tensor, mat2: Tensor, beta: Any,
-                 alpha: Any) -> tuple[Any, ...]:
-    scaled = grad if alpha == 1 else grad * conjugate(alpha)
-    return (grad if beta == 1 else grad * conjugate(beta),
-            by_first(scaled, mat2) if needs[1] else None,
-            by_second(scaled, mat1, mat2) if needs[2] else None)
-
-
 addmm = _added("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
                inplace_first=partial(_check_addmm, check=_check_written),
-               aten=(AtenForm("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
-                              "Scalar alpha=1) -> Tensor", grads=_addmm_grads),),
                refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
                d_mat1=lambda grad, mat2, alpha, mat1_by_columns: _scaled(
                    to_left(grad, mat2, mat1_by_columns), alpha),

@@ -10,7 +10,7 @@ from flambeau import kernels
 from flambeau.core.promotion import c_name, convert, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import AtenForm, op
+from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.ops.out_types import OF_ROWS, OF_VECTORS, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul, reversed_operator
@@ -128,31 +128,12 @@ def to_right(grad: Tensor, left: Tensor, by_columns: bool) -> Tensor:
     return mm(adjoint(left), grad)
 
 
-# Derivatives by PyTorch's ops, as modes that look below autograd are shown them.
-
-def by_first(grad: Tensor, b: Tensor) -> Tensor:
-    """The gradient of the product a b of matrices in a."""
-    return grad.mm(adjoint(b))
-
-
-def by_second(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """The gradient of a b in b; if b lies transposed in memory, so does the gradient."""
-    lies_transposed = b.stride() == (1, b.shape[0]) and 1 not in b.shape
-    return grad.t().mm(conj(a)).t() if lies_transposed else adjoint(a).mm(grad)
-
-
-def _mm_grads(grad: Tensor, needs: Any, self: Tensor, mat2: Tensor) -> tuple[Any, Any]:
-    second = by_second(grad, self, mat2) if needs[1] else None
-    return by_first(grad, mat2) if needs[0] else None, second
-
-
 mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm, kernel_checks=True,
         canonical=_check_mm, kind="multilinear", core="(n,k),(k,m)->(n,m)",
         refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
         d_self=lambda grad, mat2, self_by_columns: to_left(grad, mat2, self_by_columns),
         d_mat2=lambda grad, self, mat2_by_columns: to_right(grad, self, mat2_by_columns),
         batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
-        aten=(AtenForm("mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads),),
         doc="""The product of two matrices.
 
     >>> import flambeau
@@ -222,7 +203,7 @@ mv = op("mv(Tensor self, Tensor vec) -> Tensor", kernel=_mv, kernel_checks=True,
         canonical=_check_mv, kind="multilinear", core="(n,k),(k)->(n)",
         refuses=("addmv_impl_cpu", "bUW8"), overlap="anywhere", batch=_batched_mv,
         out_type=OF_ROWS,
-        d_self=lambda grad, vec: mul(unsqueeze(grad, 1), conj(vec)),
+        d_self=lambda grad, vec: mul(reshape(grad, (grad._array.shape[0], 1)), conj(vec)),
         d_vec=lambda grad, self: mv(adjoint(self), grad),
         doc="The product of a matrix and a vector.")
 
@@ -456,14 +437,13 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
 
 def _as_addmm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """A linear layer as PyTorch computes it: rows times the transposed weight."""
-    if weight.ndim != 2 or (bias is not None and bias.ndim != 1) or input.ndim < 2:
-        return NotImplemented if input.ndim != 1 or weight.ndim != 2 else _as_addmm(
-            input.unsqueeze(0), weight, bias).squeeze(0)
+    if weight.ndim != 2 or (bias is not None and bias.ndim != 1) or not input.ndim:
+        return NotImplemented
     if bias is None:
         return input.matmul(weight.t())
     if input.ndim == 2:
         return bias.addmm(input, weight.t())
-    rows = input.reshape(-1, input.shape[-1])
+    rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
     return bias.addmm(rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 

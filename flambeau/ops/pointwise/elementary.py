@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import inf, pi
 from math import log as number_log
 from math import sqrt as number_sqrt
+from typing import Any
 
 from flambeau import kernels
 from flambeau.core.autograd.formulas import conjugate, over
@@ -53,11 +54,25 @@ sigmoid = pointwise("sigmoid(Tensor self)", kernel=kernels.sigmoid, floating=Tru
                     aten=(AtenForm("sigmoid(Tensor self) -> Tensor", grads=lambda grad, result: (
                         sigmoid_backward(grad, result))),),
                     d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
-sigmoid_backward, tanh_backward = (
-    op(f"{name}_backward(Tensor grad_output, Tensor output) -> Tensor", function=False,
-       method=False, explicit=True, body=lambda grad, output, _slope=slope: (
-           grad * conjugate(_slope(output))), doc=f"The gradient of `{name}`, of its result.")
-    for name, slope in (("sigmoid", lambda y: (1 - y) * y), ("tanh", lambda y: 1 - y * y)))
+
+
+def _slope(name: str, slope: Any, bend: Any) -> Any:
+    """The op that gives the gradient of `name`, whose derivatives by its result y are `slope` and
+    `bend`, which is given what it is multiplied by."""
+    made = op(
+        f"{name}_backward(Tensor grad_output, Tensor output) -> Tensor", function=False,
+        method=False, explicit=True, body=lambda grad, output: grad * conjugate(slope(output)),
+        aten=(AtenForm(
+            f"{name}_backward(Tensor grad_output, Tensor output) -> Tensor",
+            grads=lambda grad, needs, grad_output, output: (
+                made(grad, conjugate(output)) if needs[0] else None,
+                bend(conjugate(grad), conjugate(output), grad_output) if needs[1] else None)),),
+        doc=f"The gradient of `{name}`, of its result.")
+    return made
+
+
+sigmoid_backward = _slope("sigmoid", lambda y: (1 - y) * y, lambda g, y, to: g * to * (-2 * y + 1))
+tanh_backward = _slope("tanh", lambda y: 1 - y * y, lambda g, y, to: g * (-2 * y * to))
 
 # ---- trigonometry -------------------------------------------------------------------------------
 

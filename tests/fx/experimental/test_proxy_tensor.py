@@ -1,6 +1,10 @@
 """make_fx: graphs below autograd, for one size or for any, and what cannot be traced."""
 from __future__ import annotations
 
+import importlib.util
+import json
+from pathlib import Path
+
 import pytest
 
 import flambeau as torch
@@ -13,6 +17,11 @@ from flambeau.fx.experimental.proxy_tensor import (
 from flambeau.nn import functional as F
 
 X = torch.arange(12.0).view(3, 4)
+DATA = Path(__file__).parents[2] / "data"
+spec = importlib.util.spec_from_file_location("record_traced_programs",
+                                              DATA / "record_traced_programs.py")
+record = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(record)
 
 
 def train(x, w):
@@ -117,6 +126,7 @@ def test_modes():
 
 
 def test_modules_of_nodes():
+    """They are named for what `torch.compile` has wrapped."""
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
@@ -124,9 +134,20 @@ def test_modules_of_nodes():
 
         def forward(self, x):
             return self.act(self.first(x))
-    graph = make_fx(Model(), record_module_stack=True)(X)
-    relu, = graph.graph.find_nodes(op="call_function", target=torch.ops.aten.relu.default)
-    assert list(relu.meta["nn_module_stack"]) == ["act"]
+
+    class Compiled(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self._orig_mod = model
+
+        def forward(self, x):
+            return self._orig_mod(x)
+
+    def relu_of(model):
+        graph = make_fx(model, record_module_stack=True)(X).graph
+        return graph.find_nodes(op="call_function", target=torch.ops.aten.relu.default)[0]
+    assert "nn_module_stack" not in relu_of(Model()).meta
+    assert list(relu_of(Compiled(Model())).meta["nn_module_stack"]) == ["", "act"]
 
 
 def test_a_constant_that_the_program_writes_to_stays_as_it_was():
@@ -147,3 +168,11 @@ def test_gradients_start_from_ones_of_the_result():
         "ones_like.default(sum_1, pin_memory = False, memory_format = torch.preserve_format)",
         "expand.default(ones_like, [3])", "pow.Tensor_Scalar(x_1, 2.0)", "mul.Scalar(pow_2, 3.0)",
         "mul.Tensor(expand, mul)"]
+
+
+TRACED = json.loads((DATA / "traced_programs.json").read_text())
+
+
+@pytest.mark.parametrize("program", TRACED)
+def test_the_code_of_programs_is_as_recorded(program):
+    assert record.code(torch, make_fx, program) == TRACED[program]
