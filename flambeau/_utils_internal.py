@@ -80,7 +80,7 @@ for _name in ("add_mlhub_insight", "log_cache_bypass", "log_chromium_event_inter
               "log_trace_structured_event", "log_triton_builds",
               "maybe_upload_prof_stats_to_manifold", "record_chromium_event_internal",
               "set_pytorch_distributed_envs_from_justknobs", "signpost_event", "upload_graph",
-              "get_default_numa_options", "get_mast_job_name_version",
+              "get_mast_job_name_version",
               "find_compile_subproc_binary",
               "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"):
     globals()[_name] = _nothing(_name)
@@ -89,6 +89,10 @@ for _name in ("add_mlhub_insight", "log_cache_bypass", "log_chromium_event_inter
 def is_fb_unit_test() -> bool:
     """False."""
     return False
+
+
+def get_default_numa_options() -> None:
+    """None: processes run on all cores."""
 
 
 check_if_torch_exportable = full_aoti_runtime_assert = is_fb_unit_test

@@ -392,10 +392,12 @@ class Attribute(Proxy):
 def _operator_method(name: str, swapped: bool = False) -> Any:
     function = getattr(operator, name)
 
-    def method(self: Proxy, *args: Any) -> Proxy:
-        operands = (args[0], self) if swapped else (self, *args)
-        return self.tracer.create_proxy("call_function", function, operands, {})
-    return method
+    def method(*args: Any, **kwargs: Any) -> Proxy:
+        return args[0].tracer.create_proxy("call_function", function, args, kwargs)
+
+    def reflected(self: Proxy, rhs: Any) -> Proxy:
+        return self.tracer.create_proxy("call_function", function, (rhs, self), {})
+    return reflected if swapped else method
 
 
 for _name in magic_methods:

@@ -73,6 +73,9 @@ class ScriptModule(nn.Module):
     tensor([2., 2.])
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def define(self, src: str) -> None:
         """Not offered: there is no compiler for source in TorchScript."""
         _missing("ScriptModule.define")
@@ -107,16 +110,34 @@ class ModuleAsScript(ScriptModule):
         self._original.train(mode)
         return super().train(mode)
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
+    def save(self, f: Any, **kwargs: Any) -> None:
         """Not offered: there is no TorchScript to save."""
         _missing("ScriptModule.save", "; save the state_dict instead")
 
 
+def _refused(name: str) -> Callable[..., Any]:
+    """A method of modules that scripted ones, which TorchScript would hold, do not have."""
+    def method(self: RecursiveScriptModule, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"{name} is not supported on ScriptModules")
+    method.__name__, method.__qualname__ = name, f"RecursiveScriptModule.{name}"
+    return method
+
+
 class RecursiveScriptModule(ModuleAsScript):
-    """A scripted module."""
+    """A scripted module. It cannot be changed as Python's modules can: no hooks, no other types."""
 
     def __repr__(self) -> str:
         return _describe(self._original, {} if self._frozen else self._modules)
+
+    for _name in ("bfloat16", "compile", "get_buffer", "get_parameter", "get_submodule", "ipu",
+                  "mtia", "register_backward_hook", "register_forward_hook",
+                  "register_forward_pre_hook", "register_full_backward_hook",
+                  "register_full_backward_pre_hook", "register_load_state_dict_post_hook",
+                  "register_load_state_dict_pre_hook", "register_state_dict_post_hook",
+                  "register_state_dict_pre_hook", "requires_grad_", "set_submodule", "to_empty",
+                  "xpu"):
+        vars()[_name] = _refused(_name)
+    del _name
 
 
 def _describe(module: nn.Module, children: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from flambeau import nn
 from flambeau.core.tensor import Tensor
 from flambeau.jit._script import ModuleAsScript, as_script, warn_deprecated
+from flambeau.jit._state import CompilationUnit, _enabled, _python_cu
 from flambeau.utils import _pytree
 
 _tracing = 0
@@ -43,6 +44,10 @@ class TracingCheckError(Exception):
 
 class TracedModule(ModuleAsScript):
     """A module under a traced one."""
+
+    def __init__(self, orig: nn.Module, id_set: set[Any] | None = None,
+                 _compilation_unit: Any = None):
+        super().__init__(orig)
 
     def extra_repr(self) -> str:
         return f"original_name={self.original_name}"
@@ -108,14 +113,14 @@ def _as_traced(func: Any) -> Any:
 
 def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True,
           check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
-          _force_outplace: bool = False, _module_class: Any = None, _compilation_unit: Any = None,
+          _force_outplace: bool = False, _module_class: Any = None,
+          _compilation_unit: CompilationUnit = _python_cu,
           example_kwarg_inputs: dict[str, Any] | None = None, _store_inputs: bool = True) -> Any:
     """A function or module, called once with `example_inputs` so that errors show now.
 
     PyTorch would write down the ops of that call; here later calls run the Python again, so that
     branches on values are taken anew.
     """
-    from flambeau.jit._state import _enabled
     warn_deprecated("trace")
     if not _enabled:
         return func
@@ -132,7 +137,8 @@ def trace_module(mod: nn.Module, inputs: dict[str, Any], optimize: Any = None,
                  check_trace: bool = True, check_inputs: Any = None,
                  check_tolerance: float = 1e-5, strict: bool = True,
                  _force_outplace: bool = False, _module_class: Any = None,
-                 _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False,
+                 _compilation_unit: CompilationUnit = _python_cu,
+                 example_inputs_is_kwarg: bool = False,
                  _store_inputs: bool = True) -> Any:
     """A module, each method of which that `inputs` names is called once with those inputs."""
     if not isinstance(mod, nn.Module):

@@ -214,8 +214,9 @@ class TypedStorage(InMainMemory):
             raise KeyError(f"dtype {self._dtype} is not recognized") from None
 
     @classmethod
-    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """Elements copied from an object that shows its bytes: see `UntypedStorage.from_buffer`."""
+        dtype = kwargs.pop("dtype", None)
         dtype = flambeau.get_default_dtype() if dtype is None else dtype
         return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs),
                             dtype=dtype)

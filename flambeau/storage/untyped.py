@@ -98,9 +98,10 @@ class UntypedStorage(StorageBase, InMainMemory):
     _root: Any
     __slots__ = ("__dict__", "__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
 
-    def __init__(self, *args: Any, device: Any = None, **wrong: Any):
-        if len(args) > 1 or wrong or type(device) not in _DEVICES:
-            given = {**({} if device is None else {"device": device}), **wrong}
+    def __init__(self, *args: Any, **kwargs: Any):
+        device = kwargs.get("device")
+        if len(args) > 1 or kwargs.keys() - {"device"} or type(device) not in _DEVICES:
+            given = {k: v for k, v in kwargs.items() if v is not None or k != "device"}
             bound(("torch.UntypedStorage(*, int? allocator=None, Device? device=None) -> ()",
                    "torch.UntypedStorage(int size, *, int? allocator=None, Device? device=None) -> "
                    "()", "torch.UntypedStorage(object sequence, *, int? allocator=None, Device? "

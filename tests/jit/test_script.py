@@ -42,3 +42,11 @@ def test_assertions_fail_as_those_of_scripts():
             return x
     with pytest.raises(jit.Error, match="no positive sum"):
         jit.script(Positive())(-flambeau.ones(2))
+
+
+@pytest.mark.parametrize("name", ["requires_grad_", "register_forward_hook", "get_submodule",
+                                  "bfloat16", "to_empty", "compile"])
+def test_scripted_modules_refuse_what_scripts_cannot_do(name):
+    with pytest.raises(RuntimeError, match=f"{name} is not supported on ScriptModules"):
+        getattr(jit.script(Net()), name)()
+    jit.script(Net()).half().double()

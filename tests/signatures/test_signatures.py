@@ -8,23 +8,18 @@ RECORDED = json.loads((Path(__file__).parents[1] / "data" / "signatures.json").r
 
 # PyTorch's takes any arguments and passes them on; ours says which.
 SAY_MORE = {
-    "torch": {"TypedStorage.from_buffer", "UntypedStorage", "UntypedStorage.share_memory_"},
+    "torch": {"UntypedStorage.share_memory_"},
     "torch.compiler": {"compile"},
     "torch.distributed.checkpoint.default_planner": {"DTensor"},
-    "torch.distributed.checkpoint.format_utils": {
-        "BroadcastingTorchSaveReader.set_up_storage_reader"},
-    "torch.jit": {"RecursiveScriptModule"},
 }
 # Made by the library alone: their constructors are no interface.
 OWN_CONSTRUCTORS = {
     "torch.autograd": {"NestedIOFunction"},
-    "torch.distributed.launcher.api": {"get_default_numa_options"},
     "torch.fx.operator_schemas": {"OpOverload", "OpOverloadPacket"},
-    "torch.jit": {"ScriptModule", "TopLevelTracedModule", "TracedModule", "trace", "trace_module"},
+    "torch.jit": {"RecursiveScriptModule"},
     "torch.multiprocessing.reductions": {"rebuild_storage_fd", "rebuild_storage_filename",
                                          "rebuild_tensor"},
     "torch.package": {"PackagingError"},
-    "torch.utils.backcompat": {"Warning"},
 }
 
 
@@ -38,3 +33,14 @@ def test_signatures_are_pytorch_s():
                                                   | OWN_CONSTRUCTORS.get(module, set()))]
     assert not different, "\n".join(different)
     assert sum(map(len, found.values())) > 3000
+
+
+def test_operators_of_tensors():
+    from flambeau import Tensor
+    assert signatures.text_of(Tensor.__getitem__) == "(self, key, /)"
+    assert signatures.text_of(Tensor.__setitem__) == "(self, key, value, /)"
+    assert signatures.text_of(Tensor.__contains__) == "(self, element, /)"
+    assert signatures.text_of(Tensor.__dlpack__) == \
+        "(self, *, stream=-1, max_version=None, dl_device=None, copy=None)"
+    for name in ("rdiv", "rfloordiv", "rlshift", "rmatmul", "rmod", "rpow", "rrshift", "rtruediv"):
+        assert signatures.text_of(getattr(Tensor, f"__{name}__")) == "(self, other)"

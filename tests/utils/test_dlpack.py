@@ -36,3 +36,16 @@ def test_what_cannot_be_exported():
         torch.ones(2, requires_grad=True).__dlpack__()
     with pytest.raises(BufferError, match="conjugate bit"):
         torch.ones(2, dtype=torch.complex64).conj().__dlpack__()
+
+
+@pytest.mark.parametrize("stream", [None, -1])
+def test_streams_of_a_processor(stream):
+    assert type(torch.ones(2).__dlpack__(stream=stream)).__name__ == "PyCapsule"
+
+
+@pytest.mark.parametrize("stream, error, message", [
+    (1, AssertionError, "stream should be None on cpu."),
+    ("a", TypeError, "stream must be ``int`` or ``none``")])
+def test_streams_that_there_are_not(stream, error, message):
+    with pytest.raises(error, match=message):
+        torch.ones(2).__dlpack__(stream=stream)

@@ -71,8 +71,7 @@ class BroadcastingTorchSaveReader(StorageReader):
         future.set_result(None)
         return future
 
-    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any,
-                              **kwargs: Any) -> None:
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool) -> None:
         """Learn of the process."""
         self.is_coordinator = is_coordinator
         assert self.checkpoint_id is not None

@@ -19,6 +19,7 @@ from flambeau.distributed.checkpoint.utils import (
     _api_bc_check,
     _DistWrapper,
     _profile,
+    tell_more,
 )
 
 __all__ = ["load", "load_state_dict"]
@@ -90,8 +91,8 @@ def _load_state_dict(state_dict: dict[str, Any], storage_reader: StorageReader,
             if about is None:
                 raise
         planner.set_up_planner(state_dict, about, together.is_coordinator)
-        storage_reader.set_up_storage_reader(about, together.is_coordinator, rank=together.rank,
-                                             use_collectives=whole)
+        tell_more(storage_reader.set_up_storage_reader, about, together.is_coordinator,
+                  rank=together.rank, use_collectives=whole)
         return storage_reader.prepare_local_plan(planner.create_local_plan())
 
     def global_step(plans: list[LoadPlan]) -> list[LoadPlan]:

@@ -17,7 +17,12 @@ from flambeau.distributed.checkpoint.planner import SavePlan, SavePlanner
 from flambeau.distributed.checkpoint.staging import AsyncStager, DefaultStager, StagingOptions
 from flambeau.distributed.checkpoint.stateful import Stateful
 from flambeau.distributed.checkpoint.storage import StorageWriter, WriteResult
-from flambeau.distributed.checkpoint.utils import _api_bc_check, _DistWrapper, _profile
+from flambeau.distributed.checkpoint.utils import (
+    _api_bc_check,
+    _DistWrapper,
+    _profile,
+    tell_more,
+)
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
@@ -141,8 +146,8 @@ def _save_state_dict(state_dict: dict[str, Any], storage_writer: StorageWriter,
                                    is_coordinator=together.is_coordinator)
         except TypeError:           # a planner from before there was `storage_meta`
             planner.set_up_planner(state_dict, together.is_coordinator)  # type: ignore[arg-type]
-        storage_writer.set_up_storage_writer(together.is_coordinator, rank=together.rank,
-                                             use_collectives=use_collectives)
+        tell_more(storage_writer.set_up_storage_writer, together.is_coordinator,
+                  rank=together.rank, use_collectives=use_collectives)
         return storage_writer.prepare_local_plan(planner.create_local_plan())
 
     def global_step(plans: list[SavePlan]) -> list[SavePlan]:

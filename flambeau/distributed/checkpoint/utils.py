@@ -303,3 +303,9 @@ def _api_bc_check(func: Callable[..., T]) -> Callable[..., T]:
             return func(args[0], **{name: args[1], **kwargs})
         return func(*args, **kwargs)
     return inner
+
+
+def tell_more(method: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    """Call a method of a storage; one without `**kwargs` knows nothing of `more`."""
+    return method(*args, **more) if "kwargs" in inspect.signature(method).parameters \
+        else method(*args)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from flambeau._utils_internal import get_default_numa_options  # type: ignore[attr-defined]
+from flambeau._utils_internal import get_default_numa_options
 from flambeau.distributed.elastic import events, metrics
 from flambeau.distributed.elastic.agent.server.api import WorkerSpec
 from flambeau.distributed.elastic.agent.server.health_check_server import HealthCheckServer

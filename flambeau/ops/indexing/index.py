@@ -31,16 +31,16 @@ from flambeau.ops.view.reshaping import reshape, view
 from flambeau.ops.view.shape import batch_first, expand, movedim, unsqueeze
 
 
-def _getitem(self: Tensor, index: Any) -> Tensor:
+def _getitem(self: Tensor, key: Any, /) -> Tensor:
     """`x[index]`."""
-    if asked := overriding(index, self):
-        return overrides.handle_torch_function(Tensor.__getitem__, asked, self, index)
+    if asked := overriding(key, self):
+        return overrides.handle_torch_function(Tensor.__getitem__, asked, self, key)
     try:
-        if type(index) is int and self._array.ndim and (
-                -self._array.shape[0] <= index < self._array.shape[0]):
-            return take_first(self, index)
-        basic, advanced = parse(self, index)
-        view = self if basic is None else basic_view(self, basic, type(index) is slice)
+        if type(key) is int and self._array.ndim and (
+                -self._array.shape[0] <= key < self._array.shape[0]):
+            return take_first(self, key)
+        basic, advanced = parse(self, key)
+        view = self if basic is None else basic_view(self, basic, type(key) is slice)
         return view if advanced is None else take_at(view, advanced)
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
@@ -401,17 +401,17 @@ def _normal_tensor(item: Any) -> Tensor:
     return Tensor_of(np.array(found)) if isinstance(found, int) else found
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
+def _setitem(self: Tensor, key: Any, value: Any, /) -> None:
     """`x[index] = value`."""
-    if asked := overriding(index, self, value):
-        overrides.handle_torch_function(Tensor.__setitem__, asked, self, index, value)
+    if asked := overriding(key, self, value):
+        overrides.handle_torch_function(Tensor.__setitem__, asked, self, key, value)
         return
     value = as_value(value, self)
-    if type(index) is bool:
-        if index:
+    if type(key) is bool:
+        if key:
             assign(unsqueeze(self, 0), value)
         return
-    basic, advanced = parse(self, index)
+    basic, advanced = parse(self, key)
     view = self if basic is None or _keeps_all(basic, self._array.shape) \
         else basic_view(self, basic)
     if advanced is None:
@@ -424,7 +424,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     value = without_ones(value)
     if value._array.size == 1 and _is_mask(indices):
         value = _filling(view, value, indices, where,
-                         index if isinstance(index, tuple) else (index,))
+                         key if isinstance(key, tuple) else (key,))
     else:
         memory = view._array
         if any(t._array is memory or share_memory(memory, t._array) for t in (value, *indices)):
@@ -461,7 +461,7 @@ def _keeps_all(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
         type(item) is slice and is_whole(item, n) for item, n in zip(basic, shape))
 
 
-def delitem(self: Tensor, index: Any) -> None:
+def delitem(self: Tensor, key: Any, /) -> None:
     """Raises: tensors keep their elements."""
     raise TypeError("Tensor does not support deleting items")
 

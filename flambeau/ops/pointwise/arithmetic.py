@@ -4,6 +4,7 @@ A derivative is the formula `d`: what a change of the argument is multiplied by.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -163,16 +164,19 @@ def reversed_operator(name: str, function: Any, of_tensors: bool = False) -> Non
     """Let Tensor have the method `name`, which calls `function(other, self)`: it says
     NotImplemented to operands that it does not know, and to anything but one operand; that `self`
     is no tensor is an error if it is `of_tensors`, as a slot of a type is."""
+    def operator(self: Tensor, other: Any) -> Any:
+        return function(other, self)
+    operator.__name__, operator.__qualname__ = name, f"Tensor.{name}"
+
+    @functools.wraps(operator)
     def method(self: Tensor, /, *args: Any, **kwargs: Any) -> Any:
         if of_tensors and not isinstance(self, Tensor):
             raise TypeError(no_instance(name, (self,)))
-        if len(args) != 1 or kwargs:
-            return NotImplemented
         try:
-            return function(args[0], self)
+            return function(args[0], self) if len(args) == 1 and not kwargs \
+                else operator(self, *args, **kwargs)
         except TypeError:
             return NotImplemented
-    method.__name__ = name
     setattr(Tensor, name, method)
 
 

@@ -135,10 +135,17 @@ class Conversion(Chapter):
         array = np.asarray(array)
         return wrap(array.astype(np.uint8) if array.dtype == np.bool_ else array)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = -1, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         """The memory as a DLPack capsule, for other array libraries."""
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if stream is not None:
+            if not isinstance(stream, int):
+                raise TypeError("stream must be ``int`` or ``none``")
+            if stream != -1:
+                raise AssertionError("stream should be None on cpu.")
+        options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         return self.numpy().__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -198,7 +205,7 @@ class Conversion(Chapter):
         """The rows in reverse, as one tensor."""
         return self.flip(0) if self._array.ndim else self
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: Any, /) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
             equal: Any = element == self
             return bool(equal.any().item())

@@ -91,3 +91,19 @@ def test_storages_of_the_user():
     dcp.load(room, storage_reader=Reader(), no_dist=True)
     assert room["w"].tolist() == [1, 1] and room["step"] == 3
     assert writer.storage_meta() is None
+
+
+def test_storages_that_know_nothing_of_ranks():
+    class OldWriter(Writer):
+        def set_up_storage_writer(self, is_coordinator):
+            self.asked.append(("set up", is_coordinator))
+
+    class OldReader(Reader):
+        def set_up_storage_reader(self, metadata, is_coordinator):
+            self.told = metadata, is_coordinator
+
+    writer, reader, room = OldWriter(), OldReader(), {"w": torch.zeros(2)}
+    dcp.save({"w": torch.ones(2)}, storage_writer=writer, no_dist=True)
+    dcp.load(room, storage_reader=reader, no_dist=True)
+    assert room["w"].tolist() == [1, 1] and ("set up", True) in writer.asked
+    assert reader.told == (KEPT["about"], True)

@@ -141,3 +141,10 @@ def test_lerp_compares_types_before_it_misses_a_kernel(form):
             form(whole, *rest)
     with pytest.raises(NotImplementedError, match=r"scalar. not implemented for 'Long'"):
         form(whole, whole, 0.5)
+
+
+def test_reflected_operators_take_their_operand_by_name():
+    x = flambeau.tensor([1.0, 4.0])
+    assert x.__rpow__(other=2).tolist() == [2.0, 16.0]
+    assert x.__rtruediv__(other=2).tolist() == [2.0, 0.5]
+    assert x.__rpow__() is x.__rpow__(2, 3) is x.__rpow__(base=2) is NotImplemented
