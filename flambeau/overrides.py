@@ -46,7 +46,8 @@ def _overridden(relevant: Any) -> bool:
 
 def _is_built_in(value: Any) -> bool:
     """Nested tensors of layout strided override functions only here."""
-    return isinstance(value, Tensor) and value.is_nested and value.layout is strided
+    return isinstance(value, Tensor) and type(value).is_nested is not Tensor.is_nested \
+        and value.layout is strided         # an instance would ask its class
 
 
 def _has_torch_function_unary(tensor: Any) -> bool:

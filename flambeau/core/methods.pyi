@@ -806,28 +806,36 @@ class Methods:
         """Do the elements lie in memory in the order of their indices?"""
     @property
     def is_cpu(self) -> _bool: ...
-    is_cuda: _bool
+    @property
+    def is_cuda(self) -> _bool: ...
     def is_distributed(self) -> _bool:
         """Is the tensor spread over processes? Never, for this class."""
     def is_floating_point(self) -> _bool:
         """Are the elements of a floating (not complex) type?"""
     def is_inference(self) -> _bool:
         """Was this made under `inference_mode`?"""
-    is_ipu: _bool
-    is_maia: _bool
+    @property
+    def is_ipu(self) -> _bool: ...
+    @property
+    def is_maia(self) -> _bool: ...
     @property
     def is_meta(self) -> _bool: ...
-    is_mkldnn: _bool
-    is_mps: _bool
-    is_mtia: _bool
+    @property
+    def is_mkldnn(self) -> _bool: ...
+    @property
+    def is_mps(self) -> _bool: ...
+    @property
+    def is_mtia(self) -> _bool: ...
     def is_neg(self) -> _bool:
         """Is this a view that negates what is in memory?"""
-    is_nested: _bool
+    @property
+    def is_nested(self) -> _bool: ...
     def is_nonzero(self) -> _bool:
         """Is the one element of this tensor not zero?"""
     def is_pinned(self, device: Any = None) -> _bool:
         """Is the memory locked for copies to an accelerator? There is none."""
-    is_quantized: _bool
+    @property
+    def is_quantized(self) -> _bool: ...
     def is_same_size(self, other: Tensor) -> _bool:
         """Do both have the same shape?"""
     def is_set_to(self, tensor: Tensor) -> _bool:
@@ -836,11 +844,16 @@ class Methods:
         """Is the memory shared with other processes?"""
     def is_signed(self) -> _bool:
         """Can the elements be negative?"""
-    is_sparse: _bool
-    is_sparse_csr: _bool
-    is_vulkan: _bool
-    is_xla: _bool
-    is_xpu: _bool
+    @property
+    def is_sparse(self) -> _bool: ...
+    @property
+    def is_sparse_csr(self) -> _bool: ...
+    @property
+    def is_vulkan(self) -> _bool: ...
+    @property
+    def is_xla(self) -> _bool: ...
+    @property
+    def is_xpu(self) -> _bool: ...
     def isclose(
         self,
         other: Tensor,

@@ -63,7 +63,7 @@ class NestedTensor(Tensor):
     _length: Any = None                 # the `NestedInt` of that dimension
     _starts: Tensor | None = None       # offsets, and lengths where they leave gaps
     _lengths: Tensor | None = None
-    is_nested = True
+    is_nested = property(lambda self: True)
 
     @staticmethod
     def __new__(cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None,

@@ -45,6 +45,17 @@ else:
     Chapter = object
 
 
+def _is_on(kind: str) -> property:
+    def of_that_kind(self: Tensor) -> bool:
+        return self._device.type == kind
+    return property(of_that_kind, doc=f"Is it on a device of the type `{kind}`?")
+
+
+def _is_not_of_kind(self: Tensor) -> bool:
+    """False: tensors of that kind have classes of their own."""
+    return False
+
+
 class Form(Chapter):
     """How the values lie in memory, and of what kind they are."""
 
@@ -82,18 +93,9 @@ class Form(Chapter):
         return getattr(storage, self.storage().pickle_storage_type())
 
     _conjugated = _negated = False      # of what is in memory: conjugate_views
-    is_cuda = is_mps = is_xpu = is_mkldnn = is_quantized = is_sparse = is_sparse_csr = False
-    is_nested = is_ipu = is_xla = is_maia = is_mtia = is_vulkan = False
-
-    @property
-    def is_meta(self) -> bool:
-        """Is it on the device `meta`, without elements?"""
-        return self._device.type == "meta"
-
-    @property
-    def is_cpu(self) -> bool:
-        """Is it on the CPU?"""
-        return self._device.type == "cpu"
+    is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = property(_is_not_of_kind)
+    is_cpu, is_cuda, is_ipu, is_maia, is_meta, is_mps, is_mtia, is_vulkan, is_xla, is_xpu = map(
+        _is_on, ("cpu", "cuda", "ipu", "maia", "meta", "mps", "mtia", "vulkan", "xla", "xpu"))
 
     def _is_view(self) -> bool:
         return self._base is not None

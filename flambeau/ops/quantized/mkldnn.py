@@ -39,7 +39,7 @@ class OpaqueTensor(Tensor):
     """A dense tensor of the opaque layout. Users see it as `Tensor` with `is_mkldnn`."""
 
     layout = type_info.mkldnn
-    is_mkldnn = True
+    is_mkldnn = property(lambda self: True)
 
     @property
     def data(self) -> OpaqueTensor:

@@ -96,7 +96,7 @@ class QuantizedTensor(Tensor):
     """Integers with a meaning. Users see it as `Tensor` with `is_quantized`."""
 
     _scheme: Any = None
-    is_quantized = True
+    is_quantized = property(lambda self: True)
 
     @property
     def dtype(self) -> Any:

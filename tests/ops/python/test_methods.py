@@ -74,3 +74,23 @@ def test_only_plain_tensors_are_formatted_as_numbers():
     assert format(parameter, "") == repr(parameter)
     with pytest.raises(TypeError, match="unsupported format string"):
         format(parameter, ".2f")
+
+
+KINDS = ("is_cpu is_cuda is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized "
+         "is_sparse is_sparse_csr is_vulkan is_xla is_xpu").split()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_tensors_are_properties(name):
+    x, seen = torch.ones(2), []
+
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    assert getattr(x, name) is (name == "is_cpu") is getattr(x.as_subclass(Seen), name)
+    assert seen == [getattr(torch.Tensor, name).__get__]
+    with pytest.raises(AttributeError, match=f"attribute '{name}' of .* is not writable"):
+        setattr(x, name, True)
