@@ -98,3 +98,10 @@ def test_importing_the_module_does_not_hide_the_function():
     assert flambeau.autograd.gradcheck(flambeau.exp, (leaf(2),))
     module = sys.modules["flambeau.autograd.gradcheck"]
     assert module(flambeau.exp, (leaf(2),)) and module.GradcheckError is GradcheckError
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])    # fast, PyTorch loses count of the outputs
+def test_outputs_without_a_derivative_are_not_asked_for_one_in_forward_mode(fast_mode):
+    def f(x):
+        return x.sin(), x.detach().cos()
+    assert gradcheck(f, leaf(3), check_forward_ad=True, fast_mode=fast_mode)

@@ -106,8 +106,8 @@ def _batch_norm_parts(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any
         return y.to(input.dtype), empty, empty.clone()
     _refuse_unbatched(input, mean, var)
     y, center, variance = standardized(input, (0, *range(2, len(shape))), eps)
-    with no_grad():                     # not in the graph, but forward mode goes through
-        center, variance = center.reshape(-1), variance.reshape(-1)
+    center, variance = center.reshape(-1).detach(), variance.reshape(-1).detach()
+    with no_grad():
         rstd = flambeau.rsqrt(variance + eps)
         if 0 not in shape:
             count = prod(shape) // shape[1]

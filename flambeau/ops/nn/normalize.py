@@ -320,10 +320,24 @@ def native_group_norm_backward(grad_out: Tensor, input: Tensor, mean: Tensor, rs
 
 def _group_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, N: int, C: int, HxW: int,
                     group: int, eps: float, result1: Tensor, result2: Tensor) -> Any:
-    if grad[0] is None:                     # PyTorch has no derivative of the statistics
-        return None, None, None
-    return native_group_norm_backward(grad[0], input, result1, result2, weight, N, C, HxW, group,
-                                      [*wanted_gradients(needs, input, weight), needs[2]])
+    gradients = (None, None, None) if grad[0] is None else native_group_norm_backward(
+        grad[0], input, result1, result2, weight, N, C, HxW, group,
+        [*wanted_gradients(needs, input, weight), needs[2]])
+    if needs[0] and not (grad[1] is None is grad[2]):
+        by_statistics = _by_statistics(grad[1], grad[2], input, result1, result2)
+        gradients = (by_statistics if gradients[0] is None else gradients[0] + by_statistics,
+                     *gradients[1:])
+    return gradients
+
+
+def _by_statistics(by_mean: Any, by_rstd: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    """The gradient of the input by way of the mean and 1 / sqrt(variance + eps) of groups."""
+    x = input.reshape(*mean._array.shape, -1)
+    each = 0 if by_mean is None else by_mean.unsqueeze(2)
+    if by_rstd is not None:
+        centered = x - x.mean(2, True)
+        each = each - (by_rstd * rstd.pow(3)).unsqueeze(2) * centered
+    return (each / x._array.shape[2]).expand_as(x).reshape(input._array.shape).to(input.dtype)
 
 
 def _check_groups(input: Tensor, weight: Tensor | None, bias: Tensor | None, channels: int,

@@ -4,6 +4,7 @@ from layer_tests import LayerTests
 from layers import Cases
 
 import flambeau as torch
+from flambeau.autograd import forward_ad, gradcheck, gradgradcheck
 from flambeau.nn import functional as F
 
 cases = Cases()
@@ -66,3 +67,31 @@ def test_statistics_have_no_tangents():
         _, tangent = torch.func.jvp(lambda x, i=i: torch.native_layer_norm(x, (3,), None, None,
                                                                            1e-5)[i], (x,), (x,))
         assert not tangent.any()
+
+
+@pytest.mark.parametrize("normalized", [
+    lambda x, w, b: torch.native_layer_norm(x, [3], w[:3], b[:3], 1e-5),
+    lambda x, w, b: torch.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-5),
+    lambda x, w, b: torch.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5),
+    lambda x, w, b: torch.native_batch_norm(x, w, b, torch.arange(4.0).to(x), torch.ones(4).to(x),
+                                            False, 0.1, 1e-5),
+    lambda x, w, b: torch.ops.aten._native_batch_norm_legit.no_stats(x, w, b, True, 0.1, 1e-5)])
+@pytest.mark.parametrize("affine", [True, False])
+def test_derivatives_by_way_of_the_statistics(normalized, affine):
+    x = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    w, b = (torch.randn(4, dtype=torch.float64, requires_grad=affine) for _ in range(2))
+    assert gradcheck(normalized, (x, w, b), check_forward_ad=True, check_batched_grad=True,
+                     check_batched_forward_grad=True)
+    assert gradgradcheck(normalized, (x, w, b), check_fwd_over_rev=True)
+
+
+def test_batch_statistics_are_constants_in_both_modes():
+    def normalized(x):
+        return torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    x = torch.randn(2, 4, 3, dtype=torch.float64)
+    assert [r.requires_grad for r in normalized(x.requires_grad_())] == [True, False, False]
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x.detach().square())
+        results = [forward_ad.unpack_dual(r) for r in normalized(dual)]
+    assert [r.tangent is None for r in results] == [False, True, True]
+    assert not any(r.primal.requires_grad for r in results[1:])
