@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.kernels._extension import Misfit, compiled
+from flambeau.kernels._extension import Misfit
 from flambeau.kernels.linalg.blas import numpy_for
+from flambeau.kernels.linalg.empty_matrices import columns as columns
+from flambeau.kernels.linalg.empty_matrices import compiled
 from flambeau.kernels.linalg.fortran import call_each, integers, library
 from flambeau.kernels.moving import views
 
@@ -51,22 +53,6 @@ def raise_failure(info: np.ndarray, name: str, message: str, error: Any = None) 
     first = int(np.flatnonzero(flat)[0])
     where = f"(Batch element {first}): " if info.ndim else ""
     raise (error or LinAlgError)(f"{name}: {where}{message.format(int(flat[first]))}")
-
-
-def columns(a: np.ndarray) -> np.ndarray:
-    """`a` with each matrix laid out column by column, down to the strides of what has no
-    neighbours: in an empty matrix, or one of one row."""
-    turned = np.ascontiguousarray(np.swapaxes(a, -1, -2))
-    if 1 not in turned.shape and turned.size:
-        return turned.swapaxes(-1, -2)
-    strides, step = [], a.itemsize
-    for n in reversed(turned.shape):
-        strides.append(step)
-        step *= max(n, 1)
-    strides.reverse()
-    strides[-2:] = strides[:-3:-1]
-    memory = turned if turned.size else np.empty(0, a.dtype)
-    return np.ndarray(a.shape, a.dtype, memory, 0, strides)
 
 
 def run_numpy(function: Callable[..., Any], a: np.ndarray, *rest: Any, **named: Any) -> Any:
@@ -116,7 +102,7 @@ NO_INVERSE = ("The diagonal element {} is zero, the inversion could not be compl
 # ---- Cholesky -----------------------------------------------------------------------------------
 
 
-@compiled("cholesky_ex")
+@compiled("cholesky_ex", empty="eW8")
 def cholesky_ex(a: np.ndarray, upper: bool, check_errors: bool) -> tuple[np.ndarray, np.ndarray]:
     """L with L Lᴴ = a (of which the lower triangle is read), or U with Uᴴ U = a (the upper), and
     where it failed."""
@@ -199,7 +185,7 @@ def joined(a: np.ndarray, b: np.ndarray) -> tuple[int, ...]:
 # ---- LU -----------------------------------------------------------------------------------------
 
 
-@compiled("lu_factor_ex")
+@compiled("lu_factor_ex", empty="bBilUeW8")
 def lu_factor_ex(a: np.ndarray, pivot: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
     """Both factors in one matrix, row exchanges counted from 1, and the first zero pivot."""
     matrices(a)
@@ -221,7 +207,7 @@ def _lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             info.reshape(lead).astype(np.int32))
 
 
-@compiled("lu_solve")
+@compiled("lu_solve", empty="eW8")
 def lu_solve(lu: np.ndarray, pivots: np.ndarray, b: np.ndarray, left: bool, adjoint: bool
              ) -> np.ndarray:
     """x with a x = b (or x a = b, or with aᴴ) from what `lu_factor_ex` gives for a."""
@@ -295,7 +281,7 @@ def permutation_matrix(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
 # ---- determinants -------------------------------------------------------------------------------
 
 
-@compiled("det")
+@compiled("det", empty="eW8")
 def det(a: np.ndarray) -> np.ndarray:
     matrices(a, square=True)
     return np.asarray(run_numpy(np.linalg.det, a), a.dtype)
@@ -312,7 +298,7 @@ def slogdet(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # ---- symmetric matrices -------------------------------------------------------------------------
 
 
-@compiled("ldl_factor_ex")
+@compiled("ldl_factor_ex", empty="eW8")
 def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[np.ndarray, ...]:
     """Bunch and Kaufman's factors of a symmetric matrix, read from its lower triangle."""
     matrices(a, square=True)
@@ -324,7 +310,7 @@ def ldl_factor_ex(a: np.ndarray, hermitian: bool, check_errors: bool) -> tuple[n
 
 def _ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not a.size:
-        return a.copy(), np.zeros(a.shape[:-1], np.int32), zero_info(a)
+        return columns(a), np.zeros(a.shape[:-1], np.int32), zero_info(a)
     name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
     flat, n, lead = flattened(a), a.shape[-1], a.shape[:-2]
     pivots, info, work = integers(len(flat), n), integers(len(flat)), np.empty(64 * n, a.dtype)
@@ -359,7 +345,7 @@ def ldl_layout(pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return swaps, rows, pairs
 
 
-@compiled("ldl_solve")
+@compiled("ldl_solve", empty="eW8")
 def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
     """A⁻¹ b from `ldl_factor`'s results. LAPACK does not check which rows it is to exchange."""
     matrices(ld, b, square=True)
@@ -368,7 +354,7 @@ def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool
     name = "hetrs" if hermitian and ld.dtype.kind == "c" else "sytrs"
     lead = joined(ld, b)
     if not b.size or 0 in lead:
-        return np.zeros((*lead, *b.shape[-2:]), b.dtype)
+        return columns(np.zeros((*lead, *b.shape[-2:]), b.dtype))
     if not ((pivots != 0) & (np.abs(pivots) <= ld.shape[-1])).all():
         raise RuntimeError("torch.linalg.ldl_solve: pivots are not those of a factorisation")
     n, k = b.shape[-2:]
@@ -383,7 +369,7 @@ def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool
 # ---- linear equations ---------------------------------------------------------------------------
 
 
-@compiled("solve_ex")
+@compiled("solve_ex", empty="eW8")
 def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool
              ) -> tuple[np.ndarray, np.ndarray]:
     """x with a x = b (or x a = b), for matrices or vectors b, and for each matrix its first zero

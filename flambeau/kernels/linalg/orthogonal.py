@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.kernels._extension import compiled
 from flambeau.kernels.linalg.blas import numpy_for
+from flambeau.kernels.linalg.empty_matrices import compiled
 from flambeau.kernels.linalg.fortran import call_each, integers
 from flambeau.kernels.linalg.lapack import (
     LinAlgError,
@@ -95,7 +95,7 @@ def _reflected(a: np.ndarray, tau: np.ndarray, x: np.ndarray, adjoint_of: bool) 
 # ---- singular values ----------------------------------------------------------------------------
 
 
-@compiled("svd")
+@compiled("svd", empty="eW8")
 def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U, the singular values and Vᴴ; `full`: with all columns of U and rows of Vᴴ."""
     matrices(a)
@@ -106,7 +106,7 @@ def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return columns(u), s, columns(vh)
 
 
-@compiled("svdvals")
+@compiled("svdvals", empty="eW8")
 def svdvals(a: np.ndarray) -> np.ndarray:
     """The singular values, falling."""
     matrices(a)
@@ -129,7 +129,7 @@ def not_converged(name: str, a: np.ndarray, repeated: str = "singular values") -
 # ---- eigenvalues --------------------------------------------------------------------------------
 
 
-@compiled("eigh")
+@compiled("eigh", empty="bBilUeW8")
 def eigh(a: np.ndarray, uplo: str) -> tuple[np.ndarray, np.ndarray]:
     """The eigenvalues, rising, and eigenvectors of a Hermitian matrix, read from one triangle."""
     matrices(a, square=True)
@@ -141,7 +141,7 @@ def eigh(a: np.ndarray, uplo: str) -> tuple[np.ndarray, np.ndarray]:
     return values, columns(vectors)
 
 
-@compiled("eigvalsh")
+@compiled("eigvalsh", empty="bBilUeW8")
 def eigvalsh(a: np.ndarray, uplo: str) -> np.ndarray:
     """The eigenvalues of a Hermitian matrix, rising."""
     matrices(a, square=True)
@@ -191,6 +191,7 @@ def tolerance(a: np.ndarray, size: np.ndarray, atol: Any, rtol: Any) -> np.ndarr
 @compiled("matrix_rank")
 def matrix_rank(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
     """How many singular values are above the tolerance."""
+    matrices(a, square=hermitian)
     size = np.abs(eigvalsh(a, "L")) if hermitian else svdvals(a)
     return np.asarray(np.sum(size > tolerance(a, size, atol, rtol)[..., None], -1, dtype=np.int64))
 
@@ -198,7 +199,7 @@ def matrix_rank(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndar
 @compiled("pinv")
 def pinv(a: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
     """The Moore-Penrose inverse; singular values up to the tolerance count as zero."""
-    matrices(a, square=hermitian)
+    matrices(a, square=hermitian and a.size > 0)
     if not a.size:
         return np.zeros((*a.shape[:-2], *a.shape[:-3:-1]), a.dtype)
     if hermitian:

@@ -29,6 +29,7 @@ from flambeau.ops.linalg.support import (
     add_terms,
     adjoint,
     check_floating,
+    check_is_floating,
     check_matrix,
     check_square,
     constant,
@@ -37,6 +38,7 @@ from flambeau.ops.linalg.support import (
     off_diagonal,
     raise_failure,
     real_diagonal,
+    refuse_elements,
     scale_columns,
     scale_rows,
     skew,
@@ -56,8 +58,8 @@ def _check_cholesky(name: str) -> Any:
     def canonical(self: Tensor, *rest: Any) -> Any:
         check_square(self, name)
         if name == "cholesky":
-            refuse(self._array, "bBilUeW8", "cholesky_cpu")
-        refuse(self._array, "8", "tril")
+            refuse(self._array, "bBilU", "cholesky_cpu")
+        refuse_elements(self, "8", "tril")
         check_floating(self, name, "cholesky_cpu")
         return self, *rest
     return canonical
@@ -166,7 +168,8 @@ def _check_qr(A: Tensor, mode: str) -> Any:
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
                            "(default), 'r', or 'complete'")
     check_matrix(A, "linalg.qr")
-    check_floating(A, "linalg.qr", "geqrf_cpu")
+    check_is_floating(A, "linalg.qr")
+    refuse(A._array, "eW8", "geqrf_cpu")
     return A, mode
 
 

@@ -24,7 +24,6 @@ from flambeau.ops.linalg.decompositions import check_phase
 from flambeau.ops.linalg.solvers import solve_matrices
 from flambeau.ops.linalg.support import (
     adjoint,
-    check_precision,
     check_square,
     differences,
     differentiating,
@@ -32,6 +31,7 @@ from flambeau.ops.linalg.support import (
     matmul,
     off_diagonal,
     real_diagonal,
+    refuse_elements,
     scale_columns,
     scale_rows,
     with_type_of,
@@ -63,7 +63,7 @@ def _check_symmetric(name: str) -> Any:
         check_square(self, name)
         if UPLO.upper() not in ("L", "U"):
             raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-        refuse(self._array, "bBilUeW8", "linalg_eigh_cpu")
+        refuse_elements(self, "bBilUeW8", "linalg_eigh_cpu")
         return self, UPLO
     return canonical
 
@@ -122,7 +122,7 @@ def _check_general(name: str) -> Any:
         if self._array.dtype.char in characters("bBilU8"):
             raise RuntimeError(f"Unknown Complex ScalarType for {type_name(self.dtype)}")
         check_square(self, name)
-        check_precision(self, "", "linalg_eig_out_cpu")
+        refuse(self._array, "eW8", "linalg_eig_out_cpu")
         return (self,)
     return canonical
 

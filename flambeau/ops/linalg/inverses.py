@@ -138,7 +138,7 @@ def _check_pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
         raise RuntimeError(f"linalg.pinv({type_name(self.dtype)}{{{list(self._array.shape)}}}): "
                            "expected a tensor with 2 or more dimensions of float, double, cfloat "
                            "or cdouble types")
-    if hermitian:
+    if hermitian and self._array.size:
         check_square(self, "linalg.eigh")
     return self, atol, rtol, hermitian
 

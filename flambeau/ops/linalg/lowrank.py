@@ -148,6 +148,8 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
         raise NotImplementedError("lobpcg: tracker")
     differentiable = A.requires_grad or (B is not None and B.requires_grad)
     m = A.shape[-1]
+    if A.shape[-2] != m:
+        raise AssertionError(f"A must be square, got shape {A.shape}")
     k = (1 if X is None else X.shape[-1]) if k is None else k
     n = (k if X is None else X.shape[-1]) if n is None else n
     if m < 3 * n:

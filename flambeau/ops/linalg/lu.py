@@ -14,7 +14,6 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.linalg import lapack
-from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.linalg.solvers import in_front, triangular
 from flambeau.ops.linalg.support import (
@@ -30,6 +29,7 @@ from flambeau.ops.linalg.support import (
     differentiating,
     matmul,
     raise_failure,
+    refuse_elements,
     transpose,
     with_gradient_of_factor,
 )
@@ -94,7 +94,7 @@ def _check_factor(name: str) -> Any:
         if A._array.ndim < 2:
             raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: "
                                f"{list(A._array.shape)} instead")
-        refuse(A._array, "bBilUeW8", "lu_cpu")
+        refuse_elements(A, "bBilUeW8", "lu_cpu")
         if not pivot and A._array.size:
             raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the "
                                "CPU")
@@ -208,7 +208,7 @@ def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: boo
     if pivots._array.shape != LU._array.shape[:-1]:
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of "
                            "the matrix")
-    check_floating(LU, f"torch.{name}", "linalg.lu_solve_cpu")
+    check_floating(LU if B._array.size else B, f"torch.{name}", "linalg.lu_solve_cpu")
     return LU, pivots, B, left, adjoint
 
 

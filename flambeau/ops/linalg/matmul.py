@@ -12,6 +12,7 @@ from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
+from flambeau.kernels.refused import refuse
 from flambeau.ops.out_types import OF_ROWS, OF_VECTORS, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul, reversed_operator
 from flambeau.ops.pointwise.complex import conjugated
@@ -36,6 +37,8 @@ def product(x: np.ndarray, y: np.ndarray, name: str = "addmm_impl_cpu_") -> np.n
     d = x.dtype
     if d in _WIDE:
         return (_quiet_dot if y.ndim <= 2 and x.ndim <= 2 else _quiet_matmul)(x, y)
+    if d.kind in "bW" and not (x.size and y.size):      # of nothing no kernel is asked
+        return np.matmul(np.zeros(x.shape), np.zeros(y.shape)).astype(d)
     if d.itemsize <= 2 and d.kind not in "bui":
         return product_in_single(x, y, False)
     if d.kind == "b":
@@ -56,9 +59,8 @@ def same_types(mat1: Tensor, mat2: Tensor) -> None:
 
 def same_as_mv(input: Tensor, mat: Tensor, vec: Tensor) -> None:
     if not input._array.dtype == mat._array.dtype == vec._array.dtype:
-        names = [type_name(t.dtype) for t in (input, mat, vec)]
         raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and "
-                           "{}".format(*names))
+                           "{}".format(*[type_name(t.dtype) for t in (input, mat, vec)]))
 
 
 def adjoint(matrix: Tensor) -> Tensor:
@@ -79,17 +81,13 @@ def fits(answer: bool) -> None:
         raise Misfit
 
 
-def _only_elsewhere(name: str) -> Any:
-    """The body of an overload that PyTorch has kernels of on accelerators alone."""
-    def refuse(*_: Any) -> Any:
-        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' "
-                                  "backend.")
-    return refuse
-
-
 def with_out_dtype(schema: str, of: Any) -> None:
-    """Declare the overload of a product whose result is of another type than its factors."""
-    op(schema, overload_of=of, body=_only_elsewhere(schema.partition("(")[0]), method=False)
+    """Declare the overload of a product whose result is of another type than its factors: PyTorch
+    has kernels of it on accelerators alone."""
+    def body(*_: Any) -> Any:
+        raise NotImplementedError(f"Could not run 'aten::{schema.partition('(')[0]}' with "
+                                  "arguments from the 'CPU' backend.")
+    op(schema, overload_of=of, body=body, method=False)
 
 
 def _leading(dims: Any, *tensors: Tensor) -> list[Tensor]:
@@ -225,6 +223,7 @@ def _check_vectors(self: Tensor, tensor: Tensor) -> Any:
 @compiled("dot")
 def dot_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits(x.ndim == 1 and x.shape == y.shape and x.dtype == y.dtype)
+    refuse(x, "bUW8", "dot")
     return product(x, y, "dot")
 
 

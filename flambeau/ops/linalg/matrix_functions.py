@@ -89,7 +89,8 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
             [0, 1]])
     """
     if n == 0:
-        refuse(A._array, "UW8", "eye")
+        check_square(A, "linalg.matrix_power")
+        refuse(A._array, "UW", "eye")
     result = _power(A, n)
     return clone(A, memory_format=contiguous_format) if result is A else result
 
@@ -238,11 +239,12 @@ def cond(A: Tensor, p: Any) -> Tensor:
     """
     check_matrix(A, f"linalg.cond(ord={p})" if isinstance(p, str) else "linalg.cond",
                  "A" if isinstance(p, str) else "")
+    if not A._array.size and (not isinstance(p, str) or A._array.shape[-1] == A._array.shape[-2]):
+        zeros = new_zeros(A, A._array.shape[:-2])
+        return zeros.abs() if zeros.is_complex() else zeros
     if p in (None, 2, -2):
         check_floating(A, "linalg.svd", "linalg_svd_cpu")
         S = singular_values(A)
-        if not A._array.shape[-1] or not A._array.shape[-2]:
-            return new_zeros(S, S._array.shape[:-1])
         big, small = narrow(S, -1, 0, 1), narrow(S, -1, S._array.shape[-1] - 1, 1)
         return squeeze(small / big if p == -2 else big / small, -1)
     m, n = A._array.shape[-2:]

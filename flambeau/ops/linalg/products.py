@@ -30,6 +30,7 @@ from flambeau.ops.view.shape import permute, transpose, unsqueeze
 
 @compiled("vdot")
 def _vdot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    refuse(x, "W", "vdot")
     return dot_kernel(np.conjugate(x) if x.dtype.kind == "c" else x, y)
 
 

@@ -10,7 +10,7 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.kernels.linalg import lapack
-from flambeau.kernels.refused import characters, no_kernel
+from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.linalg.matmul import adjoint, conj, matmul
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
@@ -43,7 +43,8 @@ def check_is_floating(A: Tensor, name: str) -> None:
 
 
 def check_floating(A: Tensor, name: str, kernel: str = "") -> None:
-    """Raise unless LAPACK knows the type; of low precision says so the function or its `kernel`."""
+    """Raise unless LAPACK knows the type; of low precision says so the function, or its `kernel`,
+    which is not called for nothing."""
     check_is_floating(A, name)
     check_precision(A, name, kernel)
 
@@ -52,8 +53,14 @@ def check_precision(A: Tensor, name: str, kernel: str = "") -> None:
     if A._array.dtype.char not in characters("eW8"):
         return
     if kernel:
-        raise no_kernel(kernel, A._array.dtype)
+        return refuse_elements(A, "eW8", kernel)
     raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(A.dtype)}")
+
+
+def refuse_elements(A: Tensor, kinds: str, kernel: str) -> None:
+    """Raise of these kinds of types, if there is an element for the `kernel` to look at."""
+    if A._array.size:
+        refuse(A._array, kinds, kernel)
 
 
 def check_lapack(A: Tensor) -> None:
