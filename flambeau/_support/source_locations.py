@@ -59,7 +59,8 @@ def counter_of(tensor: Any) -> list[Any]:
 def memory_of(tensor: Any) -> Any:
     """What is the same object in a tensor and in others of its values and geometry: what tells
     tensors apart where the graph wraps them anew."""
-    return tensor._array
+    memory = getattr(tensor, "_memory", None)       # of a view whose `_array` is computed
+    return tensor._array if memory is None else memory
 
 
 def _bump(tensor: Any) -> None:

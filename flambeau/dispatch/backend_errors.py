@@ -28,7 +28,7 @@ def check_fit(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[Overload, list[Any]] | None:
     """Raise the TypeError of a call of a public function that fits no signature; of one that is
     bound to a schema, the overload and the values of its parameters."""
-    binder = _binder_of(function)
+    binder = binder_of(function)
     if isinstance(binder, Function):
         return binder.choose(args, kwargs)
     if isinstance(binder, PythonFunction):
@@ -39,7 +39,7 @@ def check_fit(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return None
 
 
-def _binder_of(function: Any) -> Any:
+def binder_of(function: Any) -> Any:
     op = getattr(function, "op", None) or (function if isinstance(function, Op) else None)
     return getattr(op, "binder", None) or getattr(function, "twin", None) or function
 
@@ -61,7 +61,7 @@ def without_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], b
                  layout: str, fit: tuple[Overload, list[Any]] | None) -> Any:
     """The answer of a call for which there is no rule, with tensors of a `backend` whose `layout`
     has that name; `fit` is what `check_fit` found."""
-    binder = _binder_of(function)
+    binder = binder_of(function)
     if isinstance(binder, PythonFunction):
         return binder.body(*args, **kwargs)
     if fit is None:

@@ -157,8 +157,11 @@ def on_meta(op: Any, canonical: tuple[Any, ...]) -> Any:
             if op.kind != "pointwise" or str(error)[0] != '"':
                 raise                           # else no kernel is needed here
             return _without_kernel(op, canonical)
+        seen = canonical[0] if op.view or op.shares else None
         for each in (result,) if op.returns is None else result:
             emptied(each)
+            if seen is not None and (seen._conjugated or seen._negated):
+                each._conjugated, each._negated = seen._conjugated, seen._negated
     return result
 
 

@@ -12,6 +12,7 @@ from flambeau._subclasses.fake_tensor.errors import UnsupportedFakeTensorExcepti
 from flambeau._subclasses.fake_tensor.tensor import FakeTensor, wrap_meta
 from flambeau.core.tensor import LEAF, alias
 from flambeau.ops.sparse.tensors import is_sparse
+from flambeau.ops.view.conjugate_views import below
 from flambeau.transforms.meta import MetaTensor, laid_out_as, meta_array
 from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
 
@@ -62,11 +63,14 @@ class FakeTensorConverter:
             found: Any = wrap_meta(fake_mode, form_of(t), t.device)
         elif t._is_view() and not isinstance(t, FakeTensor) and t._base is not None:
             base = self.from_real_tensor(fake_mode, t._base)
-            found = wrap_meta(fake_mode, _window(base, t), t.device)
+            turned = t._conjugated or t._negated
+            found = wrap_meta(fake_mode, _window(base, below(t) if turned else t), t.device)
             if not t.requires_grad:
                 found._base = base
         else:
             found = wrap_meta(fake_mode, alias(laid_out_as(t._array), MetaTensor), t.device)
+        if t._conjugated or t._negated:
+            found._conjugated, found._negated = t._conjugated, t._negated
         if make_constant:
             found.constant = t
         if t.requires_grad:

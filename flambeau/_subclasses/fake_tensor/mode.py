@@ -14,7 +14,7 @@ from flambeau._subclasses.fake_tensor.errors import (
     FakeTensorDeviceMismatchError,
     UnsupportedOperatorException,
 )
-from flambeau._subclasses.fake_tensor.tensor import FakeTensor, wrap_meta
+from flambeau._subclasses.fake_tensor.tensor import FakeTensor, like, wrap_meta
 from flambeau._support.symbolic_names import Tag
 from flambeau.core import devices
 from flambeau.core.tensor import alias
@@ -167,14 +167,14 @@ class FakeTensorMode(TorchDispatchMode):
         """Run an op on `meta`, and let its results be fake tensors on their device."""
         if func._opname in ("detach", "alias") and len(args) == 1 and \
                 type(args[0]) is FakeTensor:                # the memory stays the same
-            return wrap_meta(self, alias(args[0]._array, MetaTensor), args[0].fake_device)
+            return wrap_meta(self, like(args[0], MetaTensor), args[0].fake_device)
         device = _device_of(func, args, kwargs)
         stand_ins: dict[int, tuple[Tensor, FakeTensor]] = {}
         by_meta: dict[int, FakeTensor] = {}
 
         def meta(t: Any) -> Tensor:
             if id(t) not in stand_ins:
-                made = alias(t._array, MetaTensor) if type(t) is FakeTensor else t.form
+                made = like(t, MetaTensor) if type(t) is FakeTensor else t.form
                 stand_ins[id(t)] = made, t
                 by_meta[id(made)] = t
             return stand_ins[id(t)][0]

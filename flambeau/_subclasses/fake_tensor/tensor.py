@@ -122,9 +122,17 @@ def wrap_meta(mode: FakeTensorMode, meta: Tensor, device: Any, constant: Tensor 
         from flambeau._subclasses.fake_sparse import of_form
         made: Any = of_form(meta)
     else:
-        made = alias(meta._array, FakeTensor)
+        made = like(meta, FakeTensor)
     made._device = made.fake_device = normalized_device(device)
     made.fake_mode, made.constant = mode, constant
+    return made
+
+
+def like(tensor: Tensor, cls: type) -> Any:
+    """A tensor of that class with the geometry, and the bits, of one without values."""
+    made = alias(tensor._array, cls)
+    if tensor._conjugated or tensor._negated:
+        made._conjugated, made._negated = tensor._conjugated, tensor._negated
     return made
 
 

@@ -177,6 +177,11 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
         policy = policy_of(op)
         if policy is not None:
             return policy(op, args, kwargs)
+    return to_levels(op, args, kwargs)
+
+
+def to_levels(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that no type takes over: bound, and handed to the innermost level."""
     out = None
     if op.binder is not None and op.kind != "creation":
         stack = levels.get()

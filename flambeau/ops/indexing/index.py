@@ -39,11 +39,16 @@ def _getitem(self: Tensor, key: Any, /) -> Tensor:
         if type(key) is int and self._array.ndim and (
                 -self._array.shape[0] <= key < self._array.shape[0]):
             return take_first(self, key)
-        basic, advanced = parse(self, key)
-        view = self if basic is None else basic_view(self, basic, type(key) is slice)
-        return view if advanced is None else take_at(view, advanced)
+        return item_at(self, key)
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
+
+
+def item_at(x: Tensor, key: Any) -> Tensor:
+    """`x[key]`, of which no type is asked."""
+    basic, advanced = parse(x, key)
+    view = x if basic is None else basic_view(x, basic, type(key) is slice)
+    return view if advanced is None else take_at(view, advanced)
 
 
 # ---- index tensors: a copy -----------------------------------------------------------------------

@@ -23,14 +23,18 @@ from flambeau._support.source_locations import counter_of
 from flambeau.core import dtypes, type_info
 from flambeau.core.autograd.recording import replay_of
 from flambeau.core.calling import overrides
-from flambeau.core.calling.overrides import intercept_canonical
+from flambeau.core.calling.overrides import intercept_canonical, to_levels
 from flambeau.core.modes import grad_enabled, intercepts_ops, levels
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, new_tensor, plain_types
 from flambeau.core.views import check_places
+from flambeau.dispatch.backend_errors import binder_of
 from flambeau.dispatch.declaration import AtenForm, op
+from flambeau.dispatch.function import Function, InplaceFunction
+from flambeau.dispatch.members import MemberFunction
 from flambeau.kernels.moving.views import copy_into
 from flambeau.ops.coercion import each_result, store
+from flambeau.ops.indexing.index import item_at
 from flambeau.ops.indexing.values import as_value, assign
 from flambeau.ops.inplace import slot, write_result
 from flambeau.ops.overlap import allows_internal_overlap
@@ -53,6 +57,7 @@ class ConjugateView(Tensor):
         return array
 
     _array = property(_read, _set_memory)
+    _memory = property(in_memory)
 
     def _turned(self, array: np.ndarray) -> np.ndarray:
         """Memory as elements, or elements as memory, in an array of their own."""
@@ -262,11 +267,11 @@ def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bo
     return _as_view(result, conjugated, negated)
 
 
-def _is_shown(input: Tensor) -> bool:
-    """Is the call handed to `__torch_dispatch__`? That says what the view is: what runs below makes
-    it, or a tensor of the user's own."""
+def _is_shown() -> bool:
+    """Is the call handed to `__torch_dispatch__`? That says what the result is: what runs below
+    makes it, or a tensor of the user's own."""
     active = levels.get()
-    return bool(active) and active[-1].makes and type(input) is not ConjugateView
+    return bool(active) and active[-1].makes
 
 
 def _computed(input: Tensor) -> bool:
@@ -291,7 +296,7 @@ def conj(input: Tensor) -> Tensor:
     """
     if not input.dtype.is_complex:
         return input
-    if _is_shown(input):
+    if _is_shown():
         return _conj_view(input)
     return conjugated(input) if _computed(input) else _turn(conj, _conj_view, input, True, False)
 
@@ -299,7 +304,7 @@ def conj(input: Tensor) -> Tensor:
 @op("_neg_view(Tensor(a) self) -> Tensor(a)")
 def neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
-    if _is_shown(input):
+    if _is_shown():
         return _negative_view(input)
     if _computed(input):
         return neg(input)
@@ -405,6 +410,13 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         name = name.strip("_")          # Python's operators
     if name in _BODIES:
         return declared.direct(*args, **kwargs)
+    if _is_shown():                     # as it is: what runs below reads the view
+        binder = binder_of(function)
+        if name == "getitem":
+            return item_at(*args)
+        if not isinstance(binder, (InplaceFunction, MemberFunction)) and declared is not None:
+            return to_levels(binder.seen if isinstance(binder, Function) else declared, args,
+                             kwargs)
     if name == "contiguous":
         return _contiguous(*args, **kwargs)
     if _views_in((kwargs.get("out"),)):

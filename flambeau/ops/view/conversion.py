@@ -224,12 +224,19 @@ detached = op(
 def detach(self: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""
     if type(self) not in plain_types or interceptors:
-        if overrides.wanted((self,)):
+        active = levels.get()
+        if overrides.wanted((self,)) and not (
+                active and active[-1].makes and not overrides.overriding((self,))):
             return overrides.handle_torch_function(Tensor.detach, (self,), self)
-        if levels.get():
+        if active:
             return detached(self)
     counter = counter_of(self)
-    result = bare(self._array, meta.MetaTensor if self._device is devices.meta else Tensor)
+    if self._device is devices.meta:
+        result = bare(self._array, meta.MetaTensor)
+        if self._conjugated or self._negated:
+            result._conjugated, result._negated = self._conjugated, self._negated
+    else:
+        result = bare(self._array, Tensor)
     result._counter = counter
     return result
 

@@ -9,8 +9,11 @@ from sample_tests import SampleTests
 from samples import Samples, call
 
 import flambeau
+from flambeau._subclasses.fake_tensor import FakeTensorMode
 from flambeau.autograd import forward_ad as fwd
 from flambeau.autograd import gradcheck, gradgradcheck
+from flambeau.fx.experimental.proxy_tensor import make_fx
+from flambeau.testing import assert_close
 from flambeau.utils._python_dispatch import TorchDispatchMode
 
 VALUES = np.array([[1 + 2j, 3 - 1j], [0.5j, 2 - 4j]])
@@ -400,3 +403,63 @@ def test_gradients_of_views_that_a_dispatch_mode_sees():
         assert type(y.grad_fn).__name__ == "ConjBackward0"
         (y * y).real.sum().backward()
     assert x.grad.tolist() == [2 - 4j, 6 + 2j]
+
+
+PROGRAMS = {
+    "product": lambda x: x @ x.conj(),
+    "adjoint": lambda x: x.mH + x,
+    "parts": lambda x: flambeau.complex(x.conj().imag, x.conj().real),
+    "einsum": lambda x: flambeau.einsum("ij,jk->ik", x, x.mH),
+    "cat": lambda x: flambeau.cat([x[:1].conj(), x[1:]]),
+    "index": lambda x: x.conj()[flambeau.tensor([1, 0])] * x.conj()[:, 0],
+    "solve": lambda x: flambeau.linalg.solve(x, x.conj()),
+    "negative": lambda x: flambeau._neg_view(x).exp() + flambeau._neg_view(x.conj()).mT,
+    "reshape": lambda x: x.conj().reshape(4).contiguous().view(2, 2),
+    "detach": lambda x: x + x.conj().detach(),
+    "like": lambda x: flambeau.ones_like(x.conj()) + x,
+    "cast": lambda x: x.conj().to(flambeau.complex64).sum(0),
+    "split": lambda x: sum(part.conj() for part in x.conj().split(1)),
+}
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_traced_programs_know_views_as_what_they_were_made_of(name, mode):
+    program = PROGRAMS[name]
+    x, other = flambeau.tensor(VALUES), flambeau.tensor(VALUES[::-1] * (2 - 1j) + 1)
+    graph = make_fx(program, tracing_mode=mode)(x)
+    assert_close(graph(other), program(other))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_dispatch_mode_changes_no_result(name):
+    x = flambeau.tensor(VALUES)
+    with _Shown():
+        found = PROGRAMS[name](x)
+    assert_close(found, PROGRAMS[name](x))
+
+
+def _bits(tensor):
+    return tensor.is_conj(), tensor.is_neg()
+
+
+BITS = [lambda x: x, lambda x: x.imag, lambda x: x.real, lambda x: x.mT, lambda x: x[0],
+        lambda x: x.conj(), lambda x: x.mH, lambda x: x * 2, lambda x: x.clone(),
+        lambda x: x.detach(), lambda x: x.reshape(4), lambda x: x.resolve_conj(),
+        lambda x: x.imag.T]
+
+
+@pytest.mark.parametrize("program", BITS)
+def test_what_has_no_values_has_the_bits(program):
+    x = flambeau.tensor(VALUES)
+    views = x, x.conj(), flambeau._neg_view(x)
+    wanted = [_bits(program(view)) for view in views]
+    mode = FakeTensorMode()
+    fakes = [mode.from_tensor(view) for view in views]
+    with mode:
+        assert [_bits(program(fake)) for fake in fakes] == wanted
+        assert [_bits(program(f)) for f in (fakes[0].conj(), flambeau._neg_view(fakes[0]))] \
+            == wanted[1:]
+    on_meta = x.to("meta")
+    assert [_bits(program(m)) for m in (on_meta, on_meta.conj(), flambeau._neg_view(on_meta))] \
+        == wanted
