@@ -303,7 +303,7 @@ class BatchLevel(Level):
         values = named_values(op, canonical, value)
         values["grad"] = value
         rule = op.rules["self"]
-        return rule(*[values[n] for n in parameters(rule)])
+        return rule(*[values[n] for n in parameters(rule)]) if callable(rule) else value * rule
 
 
 class _LevelOfRules(BatchLevel):

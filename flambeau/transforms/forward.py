@@ -114,6 +114,10 @@ class ForwardLevel(Level):
 
     def _laid_out(self, tensor: Tensor, tangent: Tensor) -> Tensor:
         """The tangent, in other memory if views and writes that `tensor` allows would not work."""
+        if (tangent._conjugated, tangent._negated) != (tensor._conjugated, tensor._negated) \
+                and not (tensor._conjugated or tensor._negated):
+            tangent = tangent.resolve_conj().resolve_neg()
+            self.set_tangent(tensor, tangent)
         shape, strides, found = tensor._array.shape, tensor.stride(), tangent.stride()
         if 0 in shape or strides == found:
             return tangent

@@ -190,7 +190,7 @@ view_as_complex = op(
     kernel_checks=True, method=False,
     batch=lambda size, dims, self: (
         view_as_complex(contiguous(movedim(self, dims[0], 0))), 0),
-    d_self=lambda grad: view_as_real(contiguous(grad)),
+    d_self=lambda grad: view_as_real(contiguous(grad).resolve_conj()),
     doc="A real tensor with a last dimension of 2 as a complex one, on the same memory.")
 
 

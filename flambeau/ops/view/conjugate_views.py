@@ -39,7 +39,7 @@ from flambeau.ops.indexing.values import as_value, assign
 from flambeau.ops.inplace import slot, write_result
 from flambeau.ops.overlap import allows_internal_overlap
 from flambeau.ops.pointwise.arithmetic import neg
-from flambeau.ops.pointwise.complex import conjugated
+from flambeau.ops.pointwise.complex import conjugated, imag, imag_view, real, real_view
 from flambeau.ops.view.conversion import clone
 from flambeau.transforms.meta import MetaTensor
 
@@ -417,6 +417,10 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         if not isinstance(binder, (InplaceFunction, MemberFunction)) and declared is not None:
             return to_levels(binder.seen if isinstance(binder, Function) else declared, args,
                              kwargs)
+    if declared is real_view.op:
+        return real(*args)
+    if declared is imag_view.op:
+        return imag(*args)
     if name == "contiguous":
         return _contiguous(*args, **kwargs)
     if _views_in((kwargs.get("out"),)):
