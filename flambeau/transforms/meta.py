@@ -19,12 +19,21 @@ from flambeau.core.calling import overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.shapes import Size, broadcast_shapes
-from flambeau.core.tensor import LAZY, LEAF, Tensor, alias, plain_types, tensor_types, wrap
+from flambeau.core.tensor import (
+    LAZY,
+    LEAF,
+    SeenAsTensor,
+    Tensor,
+    alias,
+    plain_types,
+    tensor_types,
+    wrap,
+)
 from flambeau.kernels.moving import views
 from flambeau.ops.inplace import save_anew, type_of_result
 
 
-class MetaTensor(Tensor):
+class MetaTensor(SeenAsTensor, Tensor):
     """A tensor without values. Users see it as `Tensor` with `device='meta'`."""
 
     _device = devices.meta

@@ -1,4 +1,6 @@
 """What a tensor holds: its array, its edge, and the counter of its memory."""
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -115,3 +117,19 @@ def test_a_subclass_whose_init_subclass_calls_no_other():
 
     assert Child.known and type(Child.made().detach()) is Child
     assert type(torch.nn.Parameter(Child.made())) is Child
+
+
+def test_tensors_of_every_kind_say_that_they_are_tensors():
+    x = torch.ones(2, dtype=torch.complex64)
+    kinds = [x.conj(), x.conj().imag, torch.ones(2, device="meta"), torch.ones(2).to_sparse(),
+             torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.quint8)]
+    for tensor in kinds:
+        assert tensor.__class__ is torch.Tensor and isinstance(tensor, torch.Tensor)
+        assert copy.copy(tensor).__class__ is copy.deepcopy(tensor).__class__ is torch.Tensor
+        assert pickle.loads(pickle.dumps(tensor)).__class__ is torch.Tensor
+
+    class Own(torch.Tensor):
+        pass
+
+    assert x.conj().as_subclass(Own).__class__ is Own
+    assert torch.ones(2, device="meta").as_subclass(Own).__class__ is Own

@@ -23,7 +23,7 @@ from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, alias, as_leaf, tensor_types, wrap
+from flambeau.core.tensor import SeenAsTensor, Tensor, alias, as_leaf, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_zero_grad
 from flambeau.dispatch.backend_errors import check_fit, without_kernel, without_rule
 from flambeau.dispatch.members import member
@@ -35,7 +35,7 @@ HELD = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.in
 _NAMES = "float, bfloat16, half, uint8, int8"
 
 
-class OpaqueTensor(Tensor):
+class OpaqueTensor(SeenAsTensor, Tensor):
     """A dense tensor of the opaque layout. Users see it as `Tensor` with `is_mkldnn`."""
 
     layout = type_info.mkldnn

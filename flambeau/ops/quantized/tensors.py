@@ -18,7 +18,7 @@ from flambeau._support.settings import alert_not_deterministic
 from flambeau.core import dtypes, narrow_dtypes, type_info
 from flambeau.core.calling import overrides
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, alias, tensor_types, wrap
+from flambeau.core.tensor import SeenAsTensor, Tensor, alias, tensor_types, wrap
 from flambeau.dispatch.members import member
 from flambeau.ops.view.conversion import detach
 
@@ -92,7 +92,7 @@ class Scheme(NamedTuple):
             np.array_equal(a, b) for a, b in zip(self[1:3], other[1:3]))
 
 
-class QuantizedTensor(Tensor):
+class QuantizedTensor(SeenAsTensor, Tensor):
     """Integers with a meaning. Users see it as `Tensor` with `is_quantized`."""
 
     _scheme: Any = None

@@ -20,7 +20,7 @@ from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import Size, size_of
-from flambeau.core.tensor import LEAF, Tensor, tensor_types, wrap
+from flambeau.core.tensor import LEAF, SeenAsTensor, Tensor, tensor_types, wrap
 from flambeau.dispatch.backend_errors import without_kernel
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import conjugated
@@ -41,7 +41,7 @@ _NEW = """new() received an invalid combination of arguments - got ({}), but exp
 """
 
 
-class SparseTensor(Tensor):
+class SparseTensor(SeenAsTensor, Tensor):
     """A tensor that holds only some of its elements. Users see it as `Tensor` with a `layout`.
 
     `_where` is (indices,) for coordinates, else (compressed, plain) indices; `_data` the values.

@@ -26,7 +26,15 @@ from flambeau.core.calling import overrides
 from flambeau.core.calling.overrides import intercept_canonical, to_levels
 from flambeau.core.modes import grad_enabled, intercepts_ops, levels
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import LAZY, LEAF, Tensor, gradient_edge, new_tensor, plain_types
+from flambeau.core.tensor import (
+    LAZY,
+    LEAF,
+    SeenAsTensor,
+    Tensor,
+    gradient_edge,
+    new_tensor,
+    plain_types,
+)
 from flambeau.core.views import check_places
 from flambeau.dispatch.backend_errors import binder_of
 from flambeau.dispatch.declaration import AtenForm, op
@@ -48,7 +56,7 @@ _set_memory: Callable[[Tensor, np.ndarray], None]
 _set_memory = Tensor._array.__set__
 
 
-class ConjugateView(Tensor):
+class ConjugateView(SeenAsTensor, Tensor):
     """A tensor that conjugates, negates, or both. Users see it as `Tensor`."""
 
     def _read(self) -> np.ndarray:
