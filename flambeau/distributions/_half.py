@@ -5,7 +5,10 @@ import math
 import flambeau
 from flambeau._support.own_methods import define_in_subclasses
 from flambeau.distributions import constraints
-from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter_of_base,
+)
 
 
 @define_in_subclasses("cdf", "entropy", "icdf")
@@ -15,19 +18,14 @@ class _Half(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    @property
-    def scale(self):
-        """The scale."""
-        return self.base_dist.scale
-
+    scale = parameter_of_base("scale", "The scale.")
     @property
     def mode(self):
         return flambeau.zeros_like(self.scale)
 
     def cdf(self, value):
         """2 F(value) - 1, F being that of the whole distribution."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, prob):

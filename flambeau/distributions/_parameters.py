@@ -1,4 +1,4 @@
-"""Distributions that take either probabilities or logits."""
+"""Parameters that several distributions share: a location; either probabilities or logits."""
 
 from flambeau.distributions.utils import (
     broadcast_all,
@@ -6,6 +6,18 @@ from flambeau.distributions.utils import (
     logits_to_probs,
     probs_to_logits,
 )
+
+
+class SymmetricAroundLoc:
+    """Mixin: `loc` is the mean, and the mode."""
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.mean
 
 
 class ProbsOrLogits:
@@ -40,6 +52,11 @@ class ProbsOrLogits:
     def probs(self):
         """Probabilities."""
         return logits_to_probs(self.logits, is_binary=self._is_binary)
+
+    def _over_batch(self, values, expand):
+        """A list of values with dimensions for the batch, to whose shape they `expand`."""
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + self._batch_shape) if expand else values
 
     @property
     def param_shape(self):

@@ -55,8 +55,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
             return flambeau.bernoulli(self.probs.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -65,8 +64,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     def enumerate_support(self, expand=True):
         values = flambeau.arange(2, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._over_batch(values, expand)
 
     @property
     def _natural_params(self):

@@ -57,8 +57,7 @@ class Binomial(ProbsOrLogits, Distribution):
             return flambeau.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         n, logits = self.total_count, self.logits
         binomial = flambeau.lgamma(n + 1) - flambeau.lgamma(value + 1) - flambeau.lgamma(
             n - value + 1)
@@ -67,18 +66,17 @@ class Binomial(ProbsOrLogits, Distribution):
         return value * logits + binomial - n * softplus
 
     def entropy(self):
-        n = int(self.total_count.max())
-        if not self.total_count.min() == n:
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `entropy`.")
+        self._one_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(flambeau.exp(log_prob) * log_prob).sum(0)
 
-    def enumerate_support(self, expand=True):
+    def _one_count(self, asker):
         n = int(self.total_count.max())
         if not self.total_count.min() == n:
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `enumerate_support`.")
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{asker}`.")
+        return n
+
+    def enumerate_support(self, expand=True):
+        n = self._one_count("enumerate_support")
         values = flambeau.arange(1 + n, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._over_batch(values, expand)

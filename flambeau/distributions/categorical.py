@@ -68,8 +68,7 @@ class Categorical(ProbsOrLogits, Distribution):
         return samples.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value = value.long().unsqueeze(-1)
         value, log_pmf = flambeau.broadcast_tensors(value, self.logits)
         return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
@@ -80,5 +79,4 @@ class Categorical(ProbsOrLogits, Distribution):
 
     def enumerate_support(self, expand=True):
         values = flambeau.arange(self._num_events, dtype=flambeau.long, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._over_batch(values, expand)

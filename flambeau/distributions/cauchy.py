@@ -55,14 +55,12 @@ class Cauchy(Distribution):
         return self.loc + eps * self.scale
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return (-math.log(math.pi) - self.scale.log()
                 - (((value - self.loc) / self.scale) ** 2).log1p())
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return flambeau.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value):

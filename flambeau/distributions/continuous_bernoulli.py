@@ -57,7 +57,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         """Probabilities, kept off 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
-    def _expand_rest(self, new):
+    def _expand_rest(self, new, batch_shape):
         new._lims = self._lims
 
     def _outside_unstable_region(self):
@@ -115,15 +115,13 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self.icdf(self._uniform(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return (-binary_cross_entropy_with_logits(logits, value, reduction="none")
                 + self._cont_bern_log_norm())
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         cut = self._cut_probs()
         cdfs = (flambeau.pow(cut, value) * flambeau.pow(1.0 - cut, 1.0 - value) + cut - 1.0) / (
             2.0 * cut - 1.0)

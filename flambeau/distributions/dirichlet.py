@@ -55,8 +55,7 @@ class Dirichlet(ExponentialFamily):
         return _Dirichlet.apply(self.concentration.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         a = self.concentration
         return (flambeau.xlogy(a - 1.0, value).sum(-1) + flambeau.lgamma(a.sum(-1))
                 - flambeau.lgamma(a).sum(-1))

@@ -92,7 +92,7 @@ class Distribution:
         for name in self._members:
             member = getattr(self, name)
             setattr(new, name, member.expand(batch_shape) if member is not None else None)
-        self._expand_rest(new)
+        self._expand_rest(new, batch_shape)
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -105,8 +105,8 @@ class Distribution:
         """Names of the attributes whose batch dimensions `expand` expands."""
         return tuple(self.arg_constraints)
 
-    def _expand_rest(self, new):
-        """Give `new`, an expanded copy, what else it needs."""
+    def _expand_rest(self, new, batch_shape):
+        """Give `new`, a copy expanded to that shape, what else it needs."""
 
     def _own_class(self):
         """The class of this package that the instance is of, or inherits from."""
@@ -215,6 +215,11 @@ class Distribution:
         """The shape of samples."""
         return flambeau.Size(sample_shape) + self._batch_shape + self._event_shape
 
+    def _check_sample(self, value):
+        """Where arguments are checked, validate a value whose probability is asked for."""
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value):
         """Raise an error unless `value` can be a sample, by shape and by support."""
         if not isinstance(value, Tensor):
@@ -235,7 +240,7 @@ class Distribution:
             warnings.warn(
                 f"{type(self)} does not define `support` to enable sample validation. Please "
                 "initialize the distribution with `validate_args=False` to turn off validation.",
-                stacklevel=3)
+                stacklevel=4)
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")

@@ -56,8 +56,7 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value):
         value = flambeau.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         a, b = self.concentration, self.rate
         return (flambeau.xlogy(a, b) + flambeau.xlogy(a - 1, value) - b * value
                 - flambeau.lgamma(a))
@@ -68,8 +67,7 @@ class Gamma(ExponentialFamily):
                 + (1.0 - a) * flambeau.digamma(a))
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return flambeau.special.gammainc(self.concentration, self.rate * value)
 
     @property

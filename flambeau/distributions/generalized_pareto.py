@@ -56,16 +56,14 @@ class GeneralizedPareto(Distribution):
                               self.concentration)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         z, xi = self._z(value), self._safe_concentration()
         heavy = -(1 / xi + 1) * flambeau.log1p(xi * z)
         return flambeau.where(self._is_exponential(), -z, heavy) - self.scale.log()
 
     def log_survival_function(self, value):
         """The logarithm of the probability of more than `value`."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         z, xi = self._z(value), self._safe_concentration()
         return flambeau.where(self._is_exponential(), -z, -flambeau.log1p(xi * z) / xi)
 

@@ -59,8 +59,7 @@ class Geometric(ProbsOrLogits, Distribution):
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value, probs = broadcast_all(value, self.probs)
         probs = probs.clone(memory_format=flambeau.contiguous_format)
         probs[(probs == 1) & (value == 0)] = 0

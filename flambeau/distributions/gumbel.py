@@ -28,6 +28,7 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    _tensors = "loc", "scale"
 
     def __init__(self, loc, scale, validate_args=None):
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -35,27 +36,15 @@ class Gumbel(TransformedDistribution):
         low = flambeau.full_like(self.loc, finfo.tiny)
         base = Uniform(low, flambeau.full_like(self.loc, 1 - finfo.eps),
                        validate_args=validate_args)
-        super().__init__(base, self._chain(), validate_args=validate_args)
-
-    def _chain(self):
-        """From a uniform variable: minus the logarithm, twice, then shift and scale."""
-        return [ExpTransform().inv,
-                AffineTransform(loc=0, scale=-flambeau.ones_like(self.scale)),
-                ExpTransform().inv,
-                AffineTransform(loc=self.loc, scale=-self.scale)]
-
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Gumbel, _instance)
-        new.loc = self.loc.expand(batch_shape)
-        new.scale = self.scale.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
-
-    def _expand_rest(self, new):
-        new.transforms = new._chain()
+        # from a uniform variable: minus the logarithm, twice, then shift and scale
+        transforms = [ExpTransform().inv,
+                      AffineTransform(loc=0, scale=-flambeau.ones_like(self.scale)),
+                      ExpTransform().inv,
+                      AffineTransform(loc=self.loc, scale=-self.scale)]
+        super().__init__(base, transforms, validate_args=validate_args)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 

@@ -41,8 +41,7 @@ class HalfCauchy(_Half):
         return self.base_dist.variance
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         value = flambeau.as_tensor(value, dtype=self.base_dist.scale.dtype,
                                    device=self.base_dist.scale.device)
         log_prob = self.base_dist.log_prob(value) + math.log(2)

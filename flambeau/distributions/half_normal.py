@@ -40,7 +40,6 @@ class HalfNormal(_Half):
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         log_prob = self.base_dist.log_prob(value) + math.log(2)
         return flambeau.where(value >= 0, log_prob, -inf)

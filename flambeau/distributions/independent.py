@@ -1,6 +1,5 @@
 """Batch dimensions that count as part of the event."""
 
-import flambeau
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
@@ -38,15 +37,10 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Independent, _instance)
-        batch_shape = flambeau.Size(batch_shape)
+    def _expand_rest(self, new, batch_shape):
         new.base_dist = self.base_dist.expand(
             batch_shape + self.event_shape[:self.reinterpreted_batch_ndims])
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @property
     def has_rsample(self):

@@ -3,7 +3,10 @@
 import flambeau
 from flambeau.distributions import constraints
 from flambeau.distributions.gamma import Gamma
-from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter_of_base,
+)
 from flambeau.distributions.transforms import PowerTransform
 
 __all__ = ["InverseGamma"]
@@ -32,16 +35,8 @@ class InverseGamma(TransformedDistribution):
         super().__init__(base, PowerTransform(-base.rate.new_ones(())),
                          validate_args=validate_args)
 
-    @property
-    def concentration(self):
-        """The concentration."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self):
-        """The rate."""
-        return self.base_dist.rate
-
+    concentration = parameter_of_base("concentration", "The concentration.")
+    rate = parameter_of_base("rate", "The rate.")
     @property
     def mean(self):
         mean = self.rate / (self.concentration - 1)

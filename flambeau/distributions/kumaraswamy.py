@@ -36,23 +36,16 @@ class Kumaraswamy(TransformedDistribution):
                        "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
+    _tensors = "concentration1", "concentration0"
 
     def __init__(self, concentration1, concentration0, validate_args=None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(flambeau.full_like(self.concentration0, 0),
                        flambeau.full_like(self.concentration0, 1), validate_args=validate_args)
-        super().__init__(base, self._chain(), validate_args=validate_args)
-
-    def _chain(self):
-        return [PowerTransform(exponent=self.concentration0.reciprocal()),
-                AffineTransform(loc=1.0, scale=-1.0),
-                PowerTransform(exponent=self.concentration1.reciprocal())]
-
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Kumaraswamy, _instance)
-        new.concentration1 = self.concentration1.expand(batch_shape)
-        new.concentration0 = self.concentration0.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
+        transforms = [PowerTransform(exponent=self.concentration0.reciprocal()),
+                      AffineTransform(loc=1.0, scale=-1.0),
+                      PowerTransform(exponent=self.concentration1.reciprocal())]
+        super().__init__(base, transforms, validate_args=validate_args)
 
     @property
     def mean(self):

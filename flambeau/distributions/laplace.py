@@ -3,13 +3,14 @@
 import flambeau
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
+from flambeau.distributions._parameters import SymmetricAroundLoc
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(SymmetricAroundLoc, Distribution):
     r"""The Laplace distribution, :math:`p(x) = e^{-|x-\mu|/b} / 2b`.
 
     Args:
@@ -32,14 +33,6 @@ class Laplace(Distribution):
         super().__init__(self.loc.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.mean
-
-    @property
     def variance(self):
         return 2 * self.scale.pow(2)
 
@@ -53,13 +46,11 @@ class Laplace(Distribution):
         return self.loc - self.scale * u.sign() * flambeau.log1p(-u.abs())
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return -flambeau.log(2 * self.scale) - flambeau.abs(value - self.loc) / self.scale
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = value - self.loc
         return 0.5 - 0.5 * distance.sign() * flambeau.expm1(-distance.abs() / self.scale)
 

@@ -48,9 +48,9 @@ class LKJCholesky(Distribution):
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(batch_shape, flambeau.Size((dim, dim)), validate_args=validate_args)
 
-    def _expand_rest(self, new):
+    def _expand_rest(self, new, batch_shape):
         new.dim = self.dim
-        new._beta = self._beta.expand(new.concentration.shape + (self.dim,))
+        new._beta = self._beta.expand(batch_shape + (self.dim,))
 
     def sample(self, sample_shape=Size()):
         y = self._beta.sample(sample_shape).unsqueeze(-1)
@@ -64,8 +64,7 @@ class LKJCholesky(Distribution):
         return w + flambeau.diag_embed(diagonal)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = flambeau.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order

@@ -2,7 +2,10 @@
 
 from flambeau.distributions import constraints
 from flambeau.distributions.normal import Normal
-from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter_of_base,
+)
 from flambeau.distributions.transforms import ExpTransform
 
 __all__ = ["LogNormal"]
@@ -29,16 +32,8 @@ class LogNormal(TransformedDistribution):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(),
                          validate_args=validate_args)
 
-    @property
-    def loc(self):
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self):
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
-
+    loc = parameter_of_base("loc", "The mean of the logarithm.")
+    scale = parameter_of_base("scale", "The standard deviation of the logarithm.")
     @property
     def mean(self):
         return (self.loc + self.scale.pow(2) / 2).exp()

@@ -5,6 +5,7 @@ import math
 import flambeau
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
+from flambeau.distributions._parameters import SymmetricAroundLoc
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
 from flambeau.distributions.utils import _standard_normal, lazy_property
@@ -31,7 +32,7 @@ def _batch_lowrank_mahalanobis(w, d, x, capacitance_tril):
     return (x.pow(2) / d).sum(-1) - _batch_mahalanobis(capacitance_tril, _batch_mv(scaled, x))
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(SymmetricAroundLoc, Distribution):
     r"""The normal distribution with the covariance :math:`WW^T + \operatorname{diag}(d)`.
 
     With :math:`W` of the shape n×k it costs :math:`O(nk^2)`, thanks to the Woodbury identity and
@@ -85,18 +86,10 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
-    def _expand_rest(self, new):
+    def _expand_rest(self, new, batch_shape):
         new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
         new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
         new._capacitance_tril = self._capacitance_tril
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.mean
 
     @lazy_property
     def variance(self):
@@ -140,8 +133,7 @@ class LowRankMultivariateNormal(Distribution):
                 + self._unbroadcasted_cov_diag.sqrt() * eps_d)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = _batch_lowrank_mahalanobis(
             self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, value - self.loc,
             self._capacitance_tril)

@@ -28,6 +28,7 @@ class MixtureSameFamily(Distribution):
     """
 
     arg_constraints = {}
+    _members = ("_mixture_distribution",)
     has_rsample = False
 
     def __init__(self, mixture_distribution, component_distribution, validate_args=None):
@@ -56,17 +57,11 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event_shape)
         super().__init__(components, event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(MixtureSameFamily, _instance)
-        batch_shape = flambeau.Size(batch_shape)
+    def _expand_rest(self, new, batch_shape):
         new._component_distribution = self._component_distribution.expand(
             batch_shape + (self._num_component,))
-        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
         new._num_component = self._num_component
         new._event_ndims = self._event_ndims
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @constraints.dependent_property
     def support(self):
@@ -102,8 +97,7 @@ class MixtureSameFamily(Distribution):
         return flambeau.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, x):
-        if self._validate_args:
-            self._validate_sample(x)
+        self._check_sample(x)
         log_prob = self.component_distribution.log_prob(self._pad(x))
         log_weights = flambeau.log_softmax(self.mixture_distribution.logits, dim=-1)
         return flambeau.logsumexp(log_prob + log_weights, dim=-1)

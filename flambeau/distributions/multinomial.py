@@ -30,7 +30,7 @@ class Multinomial(_OfCategorical, Distribution):
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    _members = "_categorical", "_binomial"
+    _members = ("_categorical",)
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         if not isinstance(total_count, int):
@@ -41,15 +41,9 @@ class Multinomial(_OfCategorical, Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:],
                          validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Multinomial, _instance)
-        batch_shape = flambeau.Size(batch_shape)
+    def _expand_rest(self, new, batch_shape):
         new.total_count = self.total_count
-        new._categorical = self._categorical.expand(batch_shape)
         new._binomial = self._binomial.expand(batch_shape + self.event_shape)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self):
@@ -80,8 +74,7 @@ class Multinomial(_OfCategorical, Distribution):
         return n * self._categorical.entropy() - flambeau.lgamma(n + 1) + terms
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.clone(memory_format=flambeau.contiguous_format)
         logits[(value == 0) & (logits == -inf)] = 0

@@ -5,6 +5,7 @@ import math
 import flambeau
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
+from flambeau.distributions._parameters import SymmetricAroundLoc
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import _standard_normal, lazy_property
 
@@ -69,7 +70,7 @@ class ByCovariance:
             return flambeau.linalg.cholesky(covariance_matrix)
         return _precision_to_scale_tril(precision_matrix)
 
-    def _expand_rest(self, new):
+    def _expand_rest(self, new, batch_shape):
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
 
 
@@ -84,7 +85,7 @@ def one_matrix(covariance_matrix, precision_matrix, scale_tril, error=ValueError
     return given[0]
 
 
-class MultivariateNormal(ByCovariance, Distribution):
+class MultivariateNormal(SymmetricAroundLoc, ByCovariance, Distribution):
     r"""The normal distribution, :math:`p(x) \propto e^{-(x-\mu)^T\Sigma^{-1}(x-\mu)/2}`.
 
     Give one of the three matrices; the Cholesky factor is what all computations use.
@@ -127,14 +128,6 @@ class MultivariateNormal(ByCovariance, Distribution):
             scale_tril, covariance_matrix, precision_matrix)
 
     @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.mean
-
-    @property
     def variance(self):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(
             self._batch_shape + self._event_shape)
@@ -145,8 +138,7 @@ class MultivariateNormal(ByCovariance, Distribution):
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         dims = self._event_shape[0]
         return -0.5 * (dims * math.log(2 * math.pi) + distance) - self._half_log_det()

@@ -62,8 +62,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
             return flambeau.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         r = self.total_count
         unnormalized = r * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         normalization = (-flambeau.lgamma(r + value) + flambeau.lgamma(1.0 + value)

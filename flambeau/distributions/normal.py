@@ -5,13 +5,14 @@ import math
 import flambeau
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
+from flambeau.distributions._parameters import SymmetricAroundLoc
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import _standard_normal, broadcast_all
 
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(SymmetricAroundLoc, ExponentialFamily):
     r"""The normal distribution, :math:`p(x) \propto e^{-(x-\mu)^2 / 2\sigma^2}`.
 
     Args:
@@ -35,14 +36,6 @@ class Normal(ExponentialFamily):
         super().__init__(self.loc.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.mean
-
-    @property
     def stddev(self):
         return self.scale
 
@@ -61,14 +54,12 @@ class Normal(ExponentialFamily):
         return self.loc + eps * self.scale
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return (-((value - self.loc) ** 2) / (2 * self.scale**2) - self.scale.log()
                 - math.log(math.sqrt(2 * math.pi)))
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return 0.5 * (1 + flambeau.erf((value - self.loc) * self.scale.reciprocal()
                                        / math.sqrt(2)))
 

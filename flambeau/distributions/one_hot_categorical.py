@@ -79,8 +79,7 @@ class OneHotCategorical(_OfCategorical, Distribution):
             indices, self._categorical._num_events).to(self._categorical.probs)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
     def entropy(self):

@@ -24,23 +24,13 @@ class Pareto(TransformedDistribution):
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    _tensors = "scale", "alpha"
 
     def __init__(self, scale, alpha, validate_args=None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
-        super().__init__(base, self._chain(), validate_args=validate_args)
-
-    def _chain(self):
-        return [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
-
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Pareto, _instance)
-        new.scale = self.scale.expand(batch_shape)
-        new.alpha = self.alpha.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
-
-    def _expand_rest(self, new):
-        new.transforms = new._chain()
+        transforms = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, transforms, validate_args=validate_args)
 
     @property
     def mean(self):

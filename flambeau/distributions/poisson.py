@@ -47,8 +47,7 @@ class Poisson(ExponentialFamily):
             return flambeau.poisson(self.rate.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 

@@ -5,7 +5,10 @@ from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter_of_base,
+)
 from flambeau.distributions.transforms import SigmoidTransform
 from flambeau.distributions.utils import broadcast_all, clamp_probs
 
@@ -32,7 +35,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         self._take(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def _expand_rest(self, new):
+    def _expand_rest(self, new, batch_shape):
         new.temperature = self.temperature
 
     def rsample(self, sample_shape=Size()):
@@ -42,8 +45,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         difference = logits - value.mul(self.temperature)
         return self.temperature.log() + difference - 2 * difference.exp().log1p()
@@ -73,17 +75,6 @@ class RelaxedBernoulli(TransformedDistribution):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(),
                          validate_args=validate_args)
 
-    @property
-    def temperature(self):
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self):
-        """The log-odds of 1."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self):
-        """The probability of 1."""
-        return self.base_dist.probs
+    temperature = parameter_of_base("temperature", "The temperature.")
+    logits = parameter_of_base("logits", "The log-odds of 1.")
+    probs = parameter_of_base("probs", "The probability of 1.")

@@ -6,7 +6,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.one_hot_categorical import _OfCategorical
-from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter_of_base,
+)
 from flambeau.distributions.transforms import ExpTransform
 from flambeau.distributions.utils import broadcast_all, clamp_probs
 
@@ -36,7 +39,7 @@ class ExpRelaxedCategorical(_OfCategorical, Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:],
                          validate_args=validate_args)
 
-    def _expand_rest(self, new):
+    def _expand_rest(self, new, batch_shape):
         new.temperature = self.temperature
 
     def rsample(self, sample_shape=Size()):
@@ -48,8 +51,7 @@ class ExpRelaxedCategorical(_OfCategorical, Distribution):
 
     def log_prob(self, value):
         k = self._categorical._num_events
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         log_scale = flambeau.full_like(self.temperature, float(k)).lgamma() - (
             self.temperature.log().mul(-(k - 1)))
@@ -83,17 +85,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self):
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self):
-        """Normalised log-probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self):
-        """Probabilities."""
-        return self.base_dist.probs
+    temperature = parameter_of_base("temperature", "The temperature.")
+    logits = parameter_of_base("logits", "Normalised log-probabilities.")
+    probs = parameter_of_base("probs", "Probabilities.")

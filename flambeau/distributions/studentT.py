@@ -64,8 +64,7 @@ class StudentT(Distribution):
                 + flambeau.lgamma(0.5 * self.df) - flambeau.lgamma(0.5 * (self.df + 1.0)))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         y = (value - self.loc) / self.scale
         return -0.5 * (self.df + 1.0) * flambeau.log1p(y**2.0 / self.df) - self._log_normalizer()
 

@@ -1,7 +1,6 @@
 """Distributions of transformed random variables."""
 
 import flambeau
-from flambeau._support.own_methods import define_in_subclasses
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
@@ -12,7 +11,11 @@ from flambeau.distributions.utils import _sum_rightmost
 __all__ = ["TransformedDistribution"]
 
 
-@define_in_subclasses("expand", further=True)
+def parameter_of_base(name, doc):
+    """A property: the parameter of that name of the base distribution."""
+    return property(lambda self: getattr(self.base_dist, name), doc=doc)
+
+
 class TransformedDistribution(Distribution):
     r"""The distribution of :math:`y = f(x)` with :math:`x` from a base distribution.
 
@@ -68,17 +71,12 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - event_dim
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch shape, to which that of the base expands."""
-        new = self._get_checked_instance(self._own_class(), _instance)
-        batch_shape = flambeau.Size(batch_shape)
+    _tensors = ()
+
+    def _expand_rest(self, new, batch_shape):
         shape = ComposeTransform(self.transforms).inverse_shape(batch_shape + self.event_shape)
         new.base_dist = self.base_dist.expand(shape[:len(shape) - len(self.base_dist.event_shape)])
         new.transforms = self.transforms
-        self._expand_rest(new)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @constraints.dependent_property(is_discrete=False)
     def support(self):
@@ -107,8 +105,7 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         event_dim = len(self.event_shape)
         log_prob = 0.0
         y = value

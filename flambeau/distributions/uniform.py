@@ -62,15 +62,13 @@ class Uniform(Distribution):
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         above = self.low.le(value).type_as(self.low)
         below = self.high.gt(value).type_as(self.low)
         return flambeau.log(above.mul(below)) - flambeau.log(self.high - self.low)
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):

@@ -65,8 +65,7 @@ class VonMises(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         return (self.concentration * flambeau.cos(value - self.loc) - math.log(2 * math.pi)
                 - _log_modified_bessel_fn(self.concentration, order=0))
 

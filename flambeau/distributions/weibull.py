@@ -27,6 +27,7 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
+    _tensors = "scale", "concentration"
 
     def __init__(self, scale, concentration, validate_args=None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -38,14 +39,9 @@ class Weibull(TransformedDistribution):
         return [PowerTransform(exponent=self.concentration_reciprocal),
                 AffineTransform(loc=0, scale=self.scale)]
 
-    def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Weibull, _instance)
-        new.scale = self.scale.expand(batch_shape)
-        new.concentration = self.concentration.expand(batch_shape)
+    def _expand_rest(self, new, batch_shape):
+        super()._expand_rest(new, batch_shape)
         new.concentration_reciprocal = new.concentration.reciprocal()
-        return super().expand(batch_shape, _instance=new)
-
-    def _expand_rest(self, new):
         new.transforms = new._chain()
 
     @property

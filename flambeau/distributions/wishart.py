@@ -79,9 +79,8 @@ class Wishart(ByCovariance, ExponentialFamily):
         steps = flambeau.arange(event_shape[-1], dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps.expand(batch_shape + (-1,)))
 
-    def _expand_rest(self, new):
-        super()._expand_rest(new)
-        batch_shape = new.df.shape
+    def _expand_rest(self, new, batch_shape):
+        super()._expand_rest(new, batch_shape)
         new._dist_chi2 = self._dist_chi2.expand(batch_shape + self._event_shape[-1:])
 
     @property
@@ -135,8 +134,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         return sample
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_sample(value)
         nu, p = self.df, self._p
         factor = self._unbroadcasted_scale_tril
         solved = flambeau.cholesky_solve(value, factor)
