@@ -329,7 +329,5 @@ def _set_element(root_dict: dict[str, Any], path: OBJ_PATH, value: Any) -> None:
 
 def _unflatten_state_dict(state_dict: dict[str, Any], mapping: FLATTEN_MAPPING) -> dict[str, Any]:
     """The nested state of a flat one."""
-    nested: dict[str, Any] = {}
-    for key, value in state_dict.items():
-        _set_element(nested, mapping[key], value)
-    return nested
+    from flambeau.distributed.checkpoint._nested_dict import unflatten_state_dict
+    return unflatten_state_dict(state_dict, mapping)

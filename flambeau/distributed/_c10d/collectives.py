@@ -103,6 +103,12 @@ def finish(work: Work | None, async_op: bool) -> Work | None:
     return None
 
 
+def _run(group: Any, op: _CollOp, async_op: bool, start: Callable[[], Work]) -> Work | None:
+    """Collect a collective, if those of the group are collected now, or carry it out."""
+    collected = collect(group, op, async_op)
+    return finish(start(), async_op) if collected is None else finish(collected, True)
+
+
 @announced
 def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async_op: bool = False
                ) -> Work | None:
@@ -114,10 +120,8 @@ def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async
     if tensor.is_sparse:
         return finish(_all_reduce_sparse(tensor, op, found), async_op)
     _check_complex(tensor, op, "all_reduce")
-    collected = collect(found, _CollOp(all_reduce, tensor, None, op), async_op)
-    if collected is not None:
-        return finish(collected, True)
-    return finish(found.allreduce([tensor], o.AllreduceOptions(op, asyncOp=async_op)), async_op)
+    return _run(found, _CollOp(all_reduce, tensor, None, op), async_op,
+                lambda: found.allreduce([tensor], o.AllreduceOptions(op, asyncOp=async_op)))
 
 
 def _all_reduce_sparse(tensor: Tensor, op: Any, group: Any) -> Work:
@@ -232,12 +236,9 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     found = member(group, "all_gather_into_tensor")
     if found is None:
         return None
-    collected = collect(found, _CollOp(all_gather_into_tensor, input_tensor, output_tensor),
-                        async_op)
-    if collected is not None:
-        return finish(collected, True)
-    options = o.AllgatherOptions(asyncOp=async_op)
-    return finish(found._allgather_base(output_tensor, input_tensor, options), async_op)
+    return _run(found, _CollOp(all_gather_into_tensor, input_tensor, output_tensor), async_op,
+                lambda: found._allgather_base(output_tensor, input_tensor,
+                                              o.AllgatherOptions(asyncOp=async_op)))
 
 
 def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
@@ -250,18 +251,30 @@ def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = 
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
            group: Any = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """`all_gather` whose result process `dst`, 0 by default, alone gets."""
-    checks.single_tensor(tensor, "tensor")
-    if gather_list:
-        checks.tensor_list(gather_list, "gather_list")
-        checks.same_type(tensor, *gather_list)
-    outputs = gather_list or []
+    _check_like(tensor, gather_list, "gather_list")
     found = member(group, "gather")
     if found is None:
         return None
-    root = root_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
-    check_list_is_at(found.rank() == root, outputs, "gather_list", "destination")
-    return finish(found.gather([outputs] if found.rank() == root else [], [tensor],
-                               o.GatherOptions(root, asyncOp=async_op)), async_op)
+    root, lists = _lists_at_root(found, dst, group_dst, gather_list, "gather_list", "destination")
+    options = o.GatherOptions(root, asyncOp=async_op)
+    return finish(found.gather(lists, [tensor], options), async_op)
+
+
+def _check_like(tensor: Tensor, others: list[Tensor] | None, name: str) -> None:
+    checks.single_tensor(tensor, "tensor")
+    if others:
+        checks.tensor_list(others, name)
+        checks.same_type(tensor, *others)
+
+
+def _lists_at_root(group: Any, rank: int | None, group_rank: int | None,
+                   tensors: list[Tensor] | None, name: str, role: str
+                   ) -> tuple[int, list[list[Tensor]]]:
+    """The rank of the root in the group, by default 0, and at the root the list of tensors."""
+    root = root_of(group, 0 if rank is None and group_rank is None else rank, group_rank)
+    at_root = group.rank() == root
+    check_list_is_at(at_root, tensors or [], name, role)
+    return root, [tensors or []] if at_root else []
 
 
 def check_list_is_at(at_root: bool, values: list[Any], name: str, role: str) -> None:
@@ -277,18 +290,13 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
             group: Any = None, async_op: bool = False, group_src: int | None = None
             ) -> Work | None:
     """`tensor` of process i becomes entry i of the list of process `src`, 0 by default."""
-    checks.single_tensor(tensor, "tensor")
-    if scatter_list:
-        checks.tensor_list(scatter_list, "scatter_list")
-        checks.same_type(tensor, *scatter_list)
-    parts = scatter_list or []
+    _check_like(tensor, scatter_list, "scatter_list")
     found = member(group, "scatter")
     if found is None:
         return None
-    root = root_of(found, 0 if src is None and group_src is None else src, group_src)
-    check_list_is_at(found.rank() == root, parts, "scatter_list", "source")
-    return finish(found.scatter([tensor], [parts] if found.rank() == root else [],
-                                o.ScatterOptions(root, asyncOp=async_op)), async_op)
+    root, lists = _lists_at_root(found, src, group_src, scatter_list, "scatter_list", "source")
+    options = o.ScatterOptions(root, asyncOp=async_op)
+    return finish(found.scatter([tensor], lists, options), async_op)
 
 
 @announced
@@ -314,11 +322,9 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = RedOpType.SUM
     found = member(group, "reduce_scatter_tensor")
     if found is None:
         return None
-    collected = collect(found, _CollOp(reduce_scatter_tensor, input, output, op), async_op)
-    if collected is not None:
-        return finish(collected, True)
-    options = o.ReduceScatterOptions(op, asyncOp=async_op)
-    return finish(found._reduce_scatter_base(output, input, options), async_op)
+    return _run(found, _CollOp(reduce_scatter_tensor, input, output, op), async_op,
+                lambda: found._reduce_scatter_base(output, input,
+                                                   o.ReduceScatterOptions(op, asyncOp=async_op)))
 
 
 def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = RedOpType.SUM,

@@ -206,9 +206,7 @@ class DTensor(Tensor):
 
     def _elementwise_whole(self, local: Tensor) -> DTensor:
         """The distributed tensor of a local one that lies as this one does."""
-        spec = self._spec
-        meta = TensorMeta(spec.shape, spec.stride, local.dtype)
-        return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=False)
+        return distributed_as(self._spec, local)
 
     def _raise_if_contains_partial_placements(self) -> None:
         for placement in self.placements:
@@ -404,6 +402,12 @@ def _register(hook: Callable[..., Any], function: Callable[..., Any], mesh: Devi
         hook(lambda m, _, found: function(m, found, mesh) if own else function(found, mesh))
     else:
         hook(lambda m, given: function(m, given, mesh) if own else function(given, mesh))
+
+
+def distributed_as(spec: DTensorSpec, local: Tensor) -> DTensor:
+    """The distributed tensor of a local one, in the places that `spec` says."""
+    meta = TensorMeta(spec.shape, spec.stride, local.dtype)
+    return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=False)
 
 
 # ---- making distributed tensors -----------------------------------------------------------------

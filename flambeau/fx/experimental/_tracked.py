@@ -11,6 +11,7 @@ from flambeau._support.source_locations import memory_of
 from flambeau._support.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx import Proxy
 from flambeau.utils._python_dispatch import TorchDispatchMode, modes_set_aside
+from flambeau.utils._thunk import Thunk
 
 py_sym_types = (SymInt, SymFloat, SymBool)
 
@@ -40,20 +41,6 @@ class _ProxyTensor:
 
     def __repr__(self) -> str:
         return f"_ProxyTensor(proxy={self.proxy}, constant={self.constant})"
-
-
-class Thunk:
-    """A value that is computed when it is first asked for."""
-
-    def __init__(self, f: Callable[[], Any]):
-        self.f: Callable[[], Any] | None = f
-        self.r: Any = None
-
-    def force(self) -> Any:
-        """The value."""
-        if self.f is not None:
-            self.r, self.f = self.f(), None
-        return self.r
 
 
 def thunkify(tracer: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Thunk:

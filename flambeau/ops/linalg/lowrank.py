@@ -121,11 +121,7 @@ def _lobpcg(A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None, niter: in
 
 def _ritz(A: Tensor, S: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     """The k extreme eigenpairs of A on the span of S."""
-    E, Z = eigh(matmul(adjoint(S), matmul(A, S)))
-    n = E._array.shape[-1]
-    if largest:
-        return flip(narrow(E, -1, n - k, k), (-1,)), flip(narrow(Z, -1, n - k, k), (-1,))
-    return narrow(E, -1, 0, k), narrow(Z, -1, 0, k)
+    return _extreme_pairs(matmul(adjoint(S), matmul(A, S)), k, largest)
 
 
 @python_function(module="_lobpcg")
@@ -170,10 +166,10 @@ def _differentiable(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple
     """By `eigh`, which has derivatives; those of A and B are symmetric, as A and B are."""
     A = symmetric_part(A)
     if B is None:
-        return _ritz_of(A, k, largest)
+        return _extreme_pairs(A, k, largest)
     L = linalg_cholesky(symmetric_part(B))
     left = solve_triangular(L, A, upper=False)
-    E, Y = _ritz_of(adjoint(solve_triangular(L, adjoint(left), upper=False)), k, largest)
+    E, Y = _extreme_pairs(adjoint(solve_triangular(L, adjoint(left), upper=False)), k, largest)
     return E, solve_triangular(adjoint(L), Y, upper=True)
 
 
@@ -182,7 +178,7 @@ def symmetric_part(A: Tensor) -> Tensor:
     return (A + adjoint(A)) / 2
 
 
-def _ritz_of(A: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _extreme_pairs(A: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     E, V = eigh(A)
     n = E._array.shape[-1]
     if largest:

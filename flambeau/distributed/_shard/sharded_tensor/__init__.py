@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
+from flambeau import Tensor
 from flambeau.distributed._shard.op_registry_utils import _decorator_func
 from flambeau.distributed._shard.sharded_tensor.api import (
     _CUSTOM_SHARDED_OPS,
@@ -31,33 +32,28 @@ def empty(sharding_spec: ShardingSpec, *size: Any, dtype: Any = None,
                          init_rrefs=init_rrefs)
 
 
-def _filled(sharding_spec: ShardingSpec, size: tuple[Any, ...], fill: Callable[[Any], Any],
-            options: dict[str, Any]) -> ShardedTensor:
-    made = ShardedTensor(sharding_spec, *size, **options)
-    with flambeau.no_grad():
-        for shard in made.local_shards():
-            fill(shard.tensor)
-    return made
+def _filled(name: str, fill: Callable[[Tensor], Any], doc: str) -> Callable[..., ShardedTensor]:
+    def make(sharding_spec: ShardingSpec, *size: Any, dtype: Any = None,
+             layout: Any = flambeau.strided, requires_grad: bool = False, pin_memory: bool = False,
+             memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
+             init_rrefs: bool = False) -> ShardedTensor:
+        made = empty(sharding_spec, *size, dtype=dtype, layout=layout,
+                     requires_grad=requires_grad, pin_memory=pin_memory,
+                     memory_format=memory_format, process_group=process_group,
+                     init_rrefs=init_rrefs)
+        with flambeau.no_grad():
+            for shard in made.local_shards():
+                fill(shard.tensor)
+        return made
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A sharded tensor of {doc}."
+    return make
 
 
-def ones(sharding_spec: ShardingSpec, *size: Any, dtype: Any = None,
-         layout: Any = flambeau.strided, requires_grad: bool = False, pin_memory: bool = False,
-         memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
-         init_rrefs: bool = False) -> ShardedTensor:
-    """A sharded tensor of ones."""
-    return full(sharding_spec, size, 1, dtype=dtype, layout=layout, requires_grad=requires_grad,
-                pin_memory=pin_memory, memory_format=memory_format, process_group=process_group,
-                init_rrefs=init_rrefs)
-
-
-def zeros(sharding_spec: ShardingSpec, *size: Any, dtype: Any = None,
-          layout: Any = flambeau.strided, requires_grad: bool = False, pin_memory: bool = False,
-          memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
-          init_rrefs: bool = False) -> ShardedTensor:
-    """A sharded tensor of zeros."""
-    return full(sharding_spec, size, 0, dtype=dtype, layout=layout, requires_grad=requires_grad,
-                pin_memory=pin_memory, memory_format=memory_format, process_group=process_group,
-                init_rrefs=init_rrefs)
+ones = _filled("ones", lambda x: x.fill_(1), "ones")
+zeros = _filled("zeros", lambda x: x.fill_(0), "zeros")
+rand = _filled("rand", lambda x: x.uniform_(), "random numbers in [0, 1)")
+randn = _filled("randn", lambda x: x.normal_(), "normal random numbers")
 
 
 def full(sharding_spec: ShardingSpec, size: Any, fill_value: Any, *, dtype: Any = None,
@@ -65,32 +61,10 @@ def full(sharding_spec: ShardingSpec, size: Any, fill_value: Any, *, dtype: Any 
          memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
          init_rrefs: bool = False) -> ShardedTensor:
     """A sharded tensor of one value."""
-    return _filled(sharding_spec, tuple(size), lambda x: x.fill_(fill_value), {
-        "dtype": dtype, "layout": layout, "requires_grad": requires_grad,
-        "pin_memory": pin_memory, "memory_format": memory_format, "process_group": process_group,
-        "init_rrefs": init_rrefs})
-
-
-def rand(sharding_spec: ShardingSpec, *size: Any, dtype: Any = None,
-         layout: Any = flambeau.strided, requires_grad: bool = False, pin_memory: bool = False,
-         memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
-         init_rrefs: bool = False) -> ShardedTensor:
-    """A sharded tensor of random numbers in [0, 1)."""
-    return _filled(sharding_spec, size, lambda x: x.uniform_(), {
-        "dtype": dtype, "layout": layout, "requires_grad": requires_grad,
-        "pin_memory": pin_memory, "memory_format": memory_format, "process_group": process_group,
-        "init_rrefs": init_rrefs})
-
-
-def randn(sharding_spec: ShardingSpec, *size: Any, dtype: Any = None,
-          layout: Any = flambeau.strided, requires_grad: bool = False, pin_memory: bool = False,
-          memory_format: Any = flambeau.contiguous_format, process_group: Any = None,
-          init_rrefs: bool = False) -> ShardedTensor:
-    """A sharded tensor of normal random numbers."""
-    return _filled(sharding_spec, size, lambda x: x.normal_(), {
-        "dtype": dtype, "layout": layout, "requires_grad": requires_grad,
-        "pin_memory": pin_memory, "memory_format": memory_format, "process_group": process_group,
-        "init_rrefs": init_rrefs})
+    return _filled("full", lambda x: x.fill_(fill_value), "one value")(
+        sharding_spec, *size, dtype=dtype, layout=layout, requires_grad=requires_grad,
+        pin_memory=pin_memory, memory_format=memory_format, process_group=process_group,
+        init_rrefs=init_rrefs)
 
 
 def init_from_local_shards(local_shards: list[Shard], *global_size: Any,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from typing import Self
 
 __all__ = ["Event", "EventSource", "NodeState", "RdzvEvent"]
 
@@ -33,26 +34,22 @@ class NodeState(str, Enum):        # noqa: UP042 - prints as an Enum does
     FAILED = "FAILED"
 
 
-@dataclass
-class Event:
-    """Something that has happened to an agent or a worker."""
-
-    name: str
-    source: EventSource
-    timestamp: int = 0
-    metadata: dict[str, EventMetadataValue] = field(default_factory=dict)
+class _WrittenAsJson:
+    """What writes itself as JSON, and kinds by their names."""
 
     def __str__(self) -> str:
         return self.serialize()
 
-    @staticmethod
-    def deserialize(data: str | Event) -> Event:
+    @classmethod
+    def deserialize(cls, data: str | Self) -> Self:
         """The event that `serialize` wrote."""
-        if isinstance(data, Event):
+        if isinstance(data, cls):
             return data
-        fields = json.loads(data)
-        fields["source"] = EventSource[fields["source"]]
-        return Event(**fields)
+        written = json.loads(data)
+        for name, kind in (("source", EventSource), ("node_state", NodeState)):
+            if name in written:
+                written[name] = kind[written[name]]
+        return cls(**written)
 
     def serialize(self) -> str:
         """The event as JSON."""
@@ -60,7 +57,17 @@ class Event:
 
 
 @dataclass
-class RdzvEvent:
+class Event(_WrittenAsJson):
+    """Something that has happened to an agent or a worker."""
+
+    name: str
+    source: EventSource
+    timestamp: int = 0
+    metadata: dict[str, EventMetadataValue] = field(default_factory=dict)
+
+
+@dataclass
+class RdzvEvent(_WrittenAsJson):
     """Something that has happened in a rendezvous."""
 
     name: str
@@ -73,19 +80,3 @@ class RdzvEvent:
     rank: int | None = None
     local_id: int | None = None
     error_trace: str = ""
-
-    def __str__(self) -> str:
-        return self.serialize()
-
-    @staticmethod
-    def deserialize(data: str | RdzvEvent) -> RdzvEvent:
-        """The event that `serialize` wrote."""
-        if isinstance(data, RdzvEvent):
-            return data
-        fields = json.loads(data)
-        fields["node_state"] = NodeState[fields["node_state"]]
-        return RdzvEvent(**fields)
-
-    def serialize(self) -> str:
-        """The event as JSON."""
-        return json.dumps(asdict(self))

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import abc
+import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -57,6 +59,41 @@ class RequestQueue(abc.ABC):
     @abc.abstractmethod
     def get(self, size: int, timeout: float) -> list[TimerRequest]:
         """Up to `size` requests, for which it waits `timeout` seconds."""
+
+
+class KeepsTimers:
+    """Mixin of servers: their timers, by worker and scope."""
+
+    def __init__(self) -> None:
+        self._timers: dict[tuple[Any, str], Any] = {}
+
+    def register_timers(self, timer_requests: list[Any]) -> None:
+        """Keep timers, and take back those whose time is negative."""
+        for request in timer_requests:
+            key = request.worker_id, request.scope_id
+            if request.expiration_time < 0:
+                self._timers.pop(key, None)
+            else:
+                self._timers[key] = request
+
+    def get_expired_timers(self, deadline: float) -> dict[Any, list[Any]]:
+        """Timers that end before `deadline`, by worker."""
+        found: dict[Any, list[Any]] = {}
+        for request in self._timers.values():
+            if request.expiration_time <= deadline:
+                found.setdefault(request.worker_id, []).append(request)
+        return found
+
+    def _end_process(self, pid: int, signal: int, logger: logging.Logger) -> bool:
+        try:
+            os.kill(pid, signal)
+            return True
+        except ProcessLookupError:
+            logger.info("Process with pid=%s does not exist. Skipping", pid)
+            return True
+        except Exception:
+            logger.exception("Error terminating pid=%s", pid)
+            return False
 
 
 class TimerServer(abc.ABC):

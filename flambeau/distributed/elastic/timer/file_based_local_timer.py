@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.distributed.elastic.timer.api import TimerClient, TimerRequest
+from flambeau.distributed.elastic.timer.api import KeepsTimers, TimerClient, TimerRequest
 from flambeau.distributed.elastic.timer.debug_info_logging import log_debug_info_for_expired_timers
 from flambeau.distributed.elastic.utils.logging import get_logger
 
@@ -90,17 +90,17 @@ class FileTimerClient(TimerClient):
         self._send_request(FileTimerRequest(os.getpid(), scope_id, -1, 0))
 
 
-class FileTimerServer:
+class FileTimerServer(KeepsTimers):
     """Reads a pipe, which it makes, and ends processes whose time is over, and then its own: what
     is left of the job cannot go on."""
 
     def __init__(self, file_path: str, run_id: str, max_interval: float = 10,
                  daemon: bool = True,
                  log_event: Callable[[str, FileTimerRequest | None], None] | None = None):
+        super().__init__()
         self._file_path, self._run_id = file_path, run_id
         self._max_interval, self._daemon = max_interval, daemon
         self._log_event = log_event or (lambda name, request: None)
-        self._timers: dict[tuple[int, str], FileTimerRequest] = {}
         self._last_progress_time = int(time.time())
         self._watchdog_thread: threading.Thread | None = None
         self._is_client_started = self._run_once = self._stop_signaled = False
@@ -205,38 +205,13 @@ class FileTimerServer:
                                           about["expiration_time"], about["signal"]))
         return found
 
-    def register_timers(self, timer_requests: list[FileTimerRequest]) -> None:
-        """Keep timers, and take back those whose time is negative."""
-        for request in timer_requests:
-            key = request.worker_pid, request.scope_id
-            if request.expiration_time < 0:
-                self._timers.pop(key, None)
-            else:
-                self._timers[key] = request
-
     def clear_timers(self, worker_pids: set[int]) -> None:
         """Forget all timers of these processes, and of those that are gone."""
         self._timers = {key: t for key, t in self._timers.items()
                         if key[0] not in worker_pids and self.is_process_running(key[0])}
 
-    def get_expired_timers(self, deadline: float) -> dict[int, list[FileTimerRequest]]:
-        """Timers that end before `deadline`, by process."""
-        found: dict[int, list[FileTimerRequest]] = {}
-        for request in self._timers.values():
-            if request.expiration_time <= deadline:
-                found.setdefault(request.worker_pid, []).append(request)
-        return found
-
     def _reap_worker(self, worker_pid: int, signal: int) -> bool:
-        try:
-            os.kill(worker_pid, signal)
-            return True
-        except ProcessLookupError:
-            logger.info("Process with pid=%s does not exist. Skipping", worker_pid)
-            return True
-        except Exception:
-            logger.exception("Error terminating pid=%s", worker_pid)
-            return False
+        return self._end_process(worker_pid, signal, logger)
 
     def get_last_progress_time(self) -> int:
         """When the pipe was last read; now, until a client has asked for something."""

@@ -8,6 +8,7 @@ from queue import Empty
 from typing import Any
 
 from flambeau.distributed.elastic.timer.api import (
+    KeepsTimers,
     RequestQueue,
     TimerClient,
     TimerRequest,
@@ -59,41 +60,16 @@ class MultiprocessingRequestQueue(RequestQueue):
         return found
 
 
-class LocalTimerServer(TimerServer):
+class LocalTimerServer(KeepsTimers, TimerServer):
     """Ends processes of this machine."""
 
     def __init__(self, mp_queue: Any, max_interval: float = 60, daemon: bool = True):
-        super().__init__(MultiprocessingRequestQueue(mp_queue), max_interval, daemon)
-        self._timers: dict[tuple[Any, str], TimerRequest] = {}
-
-    def register_timers(self, timer_requests: list[TimerRequest]) -> None:
-        """Keep timers, and take back those whose time is negative."""
-        for request in timer_requests:
-            key = request.worker_id, request.scope_id
-            if request.expiration_time < 0:
-                self._timers.pop(key, None)
-            else:
-                self._timers[key] = request
+        KeepsTimers.__init__(self)
+        TimerServer.__init__(self, MultiprocessingRequestQueue(mp_queue), max_interval, daemon)
 
     def clear_timers(self, worker_ids: set[int]) -> None:
         """Forget all timers of workers."""
         self._timers = {key: t for key, t in self._timers.items() if key[0] not in worker_ids}
 
-    def get_expired_timers(self, deadline: float) -> dict[Any, list[TimerRequest]]:
-        """Timers that end before `deadline`, by worker."""
-        found: dict[Any, list[TimerRequest]] = {}
-        for request in self._timers.values():
-            if request.expiration_time <= deadline:
-                found.setdefault(request.worker_id, []).append(request)
-        return found
-
     def _reap_worker(self, worker_id: int) -> bool:
-        try:
-            os.kill(worker_id, signal.SIGKILL)
-            return True
-        except ProcessLookupError:
-            logger.info("Process with pid=%s does not exist. Skipping", worker_id)
-            return True
-        except Exception:
-            logger.exception("Error terminating pid=%s", worker_id)
-            return False
+        return self._end_process(worker_id, signal.SIGKILL, logger)

@@ -22,6 +22,7 @@ from flambeau.distributed.fsdp._fully_shard._fsdp_common import (
     resolve_shard_placement,
 )
 from flambeau.distributed.tensor import DTensor, Replicate, Shard
+from flambeau.distributed.tensor._api import distributed_as
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from flambeau.distributed.tensor.placement_types import (
     Placement,
@@ -169,9 +170,7 @@ class FSDPParam:
 
     def to_sharded_dtensor(self, tensor: Tensor) -> DTensor:
         """A piece, or a gradient of one, as the distributed tensor that it is of."""
-        spec = self._sharding_spec
-        meta = TensorMeta(spec.shape, spec.stride, tensor.dtype)
-        return DTensor(tensor, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=False)
+        return distributed_as(self._sharding_spec, tensor)
 
     # ---- gathering ------------------------------------------------------------------------------
 

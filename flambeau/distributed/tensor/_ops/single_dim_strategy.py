@@ -47,11 +47,17 @@ def register_single_dim_strategy(
     ... def rows(op, args, kwargs):
     ...     return [[_ShardingPlaceholder(d)] * 2 for d in range(len(args[0].shape))]
     """
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def rule(schema: OpSchema) -> list[Strategy]:
-            return _strategies(schema, function)
+    return registers_strategies(op, _strategies)
+
+
+def registers_strategies(op: OpOverload | list[OpOverload],
+                         strategies: Callable[[OpSchema, Any], list[Strategy]]
+                         ) -> Callable[[Any], Any]:
+    """A decorator: `strategies` makes the rule of the ops out of a call and the function."""
+    def register(function: Any) -> Any:
         for overload in op if isinstance(op, list) else [op]:
-            DTensor._op_dispatcher.sharding_propagator.register_op_strategy(overload, rule)
+            DTensor._op_dispatcher.sharding_propagator.register_op_strategy(
+                overload, lambda schema: strategies(schema, function))
         return function
     return register
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._ops import OpOverload
-from flambeau.distributed.tensor._api import DTensor
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec
 from flambeau.distributed.tensor._op_schema import OpSchema, Strategy
+from flambeau.distributed.tensor._ops.single_dim_strategy import registers_strategies
 from flambeau.utils._pytree import tree_leaves
 
 __all__ = ["register_sharding"]
@@ -26,13 +26,7 @@ def register_sharding(op: OpOverload | list[OpOverload]) -> Callable[[Any], Any]
     ...     others = [d for d in range(x.ndim) if d != dim % x.ndim]
     ...     return [([Shard(d)], [Shard(d), None, None]) for d in others]
     """
-    def register(custom_sharding_fn: Any) -> Any:
-        def rule(schema: OpSchema) -> list[Strategy]:
-            return _strategies(schema, custom_sharding_fn)
-        for overload in op if isinstance(op, list) else [op]:
-            DTensor._op_dispatcher.sharding_propagator.register_op_strategy(overload, rule)
-        return custom_sharding_fn
-    return register
+    return registers_strategies(op, _strategies)
 
 
 def _strategies(schema: OpSchema, custom_sharding_fn: Any) -> list[Strategy]:

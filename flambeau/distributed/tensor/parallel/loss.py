@@ -10,6 +10,7 @@ from flambeau._ops import aten
 from flambeau.core.tensor import Tensor
 from flambeau.distributed import _functional_collectives as funcol
 from flambeau.distributed.tensor import DTensor, Partial, Replicate, Shard
+from flambeau.distributed.tensor._api import distributed_as
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from flambeau.distributed.tensor._utils import (
     compute_global_tensor_info,
@@ -65,12 +66,6 @@ def _cast_to_dtensor(tensor: Any, placements: Sequence[Placement], mesh: Any) ->
     raise TypeError(f"Unsupported type {type(tensor)}")
 
 
-def _distributed(local: Tensor, spec: DTensorSpec) -> DTensor:
-    """A result that lies as `spec` says."""
-    meta = TensorMeta(spec.shape, spec.stride, local.dtype)
-    return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=False)
-
-
 # ---- log_softmax --------------------------------------------------------------------------------
 
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool, mesh: Any, mesh_dim: int) -> Tensor:
@@ -90,8 +85,8 @@ def _log_softmax_handler(op_call: Any, args: tuple[Any, ...], kwargs: dict[str, 
     dim = dim + x.ndim if dim < 0 else dim
     spec = x._spec
     mesh_dim = _find_all_reduce_mesh_dim(spec.placements, dim)
-    return _distributed(_log_softmax(x._local_tensor, dim, half_to_float, spec.mesh, mesh_dim),
-                        spec)
+    return distributed_as(spec, _log_softmax(x._local_tensor, dim, half_to_float, spec.mesh,
+                                            mesh_dim))
 
 
 def _log_softmax_backward_handler(op_call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -108,7 +103,7 @@ def _log_softmax_backward_handler(op_call: Any, args: tuple[Any, ...], kwargs: d
     if sums is None:
         sums = funcol.all_reduce(local.sum(dim, keepdim=True), "sum", (spec.mesh, mesh_dim))
     found = local - output._local_tensor.exp() * sums
-    return _distributed(found.to(dtype), spec)
+    return distributed_as(spec, found.to(dtype))
 
 
 # ---- nll_loss -----------------------------------------------------------------------------------
@@ -218,7 +213,7 @@ def _nll_loss_backward_handler(op_call: Any, args: tuple[Any, ...], kwargs: dict
     gradient = flambeau.zeros_like(local)
     if local.shape[dim]:
         gradient = gradient.scatter(dim, found.places.unsqueeze(dim), values)
-    result = _distributed(gradient, loss.spec)
+    result = distributed_as(loss.spec, gradient)
     result._sum_over_classes = scaled.unsqueeze(dim)            # type: ignore[attr-defined]
     return result
 
