@@ -71,7 +71,12 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - event_dim
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
-    _tensors = ()
+    _tensors: tuple[str, ...] = ()
+
+    def expand(self, batch_shape, _instance=None):
+        for name in self._tensors:          # they say first what is wrong with the shape
+            getattr(self, name).expand(batch_shape)
+        return super().expand(batch_shape, _instance)
 
     def _expand_rest(self, new, batch_shape):
         shape = ComposeTransform(self.transforms).inverse_shape(batch_shape + self.event_shape)

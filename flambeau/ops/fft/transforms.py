@@ -87,8 +87,8 @@ def _r2c(self: np.ndarray, dims: Any, normalization: int, onesided: bool) -> np.
     return views.in_order(_over(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1), True), order)
 
 
-def _r2c_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesided: bool
-              ) -> Tensor:
+def _r2c_vjp(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesided: bool
+             ) -> Tensor:
     if onesided and grad._array.shape != self_shape:
         grad = with_gradient_by_rows(resized(grad, dim[-1], self_shape[dim[-1]]))
     return real_part(c2c(grad, dim, normalization, False))
@@ -96,7 +96,7 @@ def _r2c_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesi
 
 r2c = op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
          kernel=_r2c, kind="linear", some_dims="dim", method=False, node="FftR2CBackward0",
-         d_self=_r2c_back)
+         d_self=_r2c_vjp)
 
 
 @compiled("fft_c2r")
@@ -108,8 +108,8 @@ def _c2r(self: np.ndarray, dims: Any, normalization: int, size: int) -> np.ndarr
     return views.in_order(fourier.c2r(x, size, factor), order)
 
 
-def _c2r_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, last_dim_size: int
-              ) -> Tensor:
+def _c2r_vjp(grad: Tensor, self_shape: Any, dim: Any, normalization: int, last_dim_size: int
+             ) -> Tensor:
     """Elements that stand for themselves and their mirror image count twice."""
     n, last = self_shape[dim[-1]], dim[-1]
     twice = np.ones(n, grad._array.dtype)
@@ -120,7 +120,7 @@ def _c2r_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, last_
 
 c2r = op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
          kernel=_c2r, kind="linear", some_dims="dim", method=False, node="FftC2RBackward0",
-         d_self=_c2r_back)
+         d_self=_c2r_vjp)
 
 
 # ---- arguments ----------------------------------------------------------------------------------

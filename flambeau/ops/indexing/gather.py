@@ -48,7 +48,7 @@ def _gather(self: np.ndarray, index: np.ndarray, dim: int, sparse_grad: bool) ->
     return indexing.gather(self, dim, index)
 
 
-def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse: bool) -> Tensor:
+def _gather_vjp(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse: bool) -> Tensor:
     if sparse:
         from flambeau.ops.sparse.embedding import scattered
         return scattered(grad, self_shape, index, dim)
@@ -66,7 +66,7 @@ gather = op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=_gather, kind="linear", refuses=("scatter_gather_tensor_cpu", "UW8"),
     dims="dim", canonical=_prepare_gather, kernel_checks=True,
-    d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
+    d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_vjp(
         grad, self_shape, index, dim, sparse_grad),
     overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
     doc="""result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.

@@ -166,12 +166,12 @@ masked_select = op(
     kernel=_masked_select, kind="linear", canonical=_mask_of, kernel_checks=True, unsized=True,
     refuses=("masked_select", "U"), overlap="index whole",
     out_type="masked_select(): self and result must have the same scalar type", out_first=True,
-    d_self=lambda grad, self_shape, mask: _selected_back(grad, self_shape, mask),
+    d_self=lambda grad, self_shape, mask: _selected_vjp(grad, self_shape, mask),
     batch=masked_select_batched,
     doc="The elements of `input` where `mask` is True, as a vector; the two broadcast.")
 
 
-def _selected_back(grad: Tensor, shape: tuple[int, ...], mask: Tensor) -> Tensor:
+def _selected_vjp(grad: Tensor, shape: tuple[int, ...], mask: Tensor) -> Tensor:
     wide = broadcast_shapes(shape, mask._array.shape)
     found = masked_scatter(new_zeros(grad, wide), mask, grad)
     return found if wide == shape else sum_to_size(found, shape)
@@ -237,11 +237,11 @@ masked_scatter = op(
     inplace_first=_check_written,
     out=False, batch=_masked_scatter_batched,
     d_self=lambda grad, mask: grad.masked_fill(mask, 0),
-    d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape),
+    d_source=lambda grad, mask, source_shape: _masked_vjp(grad, mask, source_shape),
     doc="`input` with the elements where `mask` is True replaced by those of `source`, in order.")
 
 
-def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _masked_vjp(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     """What the elements of the source get: the one at place k, where `mask` holds for the k-th
     time."""
     size = prod(shape)

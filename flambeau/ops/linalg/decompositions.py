@@ -65,7 +65,7 @@ def _check_cholesky(name: str) -> Any:
     return canonical
 
 
-def _cholesky_back(grad: Any, L: Tensor, upper: bool) -> Any:
+def _cholesky_vjp(grad: Any, L: Tensor, upper: bool) -> Any:
     """L⁻ᴴ S L⁻¹, with S = Lᴴ gL below the diagonal, half of it on it, and Hermitian above."""
     g = grad[0]
     if g is None:
@@ -80,7 +80,7 @@ def _cholesky_back(grad: Any, L: Tensor, upper: bool) -> Any:
 cholesky_ex = op(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> "
     "(Tensor L, Tensor info)", kernel=lapack.cholesky_ex, kernel_checks=True,
-    canonical=_check_cholesky("linalg.cholesky"), core="(n,n)->(n,n),()", vjp=_cholesky_back,
+    canonical=_check_cholesky("linalg.cholesky"), core="(n,n)->(n,n),()", vjp=_cholesky_vjp,
     differentiable=(True, False), out_type=OUT_TYPE, out_device=OUT_DEVICE, autocast="full",
     doc="`cholesky` and, for each matrix, 0 or the order of the leading minor that is not positive."
 )
@@ -115,14 +115,14 @@ def _old_cholesky(a: np.ndarray, upper: bool) -> np.ndarray:
 cholesky = op(
     "cholesky(Tensor self, bool upper=False) -> Tensor", kernel=_old_cholesky, kernel_checks=True,
     canonical=_check_cholesky("cholesky"), core="(n,n)->(n,n)", out_cast=CASTABLE_RESULT,
-    d_self=lambda grad, result, upper: _cholesky_back([grad], result, upper)[0], autocast="full",
+    d_self=lambda grad, result, upper: _cholesky_vjp([grad], result, upper)[0], autocast="full",
     out_rows=True, doc="`linalg.cholesky`, by its older name.")
 
 
 # ---- QR -----------------------------------------------------------------------------------------
 
 
-def _qr_square_back(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
+def _qr_square_vjp(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
     """The gradient of A (m, n) with m >= n, A = Q R."""
     M = add_terms(None if gR is None else matmul(gR, adjoint(R)),
                   None if gQ is None else -matmul(adjoint(Q), gQ))
@@ -132,7 +132,7 @@ def _qr_square_back(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
     return triangular(adjoint(R), X, False, left=False)
 
 
-def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
+def _qr_vjp(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
     gQ, gR = grad
     if gQ is None and gR is None:
         return [None]
@@ -146,7 +146,7 @@ def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
                            "nrows > ncols. Expected A to have nrows <= ncols, but got A of shape "
                            f"[..., {m}, {n}]")
     if m >= n:
-        return [_qr_square_back(gQ, gR, Q, R)]
+        return [_qr_square_vjp(gQ, gR, Q, R)]
     # A = [X Y] with X square: X = Q U and V = Qᴴ Y
     U, V = narrow(R, -1, 0, m), narrow(R, -1, m, n - m)
     if gR is None:
@@ -155,7 +155,7 @@ def _qr_back(grad: Any, Q: Tensor, R: Tensor, mode: str) -> Any:
         gU, gV = narrow(gR, -1, 0, m), narrow(gR, -1, m, n - m)
         gY = matmul(Q, gV)
         gQ = add_terms(gQ, matmul(matmul(Q, V), adjoint(gV)))
-    return [cat([_qr_square_back(gQ, gU, Q, U), gY], -1)]
+    return [cat([_qr_square_vjp(gQ, gU, Q, U), gY], -1)]
 
 
 def _qr_batched(size: int, dims: Any, input: Tensor, mode: str) -> Any:
@@ -175,7 +175,7 @@ def _check_qr(A: Tensor, mode: str) -> Any:
 
 linalg_qr = op(
     "linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", kernel=orthogonal.qr,
-    kernel_checks=True, canonical=_check_qr, vjp=_qr_back, batch=_qr_batched, out_type=OUT_TYPE,
+    kernel_checks=True, canonical=_check_qr, vjp=_qr_vjp, batch=_qr_batched, out_type=OUT_TYPE,
     autocast="full", doc="""Q with orthonormal columns and upper triangular R, A = Q R.
 
     `mode` "reduced" gives Q (m, k) and R (k, n) with k = min(m, n), "complete" Q (m, m) and R
@@ -211,7 +211,7 @@ def check_phase(diag: Tensor, name: str, what: str) -> None:
                            "this quantity, so it is ill-defined.")
 
 
-def _svd_back(grad: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
+def _svd_vjp(grad: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
     gU, gS, gVh = grad
     m, k, n = U._array.shape[-2], S._array.shape[-1], Vh._array.shape[-1]
     if U._array.shape[-1] > k:
@@ -259,7 +259,7 @@ def _svd_kernel(a: np.ndarray, full_matrices: bool, driver: str | None) -> Any:
 linalg_svd = op(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> "
     "(Tensor U, Tensor S, Tensor Vh)", kernel=_svd_kernel, kernel_checks=True, canonical=_check_svd,
-    core="(m,n)->(m,k),(k),(k,n)", vjp=_svd_back, out_type=OUT_TYPE, out_device=OUT_DEVICE,
+    core="(m,n)->(m,k),(k),(k,n)", vjp=_svd_vjp, out_type=OUT_TYPE, out_device=OUT_DEVICE,
     out_reported_as="_linalg_svd", autocast="full",
     doc="""A = U diag(S) Vh with orthonormal columns of U and rows of Vh, and S falling.
 

@@ -43,7 +43,7 @@ from flambeau.ops.view.diagonal import diag_embed, diagonal
 # ---- of symmetric and Hermitian matrices --------------------------------------------------------
 
 
-def _eigh_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
+def _eigh_vjp(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
     gL, gV = grad
     L, V = eigenvalues, eigenvectors
     if gV is None:
@@ -71,7 +71,7 @@ def _check_symmetric(name: str) -> Any:
 eigh = op(
     "linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     kernel=orthogonal.eigh, kernel_checks=True, canonical=_check_symmetric("linalg.eigh"),
-    core="(n,n)->(n),(n,n)", vjp=_eigh_back, out_type=OUT_TYPE, out_reported_as="_linalg_eigh",
+    core="(n,n)->(n),(n,n)", vjp=_eigh_vjp, out_type=OUT_TYPE, out_reported_as="_linalg_eigh",
     autocast="full",
     doc="""The eigenvalues, rising, and eigenvectors (columns) of a symmetric or Hermitian matrix,
     of which one triangle is read.
@@ -97,7 +97,7 @@ def eigvalsh(self: Tensor, UPLO: str) -> Tensor:
 # ---- of all others ------------------------------------------------------------------------------
 
 
-def _eig_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
+def _eig_vjp(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
     gL, gV = grad
     L, V = eigenvalues, eigenvectors
     if gL is None and gV is None:
@@ -130,7 +130,7 @@ def _check_general(name: str) -> Any:
 eig = op(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", kernel=orthogonal.eig,
     kernel_checks=True, canonical=_check_general("linalg.eig"), core="(n,n)->(n),(n,n)",
-    vjp=_eig_back, autocast="full",
+    vjp=_eig_vjp, autocast="full",
     doc="""The eigenvalues, in no order, and eigenvectors (columns of length 1) of a square matrix;
     both complex.
 

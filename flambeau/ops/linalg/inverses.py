@@ -51,7 +51,7 @@ from flambeau.ops.view.shape import movedim, squeeze, unsqueeze
 # ---- inverses -----------------------------------------------------------------------------------
 
 
-def _inv_back(grad: Any, inverse: Tensor) -> Any:
+def _inv_vjp(grad: Any, inverse: Tensor) -> Any:
     if grad[0] is None:
         return [None]
     H = adjoint(inverse)
@@ -67,7 +67,7 @@ def _check_inv(A: Tensor, check_errors: bool) -> Any:
 inv_ex = op(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
     kernel=lapack.inv_ex, kernel_checks=True, canonical=_check_inv, core="(n,n)->(n,n),()",
-    vjp=_inv_back, differentiable=(True, False), out_type=OUT_TYPE, out_device=OUT_DEVICE,
+    vjp=_inv_vjp, differentiable=(True, False), out_type=OUT_TYPE, out_device=OUT_DEVICE,
     autocast="full",
     jvp=lambda A_t, inverse: [-matmul(inverse, matmul(A_t, inverse)), None],
     doc="`inv`, and for each matrix 0 or the number of its first zero pivot.")
@@ -109,7 +109,7 @@ def tensorinv(self: Tensor, ind: int) -> Tensor:
 # ---- pseudo-inverses ----------------------------------------------------------------------------
 
 
-def pinv_back(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
+def pinv_vjp(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
     """The gradient of A through P = A⁺, where the rank does not change."""
     PH, gH = adjoint(P), adjoint(g)
     if A._array.shape[-2] <= A._array.shape[-1]:        # the products in between are small
@@ -123,14 +123,14 @@ def pinv_back(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
         + left - matmul(matmul(left, P), A)
 
 
-def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor, hermitian: bool) -> Tensor:
+def _linalg_pinv_vjp(grad: Tensor, self: Tensor, result: Tensor, hermitian: bool) -> Tensor:
     if not hermitian:
-        return pinv_back(grad, self, result)
+        return pinv_vjp(grad, self, result)
     read = tril(self, -1)                   # only this triangle counts, and the real diagonal
     middle = diagonal(self, 0, -2, -1)
     if self._array.dtype.kind in "cW":
         middle = cast(real_part(middle), self._array.dtype)
-    return pinv_back(grad, read + adjoint(read) + diag_embed(middle), result)
+    return pinv_vjp(grad, read + adjoint(read) + diag_embed(middle), result)
 
 
 def _check_pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
@@ -149,9 +149,9 @@ def _pinv_batched(size: int, dims: Any, self: Tensor, atol: Any, rtol: Any,
 
 
 _pinv = op("_pinv(Tensor self, object atol, object rtol, bool hermitian) -> Tensor",
-           kernel=orthogonal.pinv, kernel_checks=True, canonical=_check_pinv, d_self=_pinv_gradient,
-           batch=_pinv_batched, node="LinalgPinvBackward0", function=False, method=False,
-           out=False)
+           kernel=orthogonal.pinv, kernel_checks=True, canonical=_check_pinv,
+           d_self=_linalg_pinv_vjp, batch=_pinv_batched, node="LinalgPinvBackward0",
+           function=False, method=False, out=False)
 
 
 def numbers(limit: Any) -> Any:
@@ -222,7 +222,7 @@ def _check_lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | Non
     return self, b, rcond, driver
 
 
-def _lstsq_back(grad: Any, self: Tensor, b: Tensor, solution: Tensor) -> Any:
+def _lstsq_vjp(grad: Any, self: Tensor, b: Tensor, solution: Tensor) -> Any:
     gX, gL = grad[0], grad[1]
     gA = gB = None
     vector = holds_vectors(self._array.shape, b._array.shape)
@@ -231,7 +231,7 @@ def _lstsq_back(grad: Any, self: Tensor, b: Tensor, solution: Tensor) -> Any:
     if gX is not None:
         P = pinv(self)
         gB = matmul(adjoint(P), gX)
-        gA = pinv_back(matmul(gX, adjoint(b)), self, P)
+        gA = pinv_vjp(matmul(gX, adjoint(b)), self, P)
     if gL is not None and gL._array.size:
         # Σ |A X - B|²: at the minimum X does not count
         rest = scale_columns(matmul(self, solution) - b, 2 * gL)
@@ -255,7 +255,7 @@ def _lstsq_batched(size: int, dims: Any, self: Tensor, b: Tensor, rcond: Any, dr
 lstsq = op(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> "
     "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-    kernel=orthogonal.lstsq, kernel_checks=True, canonical=_check_lstsq, vjp=_lstsq_back,
+    kernel=orthogonal.lstsq, kernel_checks=True, canonical=_check_lstsq, vjp=_lstsq_vjp,
     batch=_lstsq_batched, differentiable=(True, True, False, False), autocast="full",
     out_rows="occupied",
     out_cast="torch.linalg.lstsq: Expected solution to be safely castable from {found} dtype, "
@@ -282,7 +282,7 @@ def _check_square_floats(name: str, kernel: str = "") -> Any:
     return canonical
 
 
-def _det_back(grad: Tensor, A: Tensor) -> Tensor:
+def _det_vjp(grad: Tensor, A: Tensor) -> Tensor:
     """grad · the conjugate cofactors: det A · A⁻ᴴ, both from one LU factorisation, so that what is
     wrong with a tiny pivot cancels; without pivots to divide by, from the singular values."""
     n = A._array.shape[-1]
@@ -305,7 +305,7 @@ def _det_back(grad: Tensor, A: Tensor) -> Tensor:
 
 det = op(
     "linalg_det(Tensor A) -> Tensor", kernel=lapack.det, kernel_checks=True,
-    canonical=_check_square_floats("linalg.det", "lu_cpu"), core="(n,n)->()", d_A=_det_back,
+    canonical=_check_square_floats("linalg.det", "lu_cpu"), core="(n,n)->()", d_A=_det_vjp,
     out_type=OUT_TYPE, out_device=OUT_DEVICE, out_reported_as="_linalg_det",
     doc="""The determinant of square matrices.
 
@@ -321,7 +321,7 @@ def old_det(self: Tensor) -> Tensor:
     return det(self)
 
 
-def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:
+def _slogdet_vjp(grad: Any, A: Tensor, sign: Tensor) -> Any:
     """With z = tr(A⁻¹ dA), d log|det| = Re z and d sign = i · sign · Im z."""
     g_sign, g_log = grad
     if A._array.dtype.kind in "cW":
@@ -339,7 +339,7 @@ def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:
 linalg_slogdet = op(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kernel=lapack.slogdet,
     kernel_checks=True, canonical=_check_square_floats("linalg.slogdet"), core="(n,n)->(),()",
-    vjp=_slogdet_back, out_type=OUT_TYPE, out_reported_as="_linalg_slogdet",
+    vjp=_slogdet_vjp, out_type=OUT_TYPE, out_reported_as="_linalg_slogdet",
     doc="""The sign (or phase) of the determinant, and the logarithm of its absolute value.
 
     >>> import flambeau

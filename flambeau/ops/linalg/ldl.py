@@ -62,7 +62,7 @@ def _unpacked(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]
     return cast(P, LD._array.dtype), L, kept + below + _turned(below, hermitian), rows, in_L
 
 
-def _factor_back(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
+def _factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
     """The formula above, transposed; the matrix is read from its lower triangle."""
     P, L, D, rows, in_L = _unpacked(LD, pivots, hermitian)
     g = grad[0]
@@ -89,7 +89,7 @@ def _check_factor(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
 ldl_factor_ex = op(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
     "(Tensor LD, Tensor pivots, Tensor info)", kernel=lapack.ldl_factor_ex, kernel_checks=True,
-    canonical=_check_factor, core="(n,n)->(n,n),(n),()", vjp=_factor_back, out_type=OUT_TYPE,
+    canonical=_check_factor, core="(n,n)->(n,n),(n),()", vjp=_factor_vjp, out_type=OUT_TYPE,
     differentiable=(True, False, False), out_reported_as="aten::linalg_ldl_factor_ex",
     doc="Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`.")
 
@@ -121,7 +121,7 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
     return LD, pivots, B, hermitian
 
 
-def _solve_back(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
+def _solve_vjp(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
     if hermitian:
         return _ldl_solve(LD, pivots, grad, True)
     return conjugated(_ldl_solve(LD, pivots, conjugated(grad), False))
@@ -130,7 +130,7 @@ def _solve_back(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Te
 _ldl_solve = op("_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor",
                 kernel=lapack.ldl_solve, kernel_checks=True, canonical=_check_solve,
                 core="(n,n),(n),(n,k)->(n,k)",
-                batch=by_factors(lambda: _ldl_solve), d_B=_solve_back, function=False, method=False,
+                batch=by_factors(lambda: _ldl_solve), d_B=_solve_vjp, function=False, method=False,
                 out=False)
 
 

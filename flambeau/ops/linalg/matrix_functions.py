@@ -95,7 +95,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     return clone(A, memory_format=contiguous_format) if result is A else result
 
 
-def _exp_back(grad: Tensor, self: Tensor) -> Tensor:
+def _exp_vjp(grad: Tensor, self: Tensor) -> Tensor:
     """Fréchet's derivative at Aᴴ in direction grad, a corner of the exponential of a block matrix
     (Higham, Functions of Matrices, 2008, section 3.2)."""
     return _exp_derivative(adjoint(self), grad)
@@ -128,7 +128,7 @@ def _check_exp(self: Tensor) -> Any:
 
 linalg_matrix_exp = op(
     "linalg_matrix_exp(Tensor self) -> Tensor", kernel=_exp_kernel, canonical=_check_exp,
-    core="(n,n)->(n,n)", d_self=_exp_back, out=False,
+    core="(n,n)->(n,n)", d_self=_exp_vjp, out=False,
     refuses=(lambda self: "sum_cpu" if self.dtype.itemsize == 1 else "bmm", "W8"),
     jvp=lambda self, self_t: _exp_derivative(self, self_t),
     aliases=("matrix_exp(Tensor self) -> Tensor",), doc="""Σ Aᵏ / k!, by scaling and squaring of

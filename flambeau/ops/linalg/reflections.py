@@ -84,7 +84,7 @@ def geqrf(self: Tensor) -> Any:
 # ---- products -----------------------------------------------------------------------------------
 
 
-def _reflected_back(grad: Tensor, A: Tensor, tau: Tensor, X: Tensor, adjoint_of: bool) -> list[Any]:
+def _reflected_vjp(grad: Tensor, A: Tensor, tau: Tensor, X: Tensor, adjoint_of: bool) -> list[Any]:
     """With Y = X - t v (vᴴ X) for each reflection, and G the gradient of Y: that of t is
     -(vᴴ G)(vᴴ X)ᴴ, that of v is -t* G (vᴴ X)ᴴ - t X (vᴴ G)ᴴ, and that of X is (1 - t v vᴴ)ᴴ G."""
     m, k = A._array.shape[-2], tau._array.shape[-1]
@@ -142,19 +142,19 @@ def _check_product(input: Tensor, tau: Tensor) -> Any:
     return input, tau
 
 
-def _product_back(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
+def _product_vjp(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
     if not input._array.size or not tau._array.size:
         return [None, None]
     grad = with_gradient_of_factor(grad, True)
     m, n = input._array.shape[-2:]
     eye = wrap(np.eye(m, n, dtype=input._array.dtype))
-    return _reflected_back(grad, input, tau, eye.expand(*input._array.shape), False)[:2]
+    return _reflected_vjp(grad, input, tau, eye.expand(*input._array.shape), False)[:2]
 
 
 householder_product = op(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     kernel=orthogonal.householder_product, kernel_checks=True, canonical=_check_product,
-    core="(m,n),(k)->(m,n)", vjp=_product_back,
+    core="(m,n),(k)->(m,n)", vjp=_product_vjp,
     batch=batch_leading(lambda: householder_product), autocast="full", out_rows="occupied",
     aliases=("orgqr(Tensor self, Tensor input2) -> Tensor",),
     out_cast="torch.linalg.householder_product: Expected result to be safely castable from "
@@ -200,17 +200,17 @@ def _check_ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, trans
     return self, input2, input3, left, transpose
 
 
-def _ormqr_back(grad: Tensor, needs: Any, self: Tensor, input2: Tensor, input3: Tensor, left: bool,
-                transpose: bool) -> Any:
+def _ormqr_vjp(grad: Tensor, needs: Any, self: Tensor, input2: Tensor, input3: Tensor, left: bool,
+               transpose: bool) -> Any:
     if not (needs[0] or needs[1]) or not self._array.size:
         return [None, None, ormqr(self, input2, grad, left, not transpose)]
     by_other = ormqr(self, input2, grad, left, not transpose)
     grad, input3 = with_gradient_of_factor(grad, left), with_gradient_by_columns(input3)
     if left:
-        own, factors, _ = _reflected_back(grad, self, input2, input3, transpose)
+        own, factors, _ = _reflected_vjp(grad, self, input2, input3, transpose)
     else:
-        own, factors, _ = _reflected_back(adjoint(grad), self, input2, adjoint(input3),
-                                          not transpose)
+        own, factors, _ = _reflected_vjp(adjoint(grad), self, input2, adjoint(input3),
+                                         not transpose)
     *_, down, across = self._array.strides
     return [by_columns(own) if down < across else own, factors, by_other]
 
@@ -218,7 +218,7 @@ def _ormqr_back(grad: Tensor, needs: Any, self: Tensor, input2: Tensor, input3: 
 ormqr = op(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> "
     "Tensor", kernel=orthogonal.ormqr, kernel_checks=True, canonical=_check_ormqr,
-    core="(m,n),(k),(p,q)->(p,q)", vjp=_ormqr_back,
+    core="(m,n),(k),(p,q)->(p,q)", vjp=_ormqr_vjp,
     batch=batch_leading(lambda: ormqr), autocast="full", out_rows="occupied",
     out_type="torch.{name}: Expected input and result to have the same dtype, but input has "
     "dtype{found} and result has dtype {out}",

@@ -69,7 +69,7 @@ def _as_columns(A: Tensor, result: Tensor, grad: Tensor) -> tuple[bool, Tensor, 
         unsqueeze(grad, -1) if vector else grad
 
 
-def _solve_back(grad: Any, needs: Any, A: Tensor, result: Tensor, left: bool) -> Any:
+def _solve_vjp(grad: Any, needs: Any, A: Tensor, result: Tensor, left: bool) -> Any:
     if grad[0] is None:
         return [None, None]
     vector, X, g = _as_columns(A, result, grad[0])
@@ -117,7 +117,7 @@ def _solve_batched(size: int, dims: Any, A: Tensor, B: Tensor, left: bool, check
 solve_ex = op(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
     "(Tensor result, Tensor info)", kernel=lapack.solve_ex, kernel_checks=True,
-    canonical=_check_solve, vjp=_solve_back, jvp=_solve_ahead, batch=_solve_batched,
+    canonical=_check_solve, vjp=_solve_vjp, jvp=_solve_ahead, batch=_solve_batched,
     differentiable=(True, False), out_type=OUT_TYPE, out_reported_as="_linalg_solve_ex",
     doc="`solve`, and for each matrix 0 or the number of its first zero pivot.")
 
@@ -175,8 +175,8 @@ def _check_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitrian
     return self, B, upper, left, unitriangular
 
 
-def _triangular_back(grad: Tensor, needs: Any, self: Tensor, result: Tensor, upper: bool,
-                     left: bool, unitriangular: bool) -> Any:
+def _triangular_vjp(grad: Tensor, needs: Any, self: Tensor, result: Tensor, upper: bool,
+                    left: bool, unitriangular: bool) -> Any:
     if self._array.dtype.kind == "c" and self._array.flags.c_contiguous:
         # the conjugate lies by columns only as a transpose: so is the result
         gB = _flip(triangular(conj(self), _flip(grad), upper, unitriangular, not left))
@@ -198,7 +198,7 @@ def _triangular_ahead(self: Tensor, B: Tensor, self_t: Tensor, B_t: Tensor, resu
 solve_triangular = op(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor", kernel=lapack.solve_triangular, kernel_checks=True,
-    canonical=_check_triangular, core="(n,n),(m,k)->(m,k)", vjp=_triangular_back,
+    canonical=_check_triangular, core="(n,n),(m,k)->(m,k)", vjp=_triangular_vjp,
     jvp=_triangular_ahead, out_type="expected scalar type {found} but found {out}",
     doc="""X with A X = B (or X A = B), where A is triangular: the other triangle is not read, nor,
     if `unitriangular`, the diagonal.
@@ -229,8 +229,8 @@ def _check_old_triangular(self: Tensor, A: Tensor, upper: bool, transpose: bool,
     return self, A, upper, transpose, unitriangular
 
 
-def _old_triangular_back(grad: Any, needs: Any, A: Tensor, solution: Tensor, upper: bool,
-                         transpose: bool, unitriangular: bool) -> Any:
+def _old_triangular_vjp(grad: Any, needs: Any, A: Tensor, solution: Tensor, upper: bool,
+                        transpose: bool, unitriangular: bool) -> Any:
     g, gA = grad
     gB = None
     if g is not None:
@@ -260,7 +260,7 @@ triangular_solve = op(
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
     kernel=_old_triangular, kernel_checks=True, canonical=_check_old_triangular,
     core="(n,k),(n,n)->(n,k),(n,n)", batch=batch_leading(lambda: triangular_solve),
-    vjp=_old_triangular_back, out_type=OUT_TYPE, autocast="full",
+    vjp=_old_triangular_vjp, out_type=OUT_TYPE, autocast="full",
     doc="`linalg.solve_triangular`, by its older name; it also gives a copy of A.")
 
 # ---- by Cholesky's factors ----------------------------------------------------------------------
@@ -285,8 +285,8 @@ def _through_factor(gA: Tensor, factor: Tensor, upper: bool) -> Tensor:
     return triu(matmul(triu(factor), both)) if upper else tril(matmul(both, tril(factor)))
 
 
-def _cholesky_solve_back(grad: Tensor, needs: Any, input2: Tensor, result: Tensor, upper: bool
-                         ) -> Any:
+def _cholesky_solve_vjp(grad: Tensor, needs: Any, input2: Tensor, result: Tensor, upper: bool
+                        ) -> Any:
     gB = cholesky_solve(grad, input2, upper)
     return [gB, _through_factor(-matmul(gB, adjoint(result)), input2, upper)
             if needs[1] else None]
@@ -295,7 +295,7 @@ def _cholesky_solve_back(grad: Tensor, needs: Any, input2: Tensor, result: Tenso
 cholesky_solve = op(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
     kernel=lapack.cholesky_solve, kernel_checks=True, canonical=_check_cholesky_solve,
-    core="(n,k),(n,n)->(n,k)", vjp=_cholesky_solve_back, out_cast=CASTABLE_RESULT, out_rows=True,
+    core="(n,k),(n,n)->(n,k)", vjp=_cholesky_solve_vjp, out_cast=CASTABLE_RESULT, out_rows=True,
     autocast="full", doc="X with A X = B, from the Cholesky factor of A.")
 
 
@@ -305,12 +305,12 @@ def _check_cholesky_inverse(self: Tensor, upper: bool) -> Any:
     return self, upper
 
 
-def _cholesky_inverse_back(grad: Tensor, self: Tensor, result: Tensor, upper: bool) -> Tensor:
+def _cholesky_inverse_vjp(grad: Tensor, self: Tensor, result: Tensor, upper: bool) -> Tensor:
     return _through_factor(-matmul(result, matmul(grad, result)), self, upper)
 
 
 cholesky_inverse = op(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor", kernel=lapack.cholesky_inverse,
     kernel_checks=True, canonical=_check_cholesky_inverse, core="(n,n)->(n,n)",
-    d_self=_cholesky_inverse_back, out_cast=CASTABLE_RESULT, autocast="full",
+    d_self=_cholesky_inverse_vjp, out_cast=CASTABLE_RESULT, autocast="full",
     out_rows="occupied", doc="The inverse of A from its Cholesky factor.")

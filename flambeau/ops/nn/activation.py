@@ -33,7 +33,7 @@ _TOP: dict[str, Any] = {"method": False, "out": False}
 REAL = "bBilUcW8"                  # what these kernels are not compiled for: only for real floats
 
 
-def _flat(backward: Any) -> Any:
+def _vjp_of_piecewise(backward: Any) -> Any:
     """The derivatives of a gradient that is that of straight pieces: it does not change with the
     point at which it is taken. `backward` calls the op that it is of."""
     def vjp(grad: Tensor, needs: Any, self: Tensor, *numbers: Any) -> Any:
@@ -42,7 +42,7 @@ def _flat(backward: Any) -> Any:
     return vjp
 
 
-def _curved(backward: Any, bend: Any) -> Any:
+def _vjp_of_backward(backward: Any, bend: Any) -> Any:
     """Those of any other: `bend` is the second derivative."""
     def vjp(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor, *numbers: Any) -> Any:
         return (backward()(grad, self, *numbers) if needs[0] else None,
@@ -70,11 +70,11 @@ hardtanh = pointwise(
     refused_as={"b": "Bool inputs not supported for hardtanh",
                 "c": "clamp is not supported for complex types"},
     vjp=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val))
-_flat_hardtanh = _flat(lambda: hardtanh_backward)
+_hardtanh_backward_vjp = _vjp_of_piecewise(lambda: hardtanh_backward)
 hardtanh_backward = pointwise(
     "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)",
     kernel=kernels.hardtanh_backward, **_BACKWARD,
-    vjp=lambda grad, needs, self, min_val, max_val: _flat_hardtanh(
+    vjp=lambda grad, needs, self, min_val, max_val: _hardtanh_backward_vjp(
         grad, needs, self, min_val, max_val))
 
 
@@ -112,20 +112,21 @@ hardsigmoid = pointwise(
     vjp=lambda grad, self: hardsigmoid_backward(grad, self))
 
 
-_flat_hardsigmoid = _flat(lambda: hardsigmoid_backward)
+_hardsigmoid_backward_vjp = _vjp_of_piecewise(lambda: hardsigmoid_backward)
 hardsigmoid_backward = pointwise(
     "hardsigmoid_backward(Tensor grad_output, Tensor self)", **_BACKWARD,
     kernel=kernels.hardsigmoid_backward,
-    vjp=lambda grad, needs, self: _flat_hardsigmoid(grad, needs, self))
+    vjp=lambda grad, needs, self: _hardsigmoid_backward_vjp(grad, needs, self))
 
 hardswish = pointwise(
     "hardswish(Tensor self)", kernel=kernels.hardswish, **_INNER,
     refuses=("hardswish_cpu", REAL), vjp=lambda grad, self: hardswish_backward(grad, self))
-_bent_hardswish = _curved(lambda: hardswish_backward,
-                          lambda x: flambeau.where((x > -3) & (x < 3), 1 / 3, 0.0).to(x.dtype))
+_hardswish_backward_vjp = _vjp_of_backward(
+    lambda: hardswish_backward,
+    lambda x: flambeau.where((x > -3) & (x < 3), 1 / 3, 0.0).to(x.dtype))
 hardswish_backward = pointwise(
     "hardswish_backward(Tensor grad_output, Tensor self)", kernel=kernels.hardswish_backward,
-    **_BACKWARD, vjp=lambda grad, needs, grad_output, self: _bent_hardswish(
+    **_BACKWARD, vjp=lambda grad, needs, grad_output, self: _hardswish_backward_vjp(
         grad, needs, grad_output, self))
 
 hardshrink = pointwise(
@@ -155,7 +156,7 @@ softshrink = pointwise(
 
 
 def _shrink_backward(name: str, gradient: str) -> Any:
-    vjp = _flat(lambda: backward)
+    vjp = _vjp_of_piecewise(lambda: backward)
     backward = pointwise(
         f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)", **_BACKWARD,
         kernel=kernels.shrink_backward,
@@ -193,8 +194,8 @@ def _elu_backward(grad: np.ndarray, x: np.ndarray, alpha: Any, scale: Any, input
     return kernels.elu_backward_of_result(grad, x, alpha, scale, input_scale)
 
 
-def _elu_bend(grad: Tensor, needs: Any, grad_output: Tensor, self_or_result: Tensor, alpha: Any,
-              scale: Any, input_scale: Any, is_result: bool) -> Any:
+def _elu_backward_vjp(grad: Tensor, needs: Any, grad_output: Tensor, self_or_result: Tensor,
+                      alpha: Any, scale: Any, input_scale: Any, is_result: bool) -> Any:
     numbers = alpha, scale, input_scale, is_result
     x, low = self_or_result, None
     if needs[1]:
@@ -207,7 +208,8 @@ def _elu_bend(grad: Tensor, needs: Any, grad_output: Tensor, self_or_result: Ten
 
 elu_backward = pointwise(
     "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
-    "bool is_result, Tensor self_or_result)", kernel=_elu_backward, **_BACKWARD, vjp=_elu_bend)
+    "bool is_result, Tensor self_or_result)", kernel=_elu_backward, **_BACKWARD,
+    vjp=_elu_backward_vjp)
 
 
 def _celu(x: np.ndarray, alpha: Any) -> np.ndarray:
@@ -232,7 +234,7 @@ def selu(self: Tensor) -> Tensor:
     return elu(self, *_SELU)
 
 
-def _silu_slope(grad: Tensor, self: Tensor) -> Tensor:
+def _silu_vjp(grad: Tensor, self: Tensor) -> Tensor:
     """The gradient, made of ops that have derivatives where those may be asked for."""
     if not grad_enabled():
         return silu_backward(grad, self)
@@ -246,20 +248,20 @@ def _silu_slope(grad: Tensor, self: Tensor) -> Tensor:
 silu = pointwise(
     "silu(Tensor self)", kernel=kernels.silu, **_INNER, refuses=("silu_cpu", "bBilUW8"),
     out_type=python_on_meta(FOUND_TYPE),
-    vjp=_silu_slope,
-    jvp=lambda self, self_t: _silu_slope(self_t.conj(), self).conj()
-    if self._array.dtype.kind == "c" else _silu_slope(self_t, self))
+    vjp=_silu_vjp,
+    jvp=lambda self, self_t: _silu_vjp(self_t.conj(), self).conj()
+    if self._array.dtype.kind == "c" else _silu_vjp(self_t, self))
 
 
-def _silu_bend(x: Tensor) -> Tensor:
+def _silu_second_derivative(x: Tensor) -> Tensor:
     s = sigmoid(x)
     return s * (1 - s) * (2 + x * (1 - 2 * s))
 
 
-def _bent_silu(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor) -> Any:
+def _silu_backward_vjp(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor) -> Any:
     along = bend = None
     if needs[1]:
-        along, bend = grad, _silu_bend(self)
+        along, bend = grad, _silu_second_derivative(self)
         if self._array.dtype.kind in "cW":
             along, bend = along.conj(), bend.conj()
     return (silu_backward(grad, self) if needs[0] else None,
@@ -268,10 +270,10 @@ def _bent_silu(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor) -> A
 
 silu_backward = pointwise(
     "silu_backward(Tensor grad_output, Tensor self)", kernel=kernels.silu_backward, **_BACKWARD,
-    vjp=lambda grad, needs, grad_output, self: _bent_silu(grad, needs, grad_output, self))
+    vjp=lambda grad, needs, grad_output, self: _silu_backward_vjp(grad, needs, grad_output, self))
 
 
-def _mish_slope(grad: Tensor, self: Tensor) -> Tensor:
+def _mish_vjp(grad: Tensor, self: Tensor) -> Tensor:
     if not grad_enabled():
         return mish_backward(grad, self)
     t = tanh(softplus(self))
@@ -279,19 +281,19 @@ def _mish_slope(grad: Tensor, self: Tensor) -> Tensor:
 
 
 mish = pointwise("mish(Tensor self)", kernel=kernels.mish, **_INNER, refuses=("mish_cpu", REAL),
-                 out_type=FOUND_TYPE, vjp=_mish_slope)
+                 out_type=FOUND_TYPE, vjp=_mish_vjp)
 
 
-def _mish_bend(x: Tensor) -> Tensor:
+def _mish_second_derivative(x: Tensor) -> Tensor:
     t, s = tanh(softplus(x)), sigmoid(x)
     bend = s * (1 - t * t)
     return bend * (2 + x * ((1 - s) - 2 * t * s))
 
 
-_bent_mish = _curved(lambda: mish_backward, _mish_bend)
+_mish_backward_vjp = _vjp_of_backward(lambda: mish_backward, _mish_second_derivative)
 mish_backward = pointwise(
     "mish_backward(Tensor grad_output, Tensor self)", kernel=kernels.mish_backward, **_BACKWARD,
-    vjp=lambda grad, needs, grad_output, self: _bent_mish(grad, needs, grad_output, self))
+    vjp=lambda grad, needs, grad_output, self: _mish_backward_vjp(grad, needs, grad_output, self))
 
 softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", **_INNER, inplace=False,
@@ -301,16 +303,16 @@ softplus = pointwise(
     doc="log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`.")
 
 
-def _softplus_bend(x: Tensor, beta: Any, threshold: Any) -> Tensor:
+def _softplus_second_derivative(x: Tensor, beta: Any, threshold: Any) -> Tensor:
     s = sigmoid(x * beta)
     return flambeau.where(x * beta > threshold, 0.0, s * (1 - s) * beta)
 
 
-_bent_softplus = _curved(lambda: softplus_backward, _softplus_bend)
+_softplus_backward_vjp = _vjp_of_backward(lambda: softplus_backward, _softplus_second_derivative)
 softplus_backward = pointwise(
     "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
     kernel=kernels.softplus_backward, **_BACKWARD,
-    vjp=lambda grad, needs, grad_output, self, beta, threshold: _bent_softplus(
+    vjp=lambda grad, needs, grad_output, self, beta, threshold: _softplus_backward_vjp(
         grad, needs, grad_output, self, beta, threshold))
 
 
@@ -354,7 +356,7 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     return kernels.gelu_tanh(x)
 
 
-def _gelu_slope(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray:
+def _gelu_backward(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray:
     return (kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, x)
 
 
@@ -372,7 +374,7 @@ gelu = pointwise(
     """)
 
 
-def _gelu_bend(x: Tensor, approximate: str) -> Tensor:
+def _gelu_second_derivative(x: Tensor, approximate: str) -> Tensor:
     if approximate == "none":
         return (x * x * -0.5).exp() * (2 - x * x) * (2 * np.pi) ** -0.5
     k, c = (2 / np.pi) ** 0.5, 0.044715
@@ -381,15 +383,16 @@ def _gelu_bend(x: Tensor, approximate: str) -> Tensor:
     return first * slope + x * 0.5 * first * (x * (6 * c * k) - t * slope * slope * 2)
 
 
-def _bent_gelu(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor, approximate: str
-               ) -> Any:
+def _gelu_backward_vjp(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor, approximate: str
+                       ) -> Any:
     return (gelu_backward(grad, self, approximate=approximate) if needs[0] else None,
-            grad * grad_output * _gelu_bend(self, approximate) if needs[1] else None)
+            grad * grad_output * _gelu_second_derivative(self, approximate) if needs[1] else None)
 
 
 gelu_backward = pointwise(
     'gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none")',
-    kernel=_gelu_slope, default_kernel=kernels.gelu_backward, **_BACKWARD, vjp=_bent_gelu)
+    kernel=_gelu_backward, default_kernel=kernels.gelu_backward, **_BACKWARD,
+    vjp=_gelu_backward_vjp)
 
 # ---- with weights, and with gates ----------------------------------------------------------------
 
@@ -399,7 +402,7 @@ _prelu_kernel = pointwise(
     vjp=lambda grad, self, weight: _prelu_kernel_backward(grad, self, weight))
 
 
-def _bent_prelu(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> Any:
+def _prelu_backward_vjp(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> Any:
     by_x, by_weight = [flambeau.zeros_like(self) if g is None else g for g in grads]
     above = self > 0
     return (flambeau.where(above, by_x, by_x * weight + by_weight * self),
@@ -411,7 +414,8 @@ _prelu_kernel_backward = op(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
     kernel=gated_units.prelu_backward, core="(),(),()->(),()", function=False, method=False,
     out=False,
-    vjp=lambda grad, grad_output, self, weight: _bent_prelu(grad, grad_output, self, weight))
+    vjp=lambda grad, grad_output, self, weight: _prelu_backward_vjp(
+        grad, grad_output, self, weight))
 
 
 @op("prelu(Tensor self, Tensor weight) -> Tensor", out=False, autocast="lower")
@@ -465,7 +469,7 @@ def _glu_tangent(self: Tensor, moving: Tensor, dim: int) -> Tensor:
     return s * (da + a * (1 - s) * db)
 
 
-def _glu_bend(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
+def _glu_backward_vjp(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
     (a, b), (to_a, to_b) = self.chunk(2, dim), grad.chunk(2, dim)
     s = sigmoid(b)
     slope = s * (1 - s)
@@ -476,4 +480,4 @@ def _glu_bend(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
 
 glu_backward = op("glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
                   kernel=gated_units.glu_backward, dims="dim", function=False, method=False,
-                  out=False, vjp=_glu_bend)
+                  out=False, vjp=_glu_backward_vjp)

@@ -242,13 +242,13 @@ sgn = pointwise("sgn(Tensor self) -> Tensor", kernel=kernels.sgn, vjp=_sgn_vjp,
                 doc="The sign; of complex numbers, input / |input|, and 0 at 0.")
 
 
-def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
+def _copysign_derivative(self: Tensor, result: Tensor) -> Tensor:
     return late_bound.where(self == 0, 0, result / self)
 
 
 copysign = pointwise("copysign.Tensor(Tensor self, Tensor other) -> Tensor",
                      "copysign.Scalar(Tensor self, Scalar other) -> Tensor",
-                     kernel=kernels.copysign, floating=True, d_self=_copysign_slope, d_other=0,
+                     kernel=kernels.copysign, floating=True, d_self=_copysign_derivative, d_other=0,
                      doc="The magnitude of `input` with the sign of `other`.")
 nextafter = pointwise("nextafter(Tensor self, Tensor other) -> Tensor", kernel=kernels.nextafter,
                       d_self=lambda self, other: self != other, d_other=0,
@@ -284,7 +284,7 @@ def _pow_kernel(self: Any, exponent: Any) -> np.ndarray:
     return kernels.power(self, exponent)
 
 
-def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
+def _pow_derivative(self: Tensor, exponent: Any) -> Tensor:
     """exponent · self^(exponent - 1), but zero, not 0 · inf, where the exponent is zero."""
     if isinstance(exponent, Tensor):
         zero, where = exponent == 0, late_bound.where
@@ -318,7 +318,7 @@ def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
 pow = pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
                 "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
                 "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-                kernel=_pow_kernel, raw=True, d_self=_pow_slope, d_exponent=_pow_exponent,
+                kernel=_pow_kernel, raw=True, d_self=_pow_derivative, d_exponent=_pow_exponent,
                 operators="__pow__ __ipow__",
                 doc="""`input` to the power of `exponent`; either may be a number.
 

@@ -318,14 +318,14 @@ _gamma = sampler("standard_gamma", kernels.standard_gamma,
                      grad, _standard_gamma_grad(self, result)))
 
 
-def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+def _dirichlet_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Each concentration moves its own share, at the cost of all shares in proportion."""
     total = expand_to(self.sum(-1, True), self._array.shape)
     outcome = (result * grad).sum(-1, True)
     return _dirichlet_grad(result, self, total) * (grad - outcome)
 
 
-_dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back,
+_dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_vjp,
                      aten=f"_sample_dirichlet(Tensor self, {_GENERATOR})")
 
 

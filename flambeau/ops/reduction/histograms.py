@@ -86,7 +86,7 @@ def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> An
     return [total, place, *edges]
 
 
-def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
+def _weights_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
     """Each weight counts in its bin; where the points lie changes nothing until they leave it."""
     found: list[Any] = [None] * len(needs)
     if needs[1] and weight is not None and grad[0] is not None:
@@ -105,15 +105,15 @@ def _histograms(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> A
     return [np.stack(column) for column in zip(*each)]
 
 
-def _weights_of_slices_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor
-                            ) -> list[Any]:
+def _weights_of_slices_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor
+                           ) -> list[Any]:
     """The slices' histograms are one, whose cells are those of the first, of the second, …"""
     total = grad[0]
     if total is None or weight is None:
         return [None] * len(needs)
     size, cells = total._array.shape[0], int(np.prod(total._array.shape[1:]))
     first = reshape(arange(size), (size, 1)) * cells
-    return _weights_back(grad, needs, weight, where(result1 < 0, result1, result1 + first))
+    return _weights_vjp(grad, needs, weight, where(result1 < 0, result1, result1 + first))
 
 
 def _slices_histogrammed(axes: int) -> Any:
@@ -149,14 +149,14 @@ def _declared(name: str, axes: int, **rules: Any) -> Any:
 @cache
 def _declare_histogram(axes: int) -> Any:
     """The op for points with so many coordinates."""
-    return _declared("histogram_of", axes, kernel=quiet(_histogram), vjp=_weights_back,
+    return _declared("histogram_of", axes, kernel=quiet(_histogram), vjp=_weights_vjp,
                      batch=_slices_histogrammed(axes))
 
 
 @cache
 def _declare_histograms(axes: int) -> Any:
     """The op for several sets of them."""
-    return _declared("histograms_of", axes, kernel=_histograms, vjp=_weights_of_slices_back,
+    return _declared("histograms_of", axes, kernel=_histograms, vjp=_weights_of_slices_vjp,
                      batch=_more_slices_histogrammed(axes))
 
 

@@ -122,8 +122,8 @@ min = _declare("min", minimum, """The smallest element; `min(input, dim)` gives 
     along a dimension, and `min(input, other)` the smaller of each pair.""")
 
 
-def _aminmax_back(grad: Any, self: Tensor, min: Tensor, max: Tensor, dim: Any, keepdim: bool
-                  ) -> Any:
+def _aminmax_vjp(grad: Any, self: Tensor, min: Tensor, max: Tensor, dim: Any, keepdim: bool
+                 ) -> Any:
     dims = None if dim is None else (dim,)
     found = [share_ties(g, self, result, dims, keepdim) for g, result in zip(grad, (min, max))
              if g is not None]
@@ -132,7 +132,7 @@ def _aminmax_back(grad: Any, self: Tensor, min: Tensor, max: Tensor, dim: Any, k
 
 aminmax = op(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-    kernel=kernels.aminmax, dims="dim", refuses=("aminmax_cpu", "UcW8"), vjp=_aminmax_back,
+    kernel=kernels.aminmax, dims="dim", refuses=("aminmax_cpu", "UcW8"), vjp=_aminmax_vjp,
     out_type=OUT_TYPE, overlap="element",
     doc="""The smallest and the largest element, of all or along `dim`.
 

@@ -81,7 +81,7 @@ def _later(n: int, dtype: Any) -> Tensor:
 # ---- products -----------------------------------------------------------------------------------
 
 
-def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+def _cumprod_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """For element i the sum over k ≥ i of grad_k · (the product of the first k but element i)."""
     if not self._array.ndim:
         return grad
@@ -110,7 +110,7 @@ cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     kernel=_converted(kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
     inplace=True, out_type=OUT_TYPE, refuses=("cumprod_out_cpu", "W8"), overlap="element",
-    d_self=_cumprod_back,
+    d_self=_cumprod_vjp,
     doc="""The product of each element and all before it along `dim`.
 
     >>> import flambeau
@@ -122,19 +122,19 @@ cumprod = op(
 # ---- log-sum-exps -------------------------------------------------------------------------------
 
 
-def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+def _logcumsumexp_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """For element i the sum over k ≥ i of grad_k · exp(self_i - result_k)."""
     if not self._array.ndim:
         return grad
     if grad_enabled() or interceptors or type(grad) not in plain_types or self.is_complex():
         return _transfer(grad, self, result, dim)
     positive, negative = (
-        exp(_scan_back(where(part, log(abs(grad)), -float("inf"))
-                             - result, dim) + self) for part in (grad > 0, grad < 0))
+        exp(_scan_vjp(where(part, log(abs(grad)), -float("inf"))
+                            - result, dim) + self) for part in (grad > 0, grad < 0))
     return positive - negative
 
 
-def _scan_back(input: Tensor, dim: int) -> Tensor:
+def _scan_vjp(input: Tensor, dim: int) -> Tensor:
     found = kernels.logcumsumexp(np.flip(input._array, dim), dim)
     return wrap(np.ascontiguousarray(np.flip(found, dim)))
 
@@ -160,7 +160,7 @@ logcumsumexp = op(
     kernel=kernels.logcumsumexp, dims="dim", shape="self",
     refuses=("logcumsumexp_out_cpu", "bBilUW8"),
     out_type="expected scalar_type {found} but found {out}", out_first=True, overlap="element",
-    d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward,
+    d_self=_logcumsumexp_vjp, jvp=_logcumsumexp_forward,
     doc="log(Σ exp) of each element and all before it along `dim`, computed without overflow.")
 
 

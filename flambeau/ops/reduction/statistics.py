@@ -38,7 +38,7 @@ from flambeau.schema.errors import type_name as type_name_of
 # ---- variance and standard deviation ------------------------------------------------------------
 
 
-def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+def _var_vjp(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """grad · 2 (self - mean) / (n - correction)"""
     shape = self._array.shape
     free = count(shape, dim) - (1 if correction is None else correction)
@@ -47,13 +47,13 @@ def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bo
                                                                    float("inf"))
 
 
-def _std_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any,
-              keepdim: bool) -> Tensor:
+def _std_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any,
+             keepdim: bool) -> Tensor:
     slope = where(result == 0, 0, grad / (result * 2))
-    return _var_back(slope, self, dim, correction, keepdim)
+    return _var_vjp(slope, self, dim, correction, keepdim)
 
 
-def _mean_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _mean_vjp(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     shape = self._array.shape
     return expand_to(restore(grad, shape, dim, keepdim), shape) / count(shape, dim)
 
@@ -62,19 +62,19 @@ def _add_mean_grad(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool
     """The gradient through the spread (None if there is none), and that through the mean."""
     if grad[1] is None:
         return (spread,)
-    part = _mean_back(grad[1], self, dim, keepdim)
+    part = _mean_vjp(grad[1], self, dim, keepdim)
     return (part if spread is None else spread + part,)
 
 
-def _var_mean_back(grad: Any, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
-    spread = None if grad[0] is None else _var_back(grad[0], self, dim, correction, keepdim)
+def _var_mean_vjp(grad: Any, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    spread = None if grad[0] is None else _var_vjp(grad[0], self, dim, correction, keepdim)
     return _add_mean_grad(spread, grad, self, dim, keepdim)
 
 
-def _std_mean_back(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any,
-                   keepdim: bool) -> Any:
-    spread = None if grad[0] is None else _std_back(grad[0], self, result0, dim, correction,
-                                                    keepdim)
+def _std_mean_vjp(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any,
+                  keepdim: bool) -> Any:
+    spread = None if grad[0] is None else _std_vjp(grad[0], self, result0, dim, correction,
+                                                   keepdim)
     return _add_mean_grad(spread, grad, self, dim, keepdim)
 
 
@@ -108,18 +108,18 @@ var = _declare("var", """The variance of all elements, or along `dim`: the sum o
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
     (tensor(2.), tensor(1.))
-    """, d_self=_var_back, out="correction dim", out_type=_spread_out, overlap="anywhere")
-std = _declare("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
+    """, d_self=_var_vjp, out="correction dim", out_type=_spread_out, overlap="anywhere")
+std = _declare("std", "The standard deviation, the square root of `var`.", d_self=_std_vjp,
                out="correction dim", out_type=_spread_out, overlap="anywhere")
 _PAIR: dict[str, Any] = {"results": "(Tensor, Tensor)", "method": False, "out": False}
-var_mean = _declare("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
-std_mean = _declare("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
+var_mean = _declare("var_mean", "The variance and the mean.", vjp=_var_mean_vjp, **_PAIR)
+std_mean = _declare("std_mean", "The standard deviation and the mean.", vjp=_std_mean_vjp, **_PAIR)
 
 # ---- norms --------------------------------------------------------------------------------------
 
 
-def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
-               keepdim: bool) -> Tensor | None:
+def _norm_vjp(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
+              keepdim: bool) -> Tensor | None:
     """The subgradient that is zero where the norm has none; nothing for a count of elements."""
     if ord == 0:
         return None
@@ -159,7 +159,7 @@ vector_norm = op(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
     kernel=kernels.vector_norm, dims="dim", method=False, out_type=OUT_TYPE, first=_check_norm,
-    refuses=("norm_cpu", "8"), d_self=_norm_back,
+    refuses=("norm_cpu", "8"), d_self=_norm_vjp,
     doc="""(Σ |x|^ord)^(1/ord) over all elements, or along `dim`; ±inf is the extreme |x|, 0 counts.
 
     >>> import flambeau
@@ -227,8 +227,8 @@ def _dist(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
     return kernels.vector_norm(kernels.subtract(self, other), p, None, False, None)
 
 
-def _dist_back(grad: Tensor, self: Tensor, other: Tensor, result: Tensor, p: Any) -> Tensor:
-    return _norm_back(grad, self - other, result, p, None, False)
+def _dist_vjp(grad: Tensor, self: Tensor, other: Tensor, result: Tensor, p: Any) -> Tensor:
+    return _norm_vjp(grad, self - other, result, p, None, False)
 
 
 def _dist_batched(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> Any:
@@ -252,8 +252,8 @@ def _dist_speaker(self: np.ndarray, *_: Any) -> str:
 dist = op(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist, out=False,
     batch=_dist_batched, refuses=(_dist_speaker, "bBilU"),
-    d_self=_dist_back,
-    d_other=lambda grad, self, other, result, p: -_dist_back(grad, self, other, result, p),
+    d_self=_dist_vjp,
+    d_other=lambda grad, self, other, result, p: -_dist_vjp(grad, self, other, result, p),
     doc="The norm of order `p` of input - other.")
 
 
@@ -289,13 +289,13 @@ def _renorm_batched(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnor
     return x * where(norm_of > maxnorm, maxnorm / (norm_of + 1e-7), 1), 0
 
 
-def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+def _renorm_vjp(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """Of x · m / (‖x‖ + ε) where the norm is above m."""
     others = tuple([i for i in range(self._array.ndim) if i != dim])
     size = vector_norm(self, p, others, True)
     through = sum(grad * conjugated(self), others, True)
     through = real_part(through) if through.is_complex() else through
-    slope = _norm_back(through, self, size, float(p), others, True)
+    slope = _norm_vjp(through, self, size, float(p), others, True)
     inverse = 1 / (size + 1e-7)
     return where(size > maxnorm, maxnorm * inverse * (grad - inverse * slope), grad)
 
@@ -303,7 +303,7 @@ def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> 
 renorm = op(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
     out_type=OUT_TYPE, overlap="element", shape="self", inplace=True, canonical=_prepare_renorm,
-    batch=_renorm_batched, d_self=_renorm_back,
+    batch=_renorm_batched, d_self=_renorm_vjp,
     doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
     larger.""")
 

@@ -110,13 +110,13 @@ def has_zero(tensor: Tensor) -> bool:
     return type(tensor) not in plain_types or not tensor._array.all()
 
 
-def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _prod_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """grad · (the product of all other elements)"""
     if self._array.ndim == 0:
         return grad
     if dim is None:
         flat = reshape(self, (-1,))
-        return reshape(_prod_back(grad, flat, result, 0, False), self._array.shape)
+        return reshape(_prod_vjp(grad, flat, result, 0, False), self._array.shape)
     if not keepdim:
         grad, result = unsqueeze(grad, dim), unsqueeze(result, dim)
     if not has_zero(self):
@@ -146,7 +146,7 @@ prod = op(
     autocast="full",
     refuses=(lambda self, dim, keepdim, dtype: (
         "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
-    batch=_prod_batched, d_self=_prod_back,
+    batch=_prod_batched, d_self=_prod_vjp,
     doc="""The product of all elements, or along `dim`. Integers are multiplied as int64.
 
     >>> import flambeau
@@ -244,7 +244,7 @@ trace = op(
 # ---- in the exponent ----------------------------------------------------------------------------
 
 
-def _logsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _logsumexp_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     shape = self._array.shape
     weight = exp(self - restore(result, shape, dim, keepdim))
     return restore(grad, shape, dim, keepdim) * conjugated(weight)
@@ -257,7 +257,7 @@ logsumexp = op(
     refuses=(lambda self, *_: "exp_vml_cpu" if self.dtype.char in characters("W")
              else "max_values_cpu", "W8"),
     aliases=("special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",),
-    d_self=_logsumexp_back,
+    d_self=_logsumexp_vjp,
     doc="""log(Σ exp(input)) along `dim`, computed without overflow.
 
     >>> import flambeau

@@ -69,14 +69,14 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
 spdiags.__module__ = "torch.sparse"
 
 
-def _solve_back(grad: Tensor, self: SparseTensor, result: Tensor, needs: list[bool]) -> list[Any]:
+def _solve_vjp(grad: Tensor, self: SparseTensor, result: Tensor, needs: list[bool]) -> list[Any]:
     by = as_form(flambeau.t(self), (forms.CSR, 2, None, 0))
     other = solve(conj(by), grad)
     return [at_places(self, neg(other).unsqueeze(1), result.conj().unsqueeze(0))
             if needs[0] else None, other if needs[1] else None]
 
 
-@sparse_op("SpsolveBackward0", "self other", vjp=_solve_back)
+@sparse_op("SpsolveBackward0", "self other", vjp=_solve_vjp)
 def _solve(self: SparseTensor, other: Tensor) -> Tensor:
     return wrap(sparse_products.solve(*operand(self), other._array).astype(self._array.dtype))
 

@@ -188,7 +188,7 @@ def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 # ---- values one by one --------------------------------------------------------------------------
 
-def _through_back(grad: Tensor, self: SparseTensor, function: Any) -> list[Tensor]:
+def _through_vjp(grad: Tensor, self: SparseTensor, function: Any) -> list[Tensor]:
     """The gradient by the values, found by differentiating `function` where it acts on them."""
     pattern, again = without_history(self), grad_enabled()
     weight = grad_values(grad, pattern)
@@ -211,7 +211,7 @@ def through_values(node: str, self: Tensor, function: Any) -> SparseTensor:
     """`function` of the values, at the same places."""
     op = _through.get(node)
     if op is None:
-        @sparse_op(node, params="function", vjp=_through_back)
+        @sparse_op(node, params="function", vjp=_through_vjp)
         def op(self: SparseTensor, function: Any) -> SparseTensor:
             return like(self, function(wrap(self._data))._array)
         _through[node] = op
@@ -373,7 +373,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 # ---- products one by one ------------------------------------------------------------------------
 
-def _mul_back(grad: Tensor, self: Any, other: Any, needs: list[bool]) -> list[Any]:
+def _mul_vjp(grad: Tensor, self: Any, other: Any, needs: list[bool]) -> list[Any]:
     return [_in_shape(arithmetic.mul(grad, conjugate(factor)), own) if need else None
             for own, factor, need in zip((self, other), (other, self), needs)]
 
@@ -386,7 +386,7 @@ def _in_shape(grad: Tensor, source: Any) -> Tensor:
     return masked(summed, coalesced(source)) if is_sparse(source) else summed
 
 
-@sparse_op("MulBackward0", "self other", vjp=_mul_back)
+@sparse_op("MulBackward0", "self other", vjp=_mul_vjp)
 def _mul(self: Any, other: Any) -> Tensor:
     if is_number(self):
         self, other = other, self
@@ -442,14 +442,14 @@ def mul(input: Any, other: Any) -> Tensor:
     return _mul(input, other)
 
 
-def _div_back(grad: Tensor, self: Tensor, other: Any, needs: list[bool]) -> list[Any]:
+def _div_vjp(grad: Tensor, self: Tensor, other: Any, needs: list[bool]) -> list[Any]:
     by = conjugate(other)
     return [flambeau.div(grad, by) if needs[0] else None,
             neg(flambeau.sum(flambeau.div(arithmetic.mul(grad, conjugate(self)), by * by)))
             if len(needs) > 1 and needs[1] else None]
 
 
-@sparse_op("DivBackward0", "self other", vjp=_div_back)
+@sparse_op("DivBackward0", "self other", vjp=_div_vjp)
 def _div(self: SparseTensor, other: Any) -> SparseTensor:
     return like(self, flambeau.div(wrap(self._data), other)._array)
 

@@ -35,7 +35,7 @@ from flambeau.schema.errors import type_name
 
 # ---- places -------------------------------------------------------------------------------------
 
-def _moved_back(grad: Tensor, take: Any, pattern: SparseTensor, source: SparseTensor) -> list[Any]:
+def _moved_vjp(grad: Tensor, take: Any, pattern: SparseTensor, source: SparseTensor) -> list[Any]:
     values = grad_values(grad, pattern)
     if take is not None:
         zeros = flambeau.zeros(source._data.shape, dtype=values.dtype)
@@ -51,7 +51,7 @@ def moved(node: str, self: SparseTensor, indices: np.ndarray, shape: Any, take: 
     """The entries `take` of a tensor (None: all) at other places."""
     op = _movers.get(node)
     if op is None:
-        @sparse_op(node, params="take pattern source", vjp=_moved_back)
+        @sparse_op(node, params="take pattern source", vjp=_moved_vjp)
         def op(self: SparseTensor, take: Any, pattern: Any, source: Any) -> SparseTensor:
             data = self._data if take is None else self._data[take]
             return like(pattern, data)

@@ -92,12 +92,12 @@ def _h(matrix: Tensor) -> Tensor:
     return conjugate(flambeau.t(matrix))
 
 
-def _mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
+def _mm_vjp(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
     return [flambeau.mm(grad, _h(other)) if needs[0] else None,
             flambeau.mm(_h(self), grad) if needs[1] else None]
 
 
-_mm = sparse_op("MmBackward0", "self other", vjp=_mm_back)(_product)
+_mm = sparse_op("MmBackward0", "self other", vjp=_mm_vjp)(_product)
 
 
 @rule("mm")
@@ -108,12 +108,12 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return _mm(input, mat2)
 
 
-def _mv_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
+def _mv_vjp(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
     return [flambeau.outer(grad, conjugate(other)) if needs[0] else None,
             flambeau.mv(_h(self), grad) if needs[1] else None]
 
 
-_mv = sparse_op("MvBackward0", "self other", vjp=_mv_back)(_product)
+_mv = sparse_op("MvBackward0", "self other", vjp=_mv_vjp)(_product)
 
 
 @rule("mv")
@@ -152,7 +152,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return flambeau.stack([mm(a, b) for a, b in pairs])
 
 
-def _masked_mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
+def _masked_mm_vjp(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
     """As of `mm`, but of a sparse factor only at its own places."""
     grads: list[Any] = [None, None]
     if needs[0]:
@@ -174,7 +174,7 @@ def at_places(like_this: SparseTensor, a: Tensor, b: Tensor) -> Tensor:
     return with_values(products.reshape(pattern._data.shape), pattern)
 
 
-_masked_mm = {node: sparse_op(node, "self other", vjp=_masked_mm_back)(_product)
+_masked_mm = {node: sparse_op(node, "self other", vjp=_masked_mm_vjp)(_product)
               for node in ("SparseAddmmBackward0", "SparseSparseMatmulBackward0")}
 
 
@@ -246,7 +246,7 @@ def _added_mm(node: str, back: Any) -> Any:
     return op
 
 
-_addmm = _added_mm("AddmmBackward0", _mm_back)
+_addmm = _added_mm("AddmmBackward0", _mm_vjp)
 
 
 @rule("nn.functional.linear")
@@ -255,7 +255,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return flambeau.mm(input, turned) if bias is None else flambeau.addmm(bias, input, turned)
 
 
-_sparse_addmm = _added_mm("SparseAddmmBackward0", _masked_mm_back)
+_sparse_addmm = _added_mm("SparseAddmmBackward0", _masked_mm_vjp)
 
 
 @rule("addmm")

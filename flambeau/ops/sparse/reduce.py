@@ -39,7 +39,7 @@ def total(self: SparseTensor) -> Tensor:
     return flambeau.sum(wrap(self._data))
 
 
-def _sum_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
+def _sum_vjp(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
     indices, data = coordinates(pattern)
     sparse, shape = len(indices), pattern._array.shape
     kept = [d for d in range(sparse) if d not in dims]
@@ -78,7 +78,7 @@ def _summed(self: SparseTensor, dims: Any, pattern: SparseTensor, keepdim: bool)
     return result
 
 
-def _spread_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
+def _spread_vjp(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
     """Where all sparse dimensions are summed, the sum is dense, and the gradient as well."""
     shape = pattern._array.shape
     if not keepdim:
@@ -86,9 +86,9 @@ def _spread_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) 
     return [grad.expand(shape)]
 
 
-_sum_dims = {node: sparse_op(node, params="dims pattern keepdim", vjp=_sum_back)(_summed)
+_sum_dims = {node: sparse_op(node, params="dims pattern keepdim", vjp=_sum_vjp)(_summed)
              for node in ("SumBackward1", "SparseSumBackward0")}
-_sum_all = sparse_op("SumBackward1", params="dims pattern keepdim", vjp=_spread_back)(_summed)
+_sum_all = sparse_op("SumBackward1", params="dims pattern keepdim", vjp=_spread_vjp)(_summed)
 
 
 def _sum(input: Any, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tensor:

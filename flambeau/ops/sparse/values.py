@@ -76,14 +76,14 @@ def _with_values(values: Tensor, pattern: SparseTensor) -> SparseTensor:
     return like(pattern, values._array)
 
 
-def _values_back(grad: Tensor, pattern: SparseTensor) -> list[Tensor]:
+def _values_vjp(grad: Tensor, pattern: SparseTensor) -> list[Tensor]:
     return [grad_values(grad, pattern)]
 
 
 _coo_with_values = sparse_op("SparseCooTensorWithDimsAndTensorsBackward0", "values", "pattern",
-                             vjp=_values_back)(_with_values)
+                             vjp=_values_vjp)(_with_values)
 _compressed_with_values = sparse_op("SparseCompressedTensorBackward0", "values", "pattern",
-                                    vjp=_values_back)(_with_values)
+                                    vjp=_values_vjp)(_with_values)
 
 
 def with_values(values: Tensor, pattern: SparseTensor) -> SparseTensor:
@@ -111,13 +111,13 @@ def same_places(a: SparseTensor, b: SparseTensor) -> bool:
             and all(x is y or np.array_equal(x, y) for x, y in zip(a._where, b._where)))
 
 
-def _mask_back(grad: Tensor, pattern: SparseTensor, form: Any) -> list[Tensor]:
+def _mask_vjp(grad: Tensor, pattern: SparseTensor, form: Any) -> list[Tensor]:
     dense = to_dense(masked(grad, coalesced(pattern)))  # elsewhere nothing depends on it
     return [dense if form is None else as_form(dense, form)]
 
 
 @sparse_op("SparseMaskBackward0", params="pattern form",
-           vjp=_mask_back)
+           vjp=_mask_vjp)
 def masked_values(self: Tensor, pattern: SparseTensor, form: Any) -> SparseTensor:
     wanted, _ = coordinates(pattern)
     n = len(wanted)
@@ -173,7 +173,7 @@ def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
     return make_sparse(layout, tuple(where), data, shape)
 
 
-def _form_back(grad: Tensor, before: Any) -> list[Tensor]:
+def _form_vjp(grad: Tensor, before: Any) -> list[Tensor]:
     return [to_dense(grad) if before is None else as_form(grad, before)]
 
 
@@ -186,7 +186,7 @@ def _form_batched(size: int, dims: Any, self: Tensor, form: Any, before: Any) ->
     return change_form(whole, (COO, sparse + 1, None, dense), None), 0
 
 
-_changers = {node: sparse_op(node, params="form before", vjp=_form_back,
+_changers = {node: sparse_op(node, params="form before", vjp=_form_vjp,
                              batch=_form_batched)(_change_form)
              for node in ("ToSparseBackward0", "ToSparseBackward1", "ToSparseCsrBackward0",
                           "ToSparseCscBackward0", "ToSparseBsrBackward0", "ToSparseBscBackward0")}
@@ -196,7 +196,7 @@ def change_form(tensor: Tensor, form: Any, before: Any, node: str = "ToSparseBac
     return _changers[node](tensor, form, before)
 
 
-def _dense_back(grad: Tensor, self: Any, masked_grad: bool, form: Any) -> list[Tensor]:
+def _dense_vjp(grad: Tensor, self: Any, masked_grad: bool, form: Any) -> list[Tensor]:
     if not masked_grad:
         return [as_form(grad, form)]
     if is_sparse(self):
@@ -204,7 +204,7 @@ def _dense_back(grad: Tensor, self: Any, masked_grad: bool, form: Any) -> list[T
     return [as_form(mul(grad, densify(self, False, form) != 0), form)]      # under vmap
 
 
-@sparse_op("ToDenseBackward0", params="masked_grad form", vjp=_dense_back,
+@sparse_op("ToDenseBackward0", params="masked_grad form", vjp=_dense_vjp,
            batch=lambda size, dims, self, masked_grad, form: (to_dense(self), 0))
 def densify(self: SparseTensor, masked_grad: bool, form: Any) -> Tensor:
     return wrap(forms.to_dense(*entries(self), self._array.shape))

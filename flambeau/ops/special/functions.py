@@ -107,7 +107,7 @@ def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
     return exp((self - 1) * log(other) - other - lgamma(self))
 
 
-def _density_slope(self: Tensor, other: Tensor, n: int) -> Tensor:
+def _density_derivative(self: Tensor, other: Tensor, n: int) -> Tensor:
     """The n-th derivative of that density by `self`, relative to it: with a density a · h(a),
     that of the product, whose second factor's logarithm has polygammas of a + 1 as derivatives."""
     above = self + 1
@@ -127,7 +127,7 @@ def _gamma_slope_by_self(self: Tensor, other: Tensor, result: Tensor, n: int,
 
 def _gamma_slope_by_other(self: Tensor, other: Tensor, result: Tensor, n: int,
                           relative: bool) -> Tensor:
-    factor = _density_slope(self, other, n)
+    factor = _density_derivative(self, other, n)
     return factor - result * ((self - 1) / other - 1) if relative \
         else _gamma_density(self, other) * factor
 
@@ -259,7 +259,7 @@ scaled_modified_bessel_k1 = pointwise(
     out_reported_as=False, doc="exp(input) · modified_bessel_k1.")
 
 
-def _spherical_slope(x: Tensor, result: Tensor) -> Tensor:
+def _spherical_derivative(x: Tensor, result: Tensor) -> Tensor:
     zero = x == 0
     return where(zero, 0, (cos(x) - result) / where(zero, 1, x))
 
@@ -267,7 +267,7 @@ def _spherical_slope(x: Tensor, result: Tensor) -> Tensor:
 spherical_bessel_j0 = pointwise("special_spherical_bessel_j0(Tensor x)",
                                 kernel=kernel.spherical_j0, floating=True,
                                 refuses=("spherical_bessel_j0_cpu", _WIDE), inplace=False,
-                                d=_spherical_slope, out_reported_as=False,
+                                d=_spherical_derivative, out_reported_as=False,
                                 doc="sin(input) / input.")
 airy_ai = pointwise("special_airy_ai(Tensor x)", kernel=kernel.airy_ai, floating=True,
                     inplace=False, d=lambda x: _airy_prime(x),
@@ -346,7 +346,7 @@ logaddexp2 = pointwise("logaddexp2(Tensor self, Tensor other)", kernel=kernels.l
                        doc="log2(2^input + 2^other), computed without overflow.")
 
 
-def _logit_slope(self: Tensor, eps: float | None) -> Tensor:
+def _logit_derivative(self: Tensor, eps: float | None) -> Tensor:
     low, high = (0, 1) if eps is None else (eps, 1 - eps)
     outside = (self < low) | (self > high)
     return where(outside, float("nan") if eps is None else 0, reciprocal(self * (1 - self)))
@@ -355,7 +355,7 @@ def _logit_slope(self: Tensor, eps: float | None) -> Tensor:
 logit = pointwise("logit(Tensor self, float? eps=None)", floating=True,
                   kernel=lambda self, eps: kernel.logit(self, -1.0 if eps is None else eps),
                   aliases=("special_logit(Tensor self, float? eps=None) -> Tensor",),
-                  refuses=("logit_cpu", _REAL), d=_logit_slope,
+                  refuses=("logit_cpu", _REAL), d=_logit_derivative,
                   doc="""log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if
     `eps` is given.
 
@@ -365,13 +365,13 @@ logit = pointwise("logit(Tensor self, float? eps=None)", floating=True,
     """)
 
 
-def _sinc_slope(self: Tensor) -> Tensor:
+def _sinc_derivative(self: Tensor) -> Tensor:
     zero = self == 0
     return where(zero, 0, (cos(self * pi) - sinc(self)) / where(zero, 1, self))
 
 
 sinc = pointwise("sinc(Tensor self)", kernel=kernel.sinc, floating=True,
-                 aliases=("special_sinc(Tensor self) -> Tensor",), d=_sinc_slope,
+                 aliases=("special_sinc(Tensor self) -> Tensor",), d=_sinc_derivative,
                  doc="sin(πx) / (πx), 1 at 0.")
 
 # ---- parts of floating-point numbers ------------------------------------------------------------

@@ -24,7 +24,7 @@ from flambeau.transforms import meta
 # ---- copies --------------------------------------------------------------------------------------
 
 
-def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
+def _cast_vjp(grad: Tensor, dtype: np.dtype) -> Tensor:
     if grad._array.dtype.kind in "cW" and dtype.kind not in "cW":
         grad = late_bound.real_part(grad)
     return grad if grad._array.dtype == dtype else cast(grad, dtype)
@@ -43,7 +43,7 @@ to_copy = op(
     f"bool? pin_memory=None, bool non_blocking=False, {_FORMAT}) -> Tensor",
     kernel=_converted, unused="layout device pin_memory non_blocking", kind="linear",
     function=False, method=False, shape="self", node="ToCopyBackward0",
-    d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
+    d_self=lambda grad, self_dtype: _cast_vjp(grad, self_dtype),
     batch=lambda size, dims, self, dtype, memory_format: (
         (to_copy.op.call(self, dtype, None), dims[0]) if memory_format is None else
         _clone_batched(dims[0], to_copy.op.call(self, dtype, None), memory_format)),

@@ -65,7 +65,7 @@ def _stacked_arrays(arrays: list[np.ndarray], dim: int) -> np.ndarray:
                     for a in arrays], dim)
 
 
-def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
+def _cat_vjp(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
     parts, at = [], 0
     for shape in tensors_shapes:
         if len(shape) == 1 and shape[0] == 0:
@@ -117,7 +117,7 @@ def _prepare_cat(tensors: Any, dim: int) -> tuple[Any, int]:
 cat = op(
     "cat(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
     kernel=_joined, kind="linear", dims="dim", canonical=_prepare_cat, kernel_checks=True,
-    vjp=_cat_back, batch=_cat_batched, method=False, overlap="index", out_cast=_CAST,
+    vjp=_cat_vjp, batch=_cat_batched, method=False, overlap="index", out_cast=_CAST,
     aliases=("concat(Tensor[] tensors, int dim=0) -> Tensor",
              "concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
     doc="""The tensors one after another along `dim`; their other extents agree.
@@ -274,7 +274,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 meshgrid.__kwdefaults__ = {"indexing": None}     # libraries look there for the argument
 
 
-def _blocks_back(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
+def _blocks_vjp(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
     parts, row, column = [], 0, 0
     for shape in tensors_shapes:
         m, n = (1,) * (2 - len(shape)) + shape
@@ -299,7 +299,7 @@ def _blocks_of_each(size: int, dims: Any, tensors: Any) -> Tensor:
 
 _block_diag = op(
     "_block_diag(Tensor[] tensors) -> Tensor", kernel=rearranging.block_diag, kind="linear",
-    function=False, method=False, node="BlockDiagBackward0", vjp=_blocks_back,
+    function=False, method=False, node="BlockDiagBackward0", vjp=_blocks_vjp,
     batch=lambda size, dims, tensors: (_blocks_of_each(size, dims, tensors), 0))
 
 

@@ -35,7 +35,7 @@ def _prepare_repeat(input: Tensor, repeats: Any) -> tuple[Tensor, tuple[int, ...
     return input, repeats
 
 
-def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+def _repeat_vjp(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
     """The sum over all repetitions."""
     if 0 in repeats:
         return new_zeros(grad, shape)
@@ -64,7 +64,7 @@ repeat = op(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     kernel=rearranging.repeat, kind="linear", canonical=_prepare_repeat, kernel_checks=True,
     function=False, batch=_repeat_batched,
-    d_self=lambda grad, self_shape, repeats: _repeat_back(grad, self_shape, repeats),
+    d_self=lambda grad, self_shape, repeats: _repeat_vjp(grad, self_shape, repeats),
     doc="A copy repeated along each dimension; more repeats than dimensions add some in front.")
 repeat = Tensor.repeat
 tile = op("tile(Tensor self, SymInt[] dims) -> Tensor", out=False,

@@ -97,7 +97,7 @@ def _prepare_unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
     return input, wrap_dim(dim, input._array.ndim)
 
 
-def _unbind_back(grad: list[Any], self_shape: tuple[int, ...], dim: int) -> Tensor:
+def _unbind_vjp(grad: list[Any], self_shape: tuple[int, ...], dim: int) -> Tensor:
     known = next(g for g in grad if g is not None)
     return stack([new_zeros(known, self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
                   for g in grad], dim)
@@ -106,11 +106,11 @@ def _unbind_back(grad: list[Any], self_shape: tuple[int, ...], dim: int) -> Tens
 unbind = op(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     kernel=views.unbind, kind="linear", dims="dim", canonical=_prepare_unbind, kernel_checks=True,
-    vjp=_unbind_back,
+    vjp=_unbind_vjp,
     doc="The slices of `input` along `dim`, as a tuple of views.")
 
 
-def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
+def split_vjp(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
     known = next(g for g in grad if g is not None)
     return cat([new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
                 if g is None else g for g, n in zip(grad, sizes)], dim)
@@ -133,7 +133,7 @@ def _sized(input: Tensor, sizes: Any, dim: int = 0) -> tuple[Tensor, tuple[int, 
 split_with_sizes = op(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     kernel=views.split_with_sizes, kind="linear", dims="dim", canonical=_sized, kernel_checks=True,
-    vjp=lambda grad, self_shape, split_sizes, dim: split_back(grad, self_shape, split_sizes, dim),
+    vjp=lambda grad, self_shape, split_sizes, dim: split_vjp(grad, self_shape, split_sizes, dim),
     doc="Parts of the given extents along `dim`, as views.")
 
 
@@ -151,17 +151,17 @@ def _prepare_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor
     return input, split_size, dim
 
 
-def evenly_back(grad: list[Any], self_shape: Any, split_size: int, dim: int) -> Any:
+def evenly_vjp(grad: list[Any], self_shape: Any, split_size: int, dim: int) -> Any:
     """The gradient of parts of one extent, the last of which may be smaller."""
     n = self_shape[dim]
-    return split_back(grad, self_shape, [min(split_size, n - i * split_size)
-                                         for i in range(len(grad))], dim)
+    return split_vjp(grad, self_shape, [min(split_size, n - i * split_size)
+                                        for i in range(len(grad))], dim)
 
 
 split_evenly = op(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     kernel=views.split, kind="linear", dims="dim", canonical=_prepare_split, kernel_checks=True,
-    vjp=lambda grad, self_shape, split_size, dim: evenly_back(grad, self_shape, split_size, dim),
+    vjp=lambda grad, self_shape, split_size, dim: evenly_vjp(grad, self_shape, split_size, dim),
     function=False, method=False,
     doc="Parts of one extent along `dim`; the last may be smaller.")
 

@@ -45,7 +45,7 @@ class _WrittenAsJson:
         """The event that `serialize` wrote."""
         if isinstance(data, cls):
             return data
-        written = json.loads(data)
+        written = json.loads(str(data))
         for name, kind in (("source", EventSource), ("node_state", NodeState)):
             if name in written:
                 written[name] = kind[written[name]]
@@ -53,7 +53,7 @@ class _WrittenAsJson:
 
     def serialize(self) -> str:
         """The event as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(asdict(self))         # type: ignore[call-overload]
 
 
 @dataclass
