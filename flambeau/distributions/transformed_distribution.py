@@ -1,6 +1,7 @@
 """Distributions of transformed random variables."""
 
 import flambeau
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.core.shapes import Size
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
@@ -16,6 +17,7 @@ def parameter_of_base(name, doc):
     return property(lambda self: getattr(self.base_dist, name), doc=doc)
 
 
+@define_in_subclasses("expand", further=True)
 class TransformedDistribution(Distribution):
     r"""The distribution of :math:`y = f(x)` with :math:`x` from a base distribution.
 

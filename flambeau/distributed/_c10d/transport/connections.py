@@ -264,8 +264,9 @@ class Peers:
 
     def _reached(self, other: int, key: bytes, body: bytes) -> bool:
         connection = self._sockets.get(other)
-        if connection is None or self._sending[other].locked():
-            return False
+        if connection is None or not self._sending[other].acquire(timeout=0.1):
+            return False                            # it has not taken an earlier message
+        self._sending[other].release()
         with contextlib.suppress(RuntimeError, OSError, ValueError):
             if not _is_writable(connection, 0):
                 return False                        # it does not take what is sent to it

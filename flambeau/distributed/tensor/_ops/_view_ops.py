@@ -56,7 +56,7 @@ def _squeeze(schema: OpSchema) -> OutputSharding:
     dims = schema.argument(1, "dim")
     if dims != () and dims != []:
         dims = normalize_dims(dims, spec.ndim)
-    gone = [d for d in dims if d < spec.ndim and spec.shape[d] == 1]
+    gone = [d for d in dims if 0 <= d < spec.ndim and spec.shape[d] == 1]
     left = [d for d in range(spec.ndim) if d not in gone]
     plan = cheapest(schema, along(schema, [left.index(d) if d in left else None
                                            for d in range(spec.ndim)], partial=True))
