@@ -20,11 +20,10 @@ from flambeau.autograd.function import Error
 from flambeau.autograd.graph import will_execute
 from flambeau.core import modes
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.engine import current_pass
+from flambeau.core.autograd.engine import current_autograd_node, current_pass
 from flambeau.core.autograd.grad_mode import multithreading
 from flambeau.core.autograd.graph import AccumulateGrad, Node, accumulator_of
 from flambeau.core.autograd.recording import edges_of
-from flambeau.core.autograd.running import current_autograd_node
 from flambeau.core.autograd.saved_hooks import SavedTensor, disabled
 from flambeau.core.calling.overrides import (
     _disabled_torch_function as _disabled_torch_function_impl,

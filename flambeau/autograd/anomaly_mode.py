@@ -15,9 +15,9 @@ from flambeau._support.source_locations import PACKAGE
 from flambeau.core import modes
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.backward_errors import described
+from flambeau.core.autograd.engine import current_autograd_node
 from flambeau.core.autograd.graph import Node
 from flambeau.core.autograd.recording import node_watchers
-from flambeau.core.autograd.running import current_autograd_node
 from flambeau.core.tensor import plain_types
 from flambeau.schema.arguments import parsed
 from flambeau.schema.errors import type_name

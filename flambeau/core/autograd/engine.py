@@ -33,6 +33,7 @@ from flambeau.core.autograd.backward_errors import freed
 from flambeau.core.autograd.graph import (
     Node,
     Output,
+    accumulator_of,
     current_pass,
     next_order,
     takes_no_gradient,
@@ -81,6 +82,13 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     return within(current_pass, this, within, grad_mode, create_graph, enclosed, this.run, captures)
 
 
+def current_autograd_node() -> Node | None:
+    """The node whose derivative is being computed on this thread, if any."""
+    this = current_pass.get()
+    node = this and this.running
+    return accumulator_of(node) if type(node) in tensor_types else node
+
+
 class Pass:
     """One backward pass: what waits, and what is to be kept."""
 
@@ -91,6 +99,7 @@ class Pass:
     counts: dict[int, int] | None = None    # edges into each leaf, once somebody watches one
     depth = 0                               # of passes inside passes
     closed = False                          # do captured nodes end the pass?
+    running: Any = None                     # the node that runs, or the leaf that is added to
 
     def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
         self.place = Place()                        # where the user has called for it
@@ -111,6 +120,7 @@ class Pass:
             self.find_needed(captures)
         self.propagate()
         captured = self.finish()
+        self.running = None
         while self.callbacks:
             self.callbacks.pop(0)()
         return captured
@@ -185,6 +195,7 @@ class Pass:
             node, grad = waiting.pop(order), grads.pop(order)
             while node is not None:             # the newest that it feeds is often the next
                 # ---- run it
+                self.running = node
                 if watched or grad is None or not node.simple:
                     produced = self._run_general(node, grad)
                     if produced is None:
@@ -306,6 +317,7 @@ class Pass:
                 or leaf._accumulator is not None:
             self._accumulate_hooked(leaf, grad)
         elif grad is not None and self.accumulate:
+            self.running = leaf
             accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES)
 
     def _accumulate_hooked(self, leaf: Tensor, grad: Any) -> None:
@@ -354,6 +366,7 @@ class Pass:
             grad = run_prehooks(accumulator, node_hooks, grad)
         if grad is not None and self.accumulate:
             first = leaf._grad is None
+            self.running = leaf
             accumulate_into(leaf, grad, self.create_graph, 0)
             grad = leaf._grad if first else grad
         if hooks is not None:

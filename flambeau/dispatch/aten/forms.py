@@ -18,8 +18,8 @@ import numpy as np
 from flambeau._ops import OpOverload, aten
 from flambeau.core import devices
 from flambeau.core.autograd import engine
+from flambeau.core.autograd.engine import current_autograd_node
 from flambeau.core.autograd.formulas import parameters
-from flambeau.core.autograd.running import current_autograd_node
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size

@@ -7,6 +7,7 @@ import pytest
 
 import flambeau
 from flambeau.autograd import Function, grad
+from flambeau.core.autograd import engine
 from flambeau.testing import assert_close
 
 
@@ -349,3 +350,31 @@ def test_gradients_that_are_infinite_are_added_without_a_word():
     for sign in (1, -1):
         x.backward(flambeau.tensor([sign * float("inf"), 1.0], dtype=flambeau.float64))
     assert x.grad.isnan().tolist() == [True, False] and x.grad[1] == 2
+
+
+def test_the_pass_says_which_node_runs():
+    """The node whose formula or hooks run, the accumulator of a leaf that is added to, and that of
+    the inner pass while passes nest; nothing outside."""
+    x = flambeau.ones(2, requires_grad=True)
+    seen = []
+
+    def note(*_):
+        seen.append(engine.current_autograd_node())
+    y = x.exp()
+    z = y.sin()
+    accumulator = flambeau.autograd.graph.get_gradient_edge(x).node
+    z.register_hook(note)
+    y.grad_fn.register_prehook(lambda grads: inner())
+    y.grad_fn.register_hook(note)
+    x.register_post_accumulate_grad_hook(note)
+
+    @flambeau.enable_grad()
+    def inner():
+        w = flambeau.ones(1, requires_grad=True)
+        v = w * 2
+        v.register_hook(note)
+        seen.append(v.grad_fn)
+        v.backward()
+    z.sum().backward()
+    assert seen == [z.grad_fn, seen[1], seen[1], y.grad_fn, accumulator]
+    assert engine.current_autograd_node() is None
