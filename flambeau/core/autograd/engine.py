@@ -99,12 +99,12 @@ class Pass:
     counts: dict[int, int] | None = None    # edges into each leaf, once somebody watches one
     depth = 0                               # of passes inside passes
     closed = False                          # do captured nodes end the pass?
-    running: Any = None                     # the node that runs, or the leaf that is added to
 
     def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
         self.place = Place()                        # where the user has called for it
         self.roots, self.retain, self.create_graph = roots, retain, create_graph
         self.accumulate = accumulate
+        self.running: Any = None                    # the node that runs, or leaf that is added to
         self.ready: list[int] = []                  # a heap of the orders of waiting nodes
         self.waiting: dict[int, Node] = {}
         self.grads: dict[int, Any] = {}             # by order: a gradient, or a list of them
