@@ -163,8 +163,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             and type(create_graph) is bool and type(retain_graph) in _PLAIN_FLAGS:
         edge = None if tensors._edge is None else gradient_edge(tensors)
         if edge is not None:
-            array = tensors._array
-            run([(edge, wrap(np.ones(array.shape, array.dtype)))],
+            own = tensors._array
+            run([(edge, wrap(np.array(1, own.dtype, ndmin=own.ndim)))],
                 create_graph if retain_graph is None else retain_graph, create_graph)
             return
     if grad_variables is not None:
