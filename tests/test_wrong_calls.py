@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flambeau
+from flambeau.core.op import table
 
 DATA = Path(__file__).parent / "data"
 
@@ -58,3 +59,71 @@ def test_an_integer_of_more_than_64_bits_is_refused_by_what_it_was_given_to(n):
                  lambda: X + n):
         with pytest.raises(OverflowError):
             call()
+
+
+# ---- rules that hold for every operation ---------------------------------------------------------
+
+def refusal(call, *args, **kwargs):
+    """What a call is refused with; None if it is not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(*args, **kwargs)
+    except Exception as error:
+        return type(error).__name__, str(error).split("\n")[0]
+    return None
+
+
+INPLACE = sorted(name for name in dir(flambeau.Tensor)
+                 if name.endswith("_") and not name.startswith("_")
+                 and name not in ("requires_grad_", "retain_grad_", "share_memory_"))
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_a_tensor_of_inference_mode_is_refused_after_what_the_operation_refuses(name):
+    method = getattr(flambeau.Tensor, name)
+    for args in ((), (flambeau.ones(7, 5),), (flambeau.ones(7, 5), flambeau.ones(3)), (0, "a")):
+        plain = flambeau.ones(2, 3)
+        expected = refusal(method, plain, *args)
+        with flambeau.inference_mode():
+            tensor = flambeau.ones(2, 3)
+        found = refusal(method, tensor, *args)
+        if expected is not None:
+            assert found == expected
+        elif found is not None:
+            assert found[1].startswith("Inplace update to inference tensor")
+            assert tensor.shape == plain.shape
+
+
+def test_what_is_written_to_a_tensor_of_inference_mode_is_there_when_it_is_refused():
+    with flambeau.inference_mode():
+        tensor = flambeau.ones(2)
+    for write in (lambda: tensor.add_(1), lambda: tensor.__setitem__(0, 2.),
+                  lambda: flambeau.add(tensor, 0, out=tensor), lambda: tensor.copy_(tensor)):
+        assert refusal(write)[1].startswith("Inplace update to inference tensor")
+        assert tensor.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_views_that_conjugate_are_refused_wrong_arguments_as_others(name):
+    method = getattr(flambeau.Tensor, name)
+    for args, kwargs in (((), {"wrong": 1}), (("a",), {}), (tuple("abcdefg"), {})):
+        plain = flambeau.ones(2, dtype=flambeau.complex64)
+        assert refusal(method, plain.conj(), *args, **kwargs) == \
+            refusal(method, plain, *args, **kwargs)
+
+
+def test_sizes_that_do_not_broadcast_are_refused_before_types_that_do_not_promote():
+    wide = flambeau.ones(2, 3)
+    narrow, unsigned = (flambeau.ones(2, 4).to(dtype) for dtype in
+                        (flambeau.float8_e4m3fn, flambeau.uint16))
+    for name, op in table.items():
+        function = getattr(flambeau, name.partition(".")[0], None)
+        if op.kind != "pointwise" or op.inplace or len(op.tensors) != 2 or op.conditions \
+                or function is None or not all(p.kind == "Tensor"
+                                               for p in op.schema.parameters[:2]):
+            continue
+        same = refusal(function, wide, flambeau.ones(2, 4))
+        for other in (narrow, unsigned):
+            said = refusal(function, wide, other)
+            assert said == same or not said[1].startswith("Promotion for"), (name, said, same)

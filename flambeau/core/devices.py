@@ -53,7 +53,7 @@ class device(Scope):
         name, colon, number = type.partition(":")
         if not type:
             raise RuntimeError("Device string must not be empty")
-        if not name or not name[0].isalpha():
+        if not name.isascii() or not name.replace("_", "a").isalpha():
             raise RuntimeError(f"Invalid device string: '{type}'")
         if colon:
             if index is not None:

@@ -7,7 +7,7 @@ through the op that wrote, and the rest around it. Views of the base then find t
 when next asked (`tensor.gradient_edge`).
 
 `ops/inplace.write_result` tells the story in order: `check_inplace`, the op on a stand-in for the
-tensor, the copy of its result, the count (`bump`), and `rebase`, which relies on the count.
+tensor, the copy of its result, the count (`count_write`), and `rebase`, which relies on the count.
 
     >>> import flambeau
     >>> w = flambeau.ones(2, requires_grad=True)
@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump
 from flambeau.core import late_bound
 from flambeau.core.autograd.backward_errors import op_name
 from flambeau.core.autograd.graph import Node, next_order
@@ -69,11 +70,17 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
         check_places(tensor)
     if not tensor._array.flags.writeable:
         own(tensor._array)
+
+
+def count_write(tensor: Tensor) -> None:
+    """Count one write to the tensor's memory. Where that cannot be counted, PyTorch says so after
+    the write: whatever the op refuses comes first."""
     if tensor._inference and not (is_inference_mode_enabled() or deriving.get()):
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed.You can make a clone to get a normal tensor before doing "
                            "inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
                            "details.")
+    bump(tensor)
 
 
 def check_places(tensor: Tensor) -> None:

@@ -16,6 +16,7 @@ from flambeau._support.devices.backends import has_no_kernel
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op
 from flambeau.core.promotion import quantized_promotion, scalar_type
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.core.views import LEAF_WRITTEN
 from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
@@ -80,14 +81,14 @@ def without_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], b
         return binder.compute(args, kwargs)
     if composed and f"_{name}" in recorded():           # what PyTorch's is made of
         raise without_kernel(f"_{name}", backend, args[1:])
-    if composed and "explicit" in facts and not op.inplace:
-        _refuse_composed(name, known, schema.is_view, backend, layout)
+    if composed and "explicit" in facts:
+        _refuse_composed(schema.name, known, schema.is_view, backend, layout)
     out = overload.out >= 0 and values[overload.out] is not None
     if known is not None and "structured" in facts and not out:
         if backend not in facts and backend not in ("SparseCPU", "NestedTensorCPU"):
-            _refuse_structured(name, known, values, backend, layout)
+            _refuse_structured(schema.name, known, values, backend, layout)
     if out:
-        schema_name, facts = _out_overload(name, known)
+        schema_name, facts = _out_overload(schema.name, known)
         raise has_no_kernel(schema_name, backend, facts)
     raise has_no_kernel(f"{name}.{schema.overload}" if schema.overload else name, backend, facts)
 
@@ -95,12 +96,12 @@ def without_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], b
 def _refuse_structured(name: str, known: Recorded, values: list[Any], backend: str, layout: str
                        ) -> NoReturn:
     """Such a kernel first makes its result, and then calls the form that writes to `out`."""
-    if backend == "QuantizedCPU":
-        if "pointwise" in known.facts:
-            _refuse_promotion(values)
-    elif "pointwise" in known.facts:
-        raise RuntimeError(f"unsupported tensor layout: {layout}")
-    elif "reduction" in known.facts:
+    if "pointwise" in known.facts:
+        _refuse_shapes(values, "inplace" in known.facts)
+        if backend != "QuantizedCPU":
+            raise RuntimeError(f"unsupported tensor layout: {layout}")
+        _refuse_promotion(values)
+    elif "reduction" in known.facts and backend != "QuantizedCPU":
         raise RuntimeError(f"resize_reduction: support for output with {layout} layout is not "
                            "implemented yet")
     schema_name, facts = _out_overload(name, known)
@@ -118,6 +119,15 @@ def _refuse_composed(name: str, known: Any, is_view: bool, backend: str, layout:
     schema_name, facts = _out_overload(name, known)
     if facts and not {"explicit", "implicit", "structured"}.intersection(facts):
         raise has_no_kernel(schema_name, backend, facts)
+
+
+def _refuse_shapes(values: list[Any], inplace: bool) -> None:
+    """Raise for shapes of operands that do not broadcast, or not to that which is written."""
+    shapes = [tuple(v.shape) for v in values if isinstance(v, Tensor)]
+    shape = broadcast_shapes(*shapes)
+    if inplace and shape != shapes[0]:
+        raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast "
+                           f"shape {list(shape)}")
 
 
 def _refuse_promotion(values: list[Any]) -> None:
@@ -140,7 +150,7 @@ _PARAMETER = re.compile(r"(?:^|, )([^,*]+)")
 def _parameters(line: str) -> list[str]:
     """The parameters in a schema's text, without those that are written to."""
     inside = line[line.index("(") + 1:].partition(" OUT")[0].partition(") ->")[0]
-    return [p for p in _PARAMETER.findall(inside) if "!)" not in p]
+    return [p for p in _PARAMETER.findall(inside.replace("(a!) self", " self")) if "!)" not in p]
 
 
 def _out_overload(name: str, known: Recorded | None) -> tuple[str, tuple[str, ...]]:

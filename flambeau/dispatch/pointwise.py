@@ -145,10 +145,12 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
         for value in inputs:
             if type(value) not in plain_types and value is not None and type(value) not in SCALARS:
                 return coerce(op, canonical)
-        for check in (op.check_conditions, op.check, op.check_bools, op.check_complex):
-            if check is not None:
-                check(*canonical)
-        values = operands(op, inputs)
+        check_types(op, canonical)
+        try:
+            values = operands(op, inputs)
+        except RuntimeError:                        # of types that do not promote
+            broadcast_shapes(*[v._array.shape for v in inputs if type(v) in tensor_types])
+            raise
         first = next(v for v, name in zip(values, op.tensors) if isinstance(v, np.ndarray)
                      and name not in op.conditions)
         if first.dtype.char in refused:
@@ -172,6 +174,13 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
                 record(op, canonical, edges, result)
         return result
     return call
+
+
+def check_types(op: Op, canonical: tuple[Any, ...]) -> None:
+    """Raise for types of operands that the op refuses before it looks at their shapes."""
+    for check in (op.check_conditions, op.check, op.check_bools, op.check_complex):
+        if check is not None:
+            check(*canonical)
 
 
 def as_call_arguments(op: Op, canonical: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

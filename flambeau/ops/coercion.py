@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.settings import warn_of_lost_parts
-from flambeau._support.source_locations import bump
 from flambeau.core import dtypes
 from flambeau.core.calling import overrides
 from flambeau.core.copy_on_write import own
@@ -21,7 +20,7 @@ from flambeau.core.promotion import c_name, convert
 from flambeau.core.return_types import with_out
 from flambeau.core.tensor import Tensor, plain_types, tensor_types
 from flambeau.core.type_info import finfo
-from flambeau.core.views import check_inplace, check_places
+from flambeau.core.views import check_places, count_write
 from flambeau.kernels.dtypes import compute_dtype
 from flambeau.kernels.moving import views
 from flambeau.ops.inplace import any_requires_grad, type_of_result
@@ -237,8 +236,6 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         refuse_gradients(op, read)
     if out is result:
         return out
-    if out._inference:
-        check_inplace(out, False)
     if type(out) in overrides.own_rules:
         return out.copy_(result)
     if out._device != result._device:
@@ -275,7 +272,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
             own(out._array)
         warn_of_lost_parts(result._array, out._array.dtype)
         out._array[...] = convert(result._array, out._array.dtype)
-    bump(out)
+    count_write(out)
     return out
 
 

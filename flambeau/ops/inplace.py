@@ -18,8 +18,15 @@ from flambeau.core.op import Op, table
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types
-from flambeau.core.views import Overwritten, check_inplace, rebase, rebase_to_zero_grad
+from flambeau.core.views import (
+    Overwritten,
+    check_inplace,
+    count_write,
+    rebase,
+    rebase_to_zero_grad,
+)
 from flambeau.dispatch.members import member
+from flambeau.dispatch.pointwise import check_types
 from flambeau.kernels.moving.views import copy_into, has_internal_overlap
 from flambeau.ops.node_names import known_as
 from flambeau.ops.out_types import can_cast
@@ -55,15 +62,17 @@ def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> Non
     operands = (target, *args)
     shapes = [a._array.shape for a in operands[:len(functional.tensors)]
               if type(a) in tensor_types]
-    _check_fit(target, broadcast_shapes(*shapes), type_of_result(functional, operands),
-               _speaks_c(functional, args))
+    shape = broadcast_shapes(*shapes)
+    _check_fit(target, shape, target.dtype)
+    _check_fit(target, shape, type_of_result(functional, operands), _speaks_c(functional, args))
 
 
 def type_of_result(op: Op, operands: tuple[Any, ...]) -> dtypes.dtype:
     """The type of what a pointwise op gives for these, whether or not it has a kernel for it."""
     if op.declaration.boolean:
         return dtypes.bool_
-    values = [a._array if type(a) in tensor_types else a for a in operands[:len(op.tensors)]]
+    values = [a._array if type(a) in tensor_types else a for a, name in zip(operands, op.tensors)
+              if name not in op.conditions]
     found = result_type([v for v in values if isinstance(v, np.ndarray)],
                         [v for v in values if type(v) in (bool, int, float, complex)])
     if op.floating and not found.is_floating_point and not found.is_complex:
@@ -124,11 +133,9 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     run = functional.function if public else functional.call
     try:
         result = run(source, *args, **kwargs)
-    except RuntimeError as error:
-        if functional.kind == "pointwise" and (isinstance(error, NotImplementedError)
-                                               or str(error) == "ZeroDivisionError"):
-            if functional.check is not None:
-                functional.check(input, *args)
+    except RuntimeError:
+        if functional.kind == "pointwise":
+            check_types(functional, (input, *args))
             check_operands(functional, input, args)
         raise
     if type(result) in overrides.sparse_types:      # `mul_` of a dense tensor by a sparse one
@@ -153,7 +160,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
             write_changes(functional.name, memory, memory.copy(), values)
         else:
             copy_into(memory, values)
-    bump(input)
+    count_write(input)
     edge = result._edge
     if edge is not None and grad_enabled():
         edge = gradient_edge(result)
@@ -188,7 +195,7 @@ def write(tensor: Tensor, values: Any) -> Tensor:
     if tensor._device is cpu:
         tensor._array[...] = convert(values, tensor._array.dtype) if isinstance(
             values, np.ndarray) else values
-    bump(tensor)
+    count_write(tensor)
     if tensor._edge is not None and grad_enabled():
         rebase_to_zero_grad(tensor)
     return tensor
@@ -270,6 +277,7 @@ def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool =
             return self
         if self._inference:                         # a tensor without history, as its views
             self._array = slot(result)
+            count_write(self)
             return self
         found = result._view
         self._array = slot(result)

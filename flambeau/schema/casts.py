@@ -236,7 +236,7 @@ def _storage(value: Any) -> Any:
 
 
 _VECTORS = ("int", "float", "bool", "Tensor")
-_REPEATED: dict[str, Any] = {"int": int, "SymInt": (int, SymInt), "float": float}
+_REPEATED: dict[str, Any] = {"int": int, "float": float}
 _CASTS: dict[str, Callable[[Any], Any]] = {
     "int": _plain_int, "SymInt": _int, "float": _float, "SymFloat": _float, "bool": _bool,
     "SymBool": _bool, "str": _string, "Scalar": _number, "number": _number, "Device": _device,

@@ -27,7 +27,8 @@ def test_what_is_taken(declared, length, value, expected):
 @pytest.mark.parametrize("declared, length, value", [
     ("int", None, 1.0), ("int", None, 2 ** 63), ("int", None, "1"), ("int", None, None),
     ("int", None, flambeau.ones(2)), ("int", None, flambeau.ones((), device="meta")),
-    ("SymInt", None, flambeau.float32), ("int[2]", 2, np.int64(3)), ("int[]", None, {0: 1}),
+    ("SymInt", None, flambeau.float32), ("SymInt[2]", 2, 3), ("int[2]", 2, np.int64(3)),
+    ("int[]", None, {0: 1}),
     ("int[]", None, flambeau.tensor([1])), ("int[]", None, b"a"), ("int[]", None, 3),
     ("SymInt[]", None, [flambeau.tensor(1.0)]), ("float[]", None, 1.5), ("float", None, 1j),
     ("float", None, 2 ** 2000), ("bool", None, []), ("bool", None, "a"), ("str", None, 1),

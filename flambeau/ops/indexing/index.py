@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._support.source_locations import bump, native
+from flambeau._support.source_locations import native
 from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, add_members, array_strides, plain_types, tensor_types
-from flambeau.core.views import check_inplace
+from flambeau.core.views import check_inplace, count_write
 from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import indexing, views
@@ -440,7 +440,7 @@ def _setitem(self: Tensor, key: Any, value: Any, /) -> None:
         if views.has_internal_overlap(view._array):
             warn_of_expanded("index_put")
         _put_into(view._array, value._array, [i._array for i in indices], where, False)
-        bump(view)
+        count_write(view)
         return
     view.index_put_(_spread(indices, where), value)
 

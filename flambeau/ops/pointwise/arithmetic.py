@@ -23,7 +23,7 @@ from flambeau.core.promotion import (
     type_label,
     type_name,
 )
-from flambeau.core.shapes import broadcast_error
+from flambeau.core.shapes import broadcast_error, broadcast_shapes
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
@@ -113,10 +113,16 @@ def _reversed(self: np.ndarray, other: Any, alpha: Any = 1) -> np.ndarray:
         raise broadcast_error(np.shape(other), self.shape) from None
 
 
+def _check_reversed(self: Tensor, other: Any, *_: Any) -> None:
+    """Operands of several types are named in the order of the difference."""
+    if isinstance(other, Tensor):
+        broadcast_shapes(other._array.shape, self._array.shape)
+        result_type([other._array, self._array])
+
+
 rsub = pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                 kernel=_reversed,
-                 default_kernel=_reversed,
+                 kernel=_reversed, default_kernel=_reversed, check=_check_reversed,
                  refuses=("add_stub", "bU8"), check_bools=refuse_bool, out=False, inplace=False,
                  method=False, d_self=lambda alpha: -alpha, d_other=1, operators="__rsub__",
                  doc="other - alpha · input.")

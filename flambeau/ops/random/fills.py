@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.scopes import within
-from flambeau._support.source_locations import bump
 from flambeau.core import devices, dtypes, modes, type_info, views
 from flambeau.core.calling import overrides
 from flambeau.core.dtypes import from_numpy_dtype
@@ -123,7 +122,7 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
     views.check_inplace(tensor, False)
     if tensor._device is devices.cpu:
         fill(tensor._array)
-    bump(tensor)
+    views.count_write(tensor)
     if tensor._edge is not None and grad_enabled():
         views.rebase_to_zero_grad(tensor)
     return tensor

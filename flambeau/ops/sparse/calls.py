@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._support.source_locations import bump
 from flambeau.core import devices
 from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
@@ -129,7 +128,7 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 def replace(target: Tensor, result: Tensor) -> Tensor:
     """Give `target` the entries and the history of `result`."""
-    from flambeau.core.views import rebase
+    from flambeau.core.views import count_write, rebase
     if not is_sparse(target) or not is_sparse(result):
         if is_sparse(target):
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
@@ -145,7 +144,7 @@ def replace(target: Tensor, result: Tensor) -> Tensor:
         data = convert(data, target._array.dtype)
     target._layout, target._where, target._data = result._layout, result._where, data
     target._coalesced = result._coalesced
-    bump(target)
+    count_write(target)
     if grad_enabled() and result._edge is not None:
         rebase(target, result._edge)
     return target

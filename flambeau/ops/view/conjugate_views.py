@@ -36,7 +36,7 @@ from flambeau.core.tensor import (
     plain_types,
 )
 from flambeau.core.views import check_places
-from flambeau.dispatch.backend_errors import binder_of
+from flambeau.dispatch.backend_errors import binder_of, check_fit
 from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.function import Function, InplaceFunction
 from flambeau.dispatch.members import MemberFunction
@@ -432,6 +432,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if name == "contiguous":
         return _contiguous(*args, **kwargs)
     if _views_in((kwargs.get("out"),)):
+        check_fit(function, args, kwargs)
         out = kwargs.pop("out")
         return store(out, declared, function(*args, **kwargs), args)
     first = args[0] if args else None
@@ -442,6 +443,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             if result is not None:
                 return result
         elif declared is not None and declared.inplace:
+            check_fit(function, args, kwargs)
             if not allows_internal_overlap(declared.functional):
                 check_places(below(first))
             if intercepts_ops():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.devices.backends import could_not_run
-from flambeau._support.source_locations import bump, counter_of
+from flambeau._support.source_locations import counter_of
 from flambeau.core import devices, type_info
 from flambeau.core.autograd.graph import next_order
 from flambeau.core.calling import overrides
@@ -27,7 +27,7 @@ from flambeau.core.tensor import (
     plain_types,
     wrap,
 )
-from flambeau.core.views import check_inplace
+from flambeau.core.views import check_inplace, count_write
 from flambeau.dispatch.members import member
 from flambeau.ops.inplace import becomes_view, slot
 from flambeau.ops.python.methods import Chapter, adopt
@@ -40,7 +40,7 @@ from flambeau.ops.view.strided import as_strided
 def _moved(self: Tensor, array: np.ndarray) -> Tensor:
     """Let the tensor look at other memory."""
     self._array = array
-    bump(self)
+    count_write(self)
     return self
 
 

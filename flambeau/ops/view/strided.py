@@ -160,6 +160,7 @@ def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_of
                   ) -> tuple[Any, ...]:
     size, stride = _prepare_as_strided(input, size, stride, storage_offset)[1:3]
     if src._array.shape != size:
+        kernels.as_strided(input._array, size, stride, storage_offset)  # is there such a slice?
         raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
                            f"{list(src._array.shape)}, slice size = {list(size)}")
     if src._array.dtype != input._array.dtype:
