@@ -234,6 +234,9 @@ from flambeau.ops.python.internal import _embedding_bag_forward_only as _embeddi
 from flambeau.ops.python.internal import _grid_sampler_2d_cpu_fallback as _grid_sampler_2d_cpu_fallback
 from flambeau.ops.python.internal import _grouped_mm as _grouped_mm
 from flambeau.ops.python.internal import _has_compatible_shallow_copy_type as _has_compatible_shallow_copy_type
+from flambeau.ops.python.internal import _nested_from_padded as _nested_from_padded
+from flambeau.ops.python.internal import _nested_tensor_from_mask as _nested_tensor_from_mask
+from flambeau.ops.python.internal import _nested_tensor_from_mask_left_aligned as _nested_tensor_from_mask_left_aligned
 from flambeau.ops.python.internal import _nested_view_from_buffer as _nested_view_from_buffer
 from flambeau.ops.python.internal import _nnpack_available as _nnpack_available
 from flambeau.ops.python.internal import _nnpack_spatial_convolution as _nnpack_spatial_convolution

@@ -24,6 +24,7 @@ _rebuild_tensor_v3 = _names.rebuild_tensor_v3
 _rebuild_parameter = _names.rebuild_parameter
 _rebuild_parameter_with_state = _names.rebuild_parameter_with_state
 _rebuild_sparse_tensor = _names.rebuild_sparse_tensor
+_rebuild_nested_tensor = _names.rebuild_nested_tensor
 
 
 def _element_size(dtype: Any) -> int:

@@ -179,7 +179,13 @@ def encode(text: str, encoding: str = "utf-8") -> bytes:
     return _codecs.encode(text, encoding)
 
 
+def rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Tensor) -> Any:
+    """A nested tensor of layout `strided` of the elements of a vector."""
+    return flambeau._nested_view_from_buffer(buffer, sizes, strides, offsets)
+
+
 _FUNCTIONS = {
+    "torch._utils._rebuild_nested_tensor": rebuild_nested_tensor,
     "torch._utils._rebuild_tensor": rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": rebuild_tensor_v2,
     "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
@@ -226,7 +232,10 @@ def allowed_globals() -> dict[str, Any]:
     return table
 
 
-PARAMETER = "torch.nn.parameter.Parameter"     # allowed, too, but flambeau.nn is not always loaded
+PARAMETER = "torch.nn.parameter.Parameter"
+_JAGGED = "torch.nested._internal.nested_tensor"
+# Allowed, too, but what has them is not always loaded.
+LATE = frozenset({PARAMETER, f"{_JAGGED}.NestedTensor", f"{_JAGGED}._rebuild_njt"})
 
 
 def is_parameter_type(cls: type) -> bool:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from pickle import UnpicklingError
 from typing import Any
 
-import flambeau
 from flambeau import Tensor
 from flambeau._serialization.checkpoint_names import (
-    PARAMETER,
+    LATE,
     allowed_globals,
+    find_global,
     is_parameter_type,
     rebuild_from_type,
     set_state,
@@ -116,9 +116,10 @@ class Unpickler:
         name = f"{module}.{attribute}"
         if name in self.globals:
             return self.globals[name]
-        if name == PARAMETER:
-            self.callable_ids.add(id(flambeau.nn.Parameter))
-            return flambeau.nn.Parameter
+        if name in LATE:
+            found = find_global(module, attribute)
+            self.callable_ids.add(id(found))
+            return found
         if module.split(".")[0] in BLOCKED_MODULES:
             raise UnpicklingError(
                 f"Trying to load unsupported GLOBAL {name} whose module {module} is blocked.")

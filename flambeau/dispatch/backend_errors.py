@@ -79,6 +79,8 @@ def without_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], b
     composed = "implicit" in facts or ("explicit" in facts and backend != "NestedTensorCPU")
     if composed and op.composite and not op.inplace:
         return binder.compute(args, kwargs)
+    if layout == "jagged":                              # whose kernels are a table of overloads
+        raise NotImplementedError(f"aten.{name}.{schema.overload or 'default'}")
     if composed and f"_{name}" in recorded():           # what PyTorch's is made of
         raise without_kernel(f"_{name}", backend, args[1:])
     if composed and "explicit" in facts:

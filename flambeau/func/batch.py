@@ -92,6 +92,10 @@ def run_batched(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dim
                 randomness: str, kwargs: Any) -> Any:
     """`func` of batched arguments, and its results whole again. The functions that it calls stand
     under PyTorch's names, where libraries put their own containers into them."""
+    if any(d is not None and leaf.is_nested for leaf, d in zip(leaves, dims)):
+        from flambeau.nested.tensors import map_parts
+        return map_parts(lambda slices: func(*tree_unflatten(slices, spec), **kwargs), size, dims,
+                         leaves)
     level = BatchLevel(size, randomness)
 
     def run() -> Any:

@@ -21,12 +21,37 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._support.settings import warn_once
-from flambeau.nested import rules
-from flambeau.nested.tensors import NestedTensor, join, make
+from flambeau.nested import calls
+from flambeau.nested.tensors import NestedTensor, join, over_jagged
 from flambeau.schema.arguments import parsed
 
 
-def _tensors(given: Any, dtype: Any, device: Any) -> list[Tensor]:
+def _check_layout(layout: Any) -> bool:
+    """Is it `jagged`?"""
+    if layout not in (None, flambeau.strided, flambeau.jagged):
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    return layout is flambeau.jagged
+
+
+def _check_jagged(parts: list[Tensor]) -> None:
+    if not parts:
+        raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
+    for what in ("dim", "dtype", "device"):
+        found = {p.dim() if what == "dim" else getattr(p, what) for p in parts}
+        if len(found) > 1:
+            raise RuntimeError("When constructing a nested tensor, all tensors in list must have "
+                               f"the same {what}")
+    if not parts[0].dim():
+        raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")
+
+
+def _tensors(given: Any, dtype: Any, device: Any, jagged: bool = False) -> list[Tensor]:
+    if jagged:
+        parts = [t if isinstance(t, Tensor) else flambeau.tensor(t) for t in given]
+        if dtype is not None:
+            parts = [p.to(dtype) for p in parts]
+        _check_jagged(parts)
+        return parts
     if not isinstance(given, list | tuple):
         raise TypeError("Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in "
                         "nested_tensor")
@@ -58,15 +83,16 @@ def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, de
                   "near future. We recommend specifying layout=torch.jagged when constructing a "
                   "nested tensor, as this layout receives active development, has better operator "
                   "coverage, and works with torch.compile.")
-    parts = [p.detach() for p in _tensors(tensor_list, dtype, device)]
+    parts = [p.detach() for p in _tensors(tensor_list, dtype, device, _check_layout(layout))]
     return join(parts, layout).requires_grad_(requires_grad)
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Any:
     """Tensors (or the slices of one) as a nested tensor; gradients flow to them."""
     if isinstance(ts, NestedTensor):
-        if layout is not None and layout is not ts.layout:
-            return join(ts.unbind(), layout)
+        if layout is not ts.layout:
+            raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts is "
+                               "not supported")
         return ts if dtype is None else ts.to(dtype)
     if not isinstance(ts, (Tensor, list, tuple)) or (not isinstance(ts, Tensor) and not all(
             isinstance(t, Tensor) for t in ts)):
@@ -74,8 +100,12 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
                         "tuple of tensors ")
     if isinstance(ts, Tensor) and ts.dim() < 2:
         raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
+    jagged = _check_layout(layout)
     parts = list(ts.unbind()) if isinstance(ts, Tensor) else ts
-    return join(_tensors(parts, dtype, device), layout)
+    return join(_tensors(parts, dtype, device, jagged), layout, node=(
+        "NestedViewFromJaggedBackward0" if jagged else
+        "NestedViewFromBufferBackward0" if isinstance(ts, Tensor) else
+        "NestedTensorFromTensorListBackward0"))
 
 
 @parsed("nested_to_padded_tensor(Tensor input, float padding, int[]? output_size=None) -> Tensor")
@@ -107,11 +137,7 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None,
     ragged = 1 if jagged_dim is None else jagged_dim % (values.dim() + 1)
     if not ragged:
         raise RuntimeError("nested_tensor_from_jagged(): the dimension of the parts cannot vary")
-    starts = offsets.tolist()
-    sizes = [b - a for a, b in zip(starts, starts[1:])] if lengths is None else lengths.tolist()
-    shape = tuple(values.shape)
-    return make(values, [(*shape[:ragged - 1], n, *shape[ragged:]) for n in sizes], ragged, offsets,
-                lengths)
+    return over_jagged(values, offsets, lengths, ragged, min_seqlen, max_seqlen)
 
 
 def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = flambeau.strided

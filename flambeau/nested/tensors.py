@@ -8,49 +8,37 @@ through `_elements`.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.symbolic_names import SymInt
-from flambeau.utils.weak import WeakIdKeyDictionary
-
-_ids = itertools.count(1)
-
-
-class NestedInt(SymInt):
-    """The length that varies: it stands in sizes and equals itself alone."""
-
-    def __init__(self, coeff: int = 1):
-        self._coeff, self._id = coeff, next(_ids)
-
-    def __repr__(self) -> str:
-        return f"j{self._id}" if self._coeff == 1 else f"{self._coeff}*j{self._id}"
-
-    def __eq__(self, other: object) -> bool:
-        return (isinstance(other, NestedInt) and self._id == other._id
-                and self._coeff == other._coeff)
-
-    def __hash__(self) -> int:
-        return hash(("j", self._id, self._coeff))
+from flambeau._serialization.checkpoint_names import rebuild_from_type as _rebuild_from_type_v2
+from flambeau._serialization.checkpoint_names import (
+    rebuild_nested_tensor as _rebuild_nested_tensor,
+)
+from flambeau.core.tensor import SeenAsTensor
+from flambeau.dispatch.backend_errors import without_kernel
+from flambeau.dispatch.declaration import op
+from flambeau.nested._internal.nested_int import get_tensor_symint
 
 
-# The varying length of each tensor of offsets or lengths: tensors that share one agree in it.
-_tensor_symint_registry = WeakIdKeyDictionary()
+@functools.cache
+def _marking(node: str) -> Any:
+    """The op that looks at a tensor and is recorded as `node`."""
+    return op(f"nested_{node}(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...],
+              kind="linear", function=False, method=False, node=node, d_self=lambda grad: grad,
+              doc="The same elements, after an op on the parts of a nested tensor.")
 
 
-def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> NestedInt:
-    """The length that a tensor of offsets or lengths stands for."""
-    found = _tensor_symint_registry.get(tensor)
-    if found is None:
-        found = _tensor_symint_registry[tensor] = NestedInt()
-    if coeff == 1:
-        return found
-    multiple = copy.copy(found)
-    multiple._coeff = coeff
-    return multiple
+def named(values: Tensor, node: str) -> Tensor:
+    """`values`, whose history says by which op on the whole they came about."""
+    return _marking(node)(values) if node and values.grad_fn is not None else values
+
+
+OWN = "BackwardAutogradNestedTensor"        # the derivative is one for nested tensors only
 
 
 class NestedTensor(Tensor):
@@ -63,6 +51,8 @@ class NestedTensor(Tensor):
     _length: Any = None                 # the `NestedInt` of that dimension
     _starts: Tensor | None = None       # offsets, and lengths where they leave gaps
     _lengths: Tensor | None = None
+    _limits: tuple[int | None, int | None] = (None, None)   # lengths of which the user is sure
+    _dense = True                       # of layout `strided`: do the parts follow each other?
     is_nested = property(lambda self: True)
 
     @staticmethod
@@ -73,10 +63,12 @@ class NestedTensor(Tensor):
             raise AssertionError("offsets must be given")
         if isinstance(values, NestedTensor):
             raise AssertionError("values cannot be a nested tensor")
-        found = offsets.diff().tolist() if lengths is None else lengths.tolist()
-        axis = _ragged_idx - 1
-        shapes = [(*values.shape[:axis], size, *values.shape[axis + 1:]) for size in found]
-        return make(values, shapes, _ragged_idx, offsets, lengths)
+        made = make(values, shapes_within(values, offsets, lengths, _ragged_idx), _ragged_idx,
+                    offsets, lengths)
+        cached = _metadata_cache or {}
+        made._limits = tuple([_load_val_from_tensor(cached[k]) if k in cached else None
+                              for k in ("min_seqlen", "max_seqlen")])
+        return made
 
     def __init__(self, *args: Any, **kwargs: Any):
         pass
@@ -129,17 +121,18 @@ class NestedTensor(Tensor):
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support strides. "
                                "Please file an issue.")
         inner = self._elements.stride()
-        step = copy.copy(self._length)
-        step._coeff *= inner[self._ragged - 1]
-        strides = (step, *inner)
+        strides = (self._length * inner[self._ragged - 1], *inner)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        return self._lengths is None and self._ragged in (None, 1)
+        if self._ragged is None:
+            return self._dense
+        return self._lengths is None and self._elements.is_contiguous()
 
     def values(self) -> Tensor:
         """The elements of all parts in one tensor."""
-        return self._elements
+        node = "NestedGetValuesBackward0" if self._ragged is not None else f"Values{OWN}0"
+        return _marking(node)(self._elements)
 
     def offsets(self) -> Tensor:
         """Where the parts begin in `values()`, for layout `jagged`."""
@@ -153,7 +146,8 @@ class NestedTensor(Tensor):
             raise AttributeError("'Tensor' object has no attribute 'lengths'")
         return self._lengths
 
-    _values = property(values)
+    _size = property(lambda self: tuple(self.shape))
+    _strides = property(lambda self: self.stride())
     _offsets = property(offsets)
 
     @property
@@ -165,10 +159,12 @@ class NestedTensor(Tensor):
         return [shape[self._ragged - 1] for shape in self._shapes]
 
     def _get_max_seqlen(self) -> int:
-        return max(self._seqlens(), default=0)
+        known = self._limits[1]
+        return max(self._seqlens(), default=0) if known is None else known
 
     def _get_min_seqlen(self) -> int:
-        return min(self._seqlens(), default=0)
+        known = self._limits[0]
+        return min(self._seqlens(), default=0) if known is None else known
 
     _max_seqlen = _maybe_max_seqlen = property(_get_max_seqlen)
     _min_seqlen = _maybe_min_seqlen = property(_get_min_seqlen)
@@ -181,48 +177,53 @@ class NestedTensor(Tensor):
     def _nested_tensor_size(self) -> Tensor:
         return flambeau.tensor(self._shapes)
 
+    def _nested_tensor_strides(self) -> Tensor:
+        return flambeau.tensor([part.stride() for part in self._parts()])
+
+    def _nested_tensor_storage_offsets(self) -> Tensor:
+        return flambeau.tensor([part.storage_offset() for part in self._parts()])
+
+    def _parts(self) -> list[Tensor]:
+        values = self._elements
+        if self._ragged is None:
+            ends = itertools.accumulate([math.prod(shape) for shape in self._shapes])
+            return [values.narrow(0, end - math.prod(shape), math.prod(shape)).reshape(shape)
+                    for end, shape in zip(ends, self._shapes)]
+        axis = self._ragged - 1
+        starts = self._starts.tolist() if self._starts is not None else []
+        return [values.narrow(axis, start, shape[axis])
+                for start, shape in zip(starts, self._shapes)]
+
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The parts; views of the elements."""
         if dim not in (0, -self.dim()):
-            raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
-        values, parts, at = self._elements, [], 0
-        if self._ragged is None:
-            for shape in self._shapes:
-                size = math.prod(shape)
-                parts.append(values.narrow(0, at, size).reshape(shape))
-                at += size
-            return tuple(parts)
-        axis = self._ragged - 1
-        starts = self._starts.tolist() if self._starts is not None else []
-        return tuple([values.narrow(axis, start, shape[axis])
-                      for start, shape in zip(starts, self._shapes)])
+            raise RuntimeError(
+                "NestedTensor can only be unbound along dimension 0 got dimension "
+                f"{dim % self.dim()} instead." if self._ragged is None else
+                "unbind(): only supported for NestedTensor on dim=0")
+        return tuple([named(part, f"Unbind{OWN}0") for part in self._parts()])
 
     def __iter__(self) -> Any:
         return iter(self.unbind())
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, int):
-            return self.unbind()[index]
-        if isinstance(index, tuple) and index and isinstance(index[0], int):
-            return self.unbind()[index[0]][index[1:]]
-        index = index if isinstance(index, tuple) else (index,)
-        if Ellipsis in index:
-            place = index.index(Ellipsis)
-            named = sum(i is not None for i in index) - 1
-            index = (*index[:place], *[slice(None)] * (self.dim() - named), *index[place + 1:])
-        whole, inner = index[:self._ragged_end()], index[self._ragged_end():]
-        if all(i == slice(None) for i in whole) and self._ragged is not None:
-            places = (slice(None),) * (len(whole) - 1)
-            return self._with_parts([part[(*places, *inner)] for part in self.unbind()])
-        raise NotImplementedError("index of a nested tensor that is no int")
-
-    def _ragged_end(self) -> int:
-        """How many dimensions there are up to the one that varies."""
-        return 1 if self._ragged is None else self._ragged + 1
-
-    def _with_parts(self, parts: list[Tensor]) -> NestedTensor:
-        """Parts that have the varying dimension of this tensor."""
-        return join(parts, self.layout, self._length)
+        result, dim = self, 0
+        items = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(item, list | Tensor) for item in items):
+            if self._ragged is not None:
+                raise NotImplementedError("aten.index.Tensor")
+            raise without_kernel("index", "NestedTensorCPU", (flambeau.empty(0),))
+        for place, item in enumerate(items):
+            if item is Ellipsis:
+                dim = result.dim() - sum(i is not None for i in items[place + 1:])
+            elif item is None:
+                result, dim = result.unsqueeze(dim), dim + 1
+            elif isinstance(item, slice):
+                result, dim = flambeau.ops.aten.slice(result, dim, item.start, item.stop,
+                                                      item.step or 1), dim + 1
+            else:
+                result = result.select(dim, item)
+        return result
 
     # ---- autograd -------------------------------------------------------------------------------
 
@@ -268,35 +269,61 @@ class NestedTensor(Tensor):
 
     # ---- other forms ----------------------------------------------------------------------------
 
-    def with_values(self, values: Tensor) -> NestedTensor:
-        """Other elements in the parts of this tensor."""
-        return make(values, self._shapes, self._ragged, self._starts, self._lengths, self._length)
+    def with_values(self, values: Tensor, ragged: int | None = None) -> NestedTensor:
+        """Other elements in the parts of this tensor, of which dimension `ragged` varies."""
+        if self._ragged is None:
+            made = make(values, self._shapes, None)
+            made._dense = self._dense
+            return made
+        ragged = self._ragged if ragged is None else ragged
+        made = make(values, shapes_within(values, self._starts, self._lengths, ragged), ragged,
+                    self._starts, self._lengths, self._length)
+        made._limits = self._limits
+        return made
+
+    def retain_grad(self) -> None:
+        self._elements.retain_grad()
+
+    def register_hook(self, hook: Any) -> Any:
+        def on_elements(grad: Tensor) -> Any:
+            changed = hook(self.with_values(grad))
+            return None if changed is None else changed._elements
+        return self._elements.register_hook(on_elements)
+
+    def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
+        names = ["_values", "_offsets", *["_lengths"] * (self._lengths is not None),
+                 "_min_seqlen_tensor", "_max_seqlen_tensor"]
+        return names, {"requires_grad": self.requires_grad, "ragged_idx": self._ragged_idx}
+
+    _min_seqlen_tensor = property(lambda self: self._metadata_cache["min_seqlen"])
+    _max_seqlen_tensor = property(lambda self: self._metadata_cache["max_seqlen"])
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
         """An ordinary tensor as large as the largest part, filled up with `padding`."""
         if not self._shapes:
             raise RuntimeError("to_padded_tensor: at least one constituent tensor should have "
                                "non-zero numel")
+        if self._lengths is not None:
+            raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
         largest = [max(sizes) for sizes in zip(*self._shapes)]
+        rows = len(self._shapes)
         if output_size is not None:
             rows, *wanted = output_size
-            if rows < len(self._shapes) or len(wanted) != len(largest) \
-                    or any(w < n for w, n in zip(wanted, largest)):
+            if self._ragged is None and (
+                    rows < len(self._shapes) or len(wanted) != len(largest)
+                    or any(w < n for w, n in zip(wanted, largest))):
                 raise RuntimeError("Value in output_size is less than NestedTensor padded size. "
                                    "Truncation is not supported.")
             largest = wanted
-        pad = flambeau.nn.functional.pad
-        padded = []
-        for part in self.unbind():
-            missing = [(0, n - m) for n, m in zip(largest, part.shape)]
-            padded.append(pad(part, [n for pair in reversed(missing) for n in pair],
-                              value=padding))
-        more = 0 if output_size is None else output_size[0] - len(padded)
-        result = flambeau.stack(padded)
-        return pad(result, [0, 0] * len(largest) + [0, more], value=padding) if more else result
+        result = self._elements.new_full((rows, *largest), padding)
+        for row, part in enumerate(self._parts()):
+            part = part[tuple([slice(n) for n in largest])]
+            result[(row, *[slice(n) for n in part.shape])] = part
+        return named(result, "ToPaddedTensorBackward0")
 
     def tolist(self) -> Any:
-        raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor")
+        raise RuntimeError(".tolist() is not supported for tensor subclasses, got "
+                           f"{type(self).__name__}")
 
     def numpy(self, *, force: bool = False) -> Any:
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
@@ -308,24 +335,62 @@ class NestedTensor(Tensor):
         return self._elements.item()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NestedTensor:
+        if self._ragged is None:
+            raise without_kernel("new_empty", "NestedTensorCPU")
         return self.with_values(copy.deepcopy(self._elements, memo))
 
     def __reduce_ex__(self, protocol: int) -> Any:
-        return make, (self._elements, self._shapes, self._ragged, self._starts, self._lengths)
+        if self._ragged is None:
+            return _rebuild_nested_tensor, (
+                self._elements.detach(), self._nested_tensor_size(), self._nested_tensor_strides(),
+                self._nested_tensor_storage_offsets())
+        return _rebuild_from_type_v2, (_rebuild_njt, type(self), ({
+            "values": self._elements.detach(), "offsets": self._starts, "lengths": self._lengths,
+            "_ragged_idx": self._ragged, "_metadata_cache": self._metadata_cache,
+            "requires_grad": self.requires_grad},), {})
 
     def __repr__(self) -> str:
         node = self.grad_fn
-        tail = f"grad_fn=<{type(node).__name__}>" if node is not None else \
-            "requires_grad=True" if self.requires_grad else ""
+        tail = "requires_grad=True" if self.requires_grad else ""
         if self._ragged is not None:
+            tail = f"grad_fn={node}" if node is not None else tail
             tail = f", {tail}" if tail else ""
             sizes = ", ".join(map(str, self.shape))
             return (f"NestedTensor(size=({sizes}), offsets={self._starts}{tail}, "
                     f"contiguous={self.is_contiguous()})")
+        if node is not None:
+            tail = f"grad_fn=<{type(node).__name__}>"
         leaf = ", requires_grad=True" if self.requires_grad else ""
         parts = [repr(p.detach())[:-1] + f"{leaf})" for p in self.unbind()]
         text = ",\n".join("  " + part.replace("\n", "\n  ") for part in parts)
         return f"nested_tensor([\n{text}\n]{', ' + tail if tail else ''})"
+
+
+NestedTensor.__module__ = "flambeau.nested._internal.nested_tensor"
+NestedTensor._values = property(lambda self: self._elements)      # type: ignore[attr-defined]
+
+
+def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:
+    """The tensor of a file."""
+    flag = constructor_kwargs.pop("requires_grad", False)
+    return NestedTensor(**constructor_kwargs).requires_grad_(flag)
+
+
+_rebuild_njt.__module__ = NestedTensor.__module__       # which files name
+
+
+class StridedNestedTensor(SeenAsTensor, NestedTensor):
+    """A nested tensor of layout `strided`. Users see it as `Tensor`."""
+
+    _ragged = None
+    __reduce_ex__ = NestedTensor.__reduce_ex__      # which files look for in the class itself
+
+    def _values(self) -> Tensor:                    # type: ignore[override]
+        raise without_kernel("_values", "NestedTensorCPU")
+
+
+StridedNestedTensor.__module__ = "torch"
+StridedNestedTensor.__name__ = StridedNestedTensor.__qualname__ = "Tensor"
 
 
 def _store_val_in_tensor(val: int) -> Tensor:
@@ -343,9 +408,11 @@ def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None 
     """A nested tensor of these elements."""
     shapes = list(map(tuple, shapes))
     largest = [max(sizes) for sizes in zip(*shapes)]    # what checks of arguments see: no elements
-    stand_in = flambeau.zeros((), dtype=values.dtype).expand(len(shapes), *largest)
-    result: Any = stand_in.as_subclass(NestedTensor)
+    stand_in = flambeau.zeros((), dtype=values.dtype, device="cpu").expand(len(shapes), *largest)
+    result: Any = stand_in.as_subclass(StridedNestedTensor if ragged is None else NestedTensor)
     result._elements, result._shapes, result._ragged = values, shapes, ragged
+    if values._device is not result._device:
+        result._device = values._device
     if ragged is not None:
         result._starts, result._lengths = starts, lengths
         if length is None:
@@ -354,17 +421,45 @@ def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None 
     return result
 
 
-def join(parts: Any, layout: Any, length: Any = None) -> NestedTensor:
-    """A nested tensor of parts, whose elements are copied, with history."""
+def shapes_within(values: Tensor, starts: Any, lengths: Any, ragged: int) -> list[tuple[int, ...]]:
+    """The shapes of parts that lie one after the other in a dimension of `values`."""
+    axis, found = ragged - 1, starts.diff().tolist() if lengths is None else lengths.tolist()
+    return [(*values.shape[:axis], size, *values.shape[axis + 1:]) for size in found]
+
+
+def over_jagged(values: Tensor, offsets: Tensor, lengths: Tensor | None = None, ragged: int = 1,
+                min_seqlen: int | None = None, max_seqlen: int | None = None) -> NestedTensor:
+    """A tensor of layout `jagged` that looks at `values`."""
+    seen = named(values, "NestedViewFromJaggedBackward0")
+    made = make(seen, shapes_within(values, offsets, lengths, ragged), ragged, offsets, lengths)
+    made._limits = (min_seqlen, max_seqlen)
+    return made
+
+
+def join(parts: Any, layout: Any, length: Any = None, node: str = "") -> NestedTensor:
+    """A nested tensor of parts, whose elements are copied, with history: that of an op on the
+    whole where `node` names it."""
     parts = list(parts)
     shapes = [tuple(p.shape) for p in parts]
     if layout is not flambeau.jagged:
         flat = [p.reshape(-1) for p in parts]
-        return make(flambeau.cat(flat) if flat else flambeau.zeros(0), shapes, None)
+        return make(named(flambeau.cat(flat) if flat else flambeau.zeros(0), node), shapes, None)
     ragged = ragged_dim(shapes)
     sizes = [shape[ragged - 1] for shape in shapes]
     starts = flambeau.tensor([0, *itertools.accumulate(sizes)])
-    return make(flambeau.cat(parts, ragged - 1), shapes, ragged, starts, None, length)
+    return make(named(flambeau.cat(parts, ragged - 1), node), shapes, ragged, starts, None, length)
+
+
+def map_parts(func: Any, size: int, dims: Any, leaves: Any) -> Any:
+    """`vmap` of a function over nested tensors: what it gives of each part is a part of a result.
+    """
+    from flambeau.utils._pytree import tree_map
+    for leaf, dim in zip(leaves, dims):
+        if dim and leaf.is_nested:
+            raise RuntimeError(f"Nested tensors can only be vmapped over dim=0, but got dim={dim}")
+    found = [func([leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims)])
+             for i in range(size)]
+    return tree_map(lambda *parts: join(parts, flambeau.strided), *found)
 
 
 def ragged_dim(shapes: Any) -> int:
@@ -377,4 +472,4 @@ def ragged_dim(shapes: Any) -> int:
     return varying[0] + 1 if varying else 1
 
 
-__all__ = ["NestedInt", "NestedTensor", "get_tensor_symint", "join", "make"]
+__all__ = ["OWN", "NestedTensor", "StridedNestedTensor", "join", "make", "named"]

@@ -59,6 +59,7 @@ _NAMES = {
         "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ "
         "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _grouped_mm "
         "_has_compatible_shallow_copy_type _nested_view_from_buffer _shape_as_tensor "
+        "_nested_from_padded _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned "
         "cudnn_is_acceptable is_vulkan_available mkldnn_convolution sym_constrain_range "
         "sym_constrain_range_for_size sym_sqrt "
         f"{' '.join(f'_cast_{kind}' for kind in _CASTS)} "

@@ -4,14 +4,18 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.nested.tensors import (
+from flambeau.nested._internal.nested_int import (
     NestedInt,
-    NestedTensor,
-    _load_val_from_tensor,
-    _store_val_in_tensor,
     _tensor_symint_registry,
     get_tensor_symint,
+)
+from flambeau.nested.tensors import (
+    NestedTensor,
+    _load_val_from_tensor,
+    _rebuild_njt,
+    _store_val_in_tensor,
     join,
+    over_jagged,
 )
 
 
@@ -19,14 +23,14 @@ def nested_view_from_values_offsets(values: Tensor, offsets: Tensor, ragged_idx:
                                     min_seqlen: int | None = None,
                                     max_seqlen: int | None = None) -> NestedTensor:
     """A tensor whose parts begin at `offsets` in `values`."""
-    return NestedTensor(values, offsets, _ragged_idx=ragged_idx)
+    return over_jagged(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
 def nested_view_from_values_offsets_lengths(values: Tensor, offsets: Tensor, lengths: Tensor,
                                             ragged_idx: int = 1, min_seqlen: int | None = None,
                                             max_seqlen: int | None = None) -> NestedTensor:
     """The same with gaps: parts of these lengths."""
-    return NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged_idx)
+    return over_jagged(values, offsets, lengths, ragged_idx, min_seqlen, max_seqlen)
 
 
 def jagged_from_list(tensors: list[Tensor], offsets: Tensor | None, dtype: Any = None,
@@ -59,7 +63,8 @@ def buffer_from_jagged(jagged: NestedTensor) -> Tensor:
     return jagged.values()
 
 
-__all__ = ["NestedInt", "NestedTensor", "_load_val_from_tensor", "_store_val_in_tensor",
+__all__ = ["NestedInt", "NestedTensor", "_load_val_from_tensor", "_rebuild_njt",
+           "_store_val_in_tensor",
            "_tensor_symint_registry", "buffer_from_jagged", "get_tensor_symint",
            "jagged_from_list", "jagged_from_tensor_and_lengths",
            "nested_view_from_values_offsets", "nested_view_from_values_offsets_lengths"]

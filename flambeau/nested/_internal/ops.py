@@ -12,7 +12,9 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._ops import aten
-from flambeau.nested import rules
+from flambeau.nested import jagged, rules
+from flambeau.nested.calls import dispatch
+from flambeau.nested.jagged import raggedness_matches, squeeze_leading_ones
 from flambeau.nested.tensors import NestedTensor
 
 JAGGED_OPS_TABLE: dict[Any, Callable[..., Any]] = {}
@@ -114,22 +116,6 @@ def check_ragged_dim_same(func: Any, a: NestedTensor, a_name: str, b: NestedTens
                            "the same exact offsets tensor.")
 
 
-def raggedness_matches(nt: NestedTensor, size: Any) -> bool:
-    """Does a size begin as that of the tensor, up to the ragged dimension?"""
-    end = nt._ragged_idx + 1
-    for mine, other in zip(nt.shape[:end], list(size)[:end]):
-        if mine != other and other != -1:
-            return False
-    return len(size) >= end
-
-
-def squeeze_leading_ones(t: Tensor) -> Tensor:
-    """Without the first dimensions, where they are of size 1."""
-    while t.dim() > 0 and t.shape[0] == 1:
-        t = t.squeeze(0)
-    return t
-
-
 def _get_padding_value(dtype: flambeau.dtype, padding_type: str) -> Any:
     """The value that does not change a minimum or a maximum."""
     if padding_type not in ("min", "max"):
@@ -145,7 +131,7 @@ def _get_padding_value(dtype: flambeau.dtype, padding_type: str) -> Any:
 
 def _by_rule(func: Any, *args: Any, **kwargs: Any) -> Any:
     """What flambeau does: on the values where it can, or part by part."""
-    return rules.dispatch(func, args, kwargs)
+    return dispatch(func, args, kwargs)
 
 
 def jagged_unary_pointwise(func: Any, *args: Any, **kwargs: Any) -> Any:
@@ -210,9 +196,8 @@ register_jagged_func = functools.partial(register_func, JAGGED_OPS_TABLE)
 
 
 def _fill_table() -> None:
-    """The overloads of what `rules` knows by name."""
-    for name in sorted(rules._BY_PART | {"clone", "detach", "where", "zeros_like", "ones_like",
-                                         "empty_like", "rand_like", "randn_like", "full_like"}):
+    """The overloads of what `jagged` knows by name."""
+    for name in sorted({**jagged.rules, **rules.common}):
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():
             if "out" not in overload:

@@ -309,3 +309,27 @@ def _nested_view_from_buffer(input: Tensor, nested_size: Tensor, nested_strides:
     parts = [input.as_strided(tuple(size), tuple(stride), offset) for size, stride, offset in zip(
         nested_size.tolist(), nested_strides.tolist(), offsets.tolist(), strict=True)]
     return flambeau.nested.as_nested_tensor(parts)
+
+
+def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -> Tensor:
+    """Of each row the elements up to those that the mask leaves out, as a nested tensor."""
+    if mask.dtype is not flambeau.bool:
+        raise RuntimeError("Expected mask to be of ScalarType Bool")
+    if mask_check and not _nested_tensor_from_mask_left_aligned(t, mask):
+        raise RuntimeError("Expected mask to be left-aligned")
+    return flambeau.nested.as_nested_tensor([row[:n] for row, n in zip(t, mask.sum(1).tolist())])
+
+
+def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
+    """Does the mask leave out ends of rows only?"""
+    return bool((mask.long().diff(dim=1) <= 0).all())
+
+
+def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor,
+                        fuse_transform_0213: bool = False) -> Tensor:
+    """The parts with these sizes of a padded tensor."""
+    if fuse_transform_0213:
+        padded = padded.permute(0, 2, 1, 3).flatten(2)
+    return flambeau.nested.as_nested_tensor([
+        row[tuple([slice(n) for n in sizes])]
+        for row, sizes in zip(padded, cpu_nested_shape_example.tolist())])

@@ -60,4 +60,4 @@ def test_a_program_registers_a_function(nested):
             ops.JAGGED_OPS_TABLE[aten.cumsum.default](aten.cumsum.default, 1, 2)
     finally:
         rules.registered.clear()
-        ops.JAGGED_OPS_TABLE[aten.cumsum.default] = ops._by_rule
+        del ops.JAGGED_OPS_TABLE[aten.cumsum.default]
