@@ -85,8 +85,8 @@ def _collect_local_shard(module: nn.Module) -> nn.Module:
         if not isinstance(output, ShardedTensor):
             return output
         local, spec = output.local_tensor(), output._sharding_spec
-        if isinstance(spec, ChunkShardingSpec) and local.size(spec.dim) == 1:
-            return local.squeeze(output._sharding_spec.dim)  # type: ignore[attr-defined]
+        if isinstance(spec, ChunkShardingSpec) and local.shape[spec.dim] == 1:
+            return local.squeeze(spec.dim)
         return local
     module.register_forward_hook(hook)
     return module

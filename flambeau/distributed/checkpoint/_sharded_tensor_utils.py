@@ -21,14 +21,14 @@ def _flatten_sharded_tensors(state_dict: dict[str, Any]) -> dict[str, Any]:
             set_element(found, path, value)
             return
         (outer,) = value.local_shards()
-        inner = outer.tensor
-        (own,) = inner.local_shards()  # type: ignore[attr-defined]
+        inner: Any = outer.tensor
+        (own,) = inner.local_shards()
         offset = outer.metadata.shard_offsets
         rank = own.metadata.placement.rank()
         about = copy.deepcopy(value.metadata())
         device = _normalize_device_info(inner._get_preferred_device().type, 0)
         pieces = []
-        for shard in inner.metadata().shards_metadata:  # type: ignore[attr-defined]
+        for shard in inner.metadata().shards_metadata:
             pieces.append(ShardMetadata(_element_wise_add(shard.shard_offsets, offset),
                                         list(shard.shard_sizes),
                                         f"rank:{shard.placement.rank()}/{device}"))

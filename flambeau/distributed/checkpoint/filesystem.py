@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,13 +210,14 @@ class _FileSystemWriter(StorageWriter):
             buckets = [b for b in _split_by_size_and_type(self.thread_count, plan.items) if b]
         else:
             buckets = [[item] for item in plan.items]
-        jobs = [(f"{prefix}{i}{DEFAULT_SUFFIX}", bucket) for i, bucket in enumerate(buckets)]
+        names = [f"{prefix}{i}{DEFAULT_SUFFIX}" for i in range(len(buckets))]
+        write = partial(self._write_file, planner=planner)
         future: Future[list[WriteResult]] = Future()
-        if self.thread_count > 1 and len(jobs) > 1:
+        if self.thread_count > 1 and len(buckets) > 1:
             with ThreadPoolExecutor(self.thread_count) as pool:
-                parts = list(pool.map(lambda job: self._write_file(*job, planner), jobs))
+                parts = list(pool.map(write, names, buckets))
         else:
-            parts = [self._write_file(*job, planner) for job in jobs]
+            parts = list(map(write, names, buckets))
         future.set_result([result for part in parts for result in part])
         return future
 

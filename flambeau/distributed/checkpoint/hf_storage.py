@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import flambeau
+from flambeau import Tensor
 from flambeau.core.tensor import wrap
 from flambeau.distributed.checkpoint._consolidate_hf_safetensors import (
     CUSTOM_METADATA_KEY,
@@ -91,8 +92,9 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                 name = f"shard-{number + 1:05d}-{name}"
             tensors, places = {}, {}
             for item in items:
-                array = planner.resolve_data(item).detach().cpu().contiguous()._array
-                tensors[item.index.fqn] = array
+                value = planner.resolve_data(item)
+                assert isinstance(value, Tensor)
+                tensors[item.index.fqn] = array = value.detach().cpu().contiguous()._array
                 places[item.index.fqn] = {
                     SAVED_OFFSETS_KEY: list(item.tensor_data.chunk.offsets)}
                 results.append(WriteResult(item.index, array.nbytes,

@@ -83,7 +83,7 @@ class _ReaderWithOffset(DefaultLoadPlanner):
         self.translation = {}
         assert self.metadata is not None
         for fqn, value in self.state_dict.items():
-            about = self.metadata.state_dict_metadata[fqn]
+            about: Any = self.metadata.state_dict_metadata[fqn]
             if not isinstance(value, ShardedTensor) or fqn not in self.fqn_to_offset:
                 requests += _create_read_items(fqn, about, value)
                 continue

@@ -7,7 +7,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.core.tensor import wrap
 from flambeau.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
-from flambeau.distributed.checkpoint.metadata import Metadata
+from flambeau.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 __all__ = ["QuantizedHuggingFaceStorageReader"]
 
@@ -32,7 +32,9 @@ class QuantizedHuggingFaceStorageReader(HuggingFaceStorageReader):
             if weight in found.state_dict_metadata:
                 self._scaled.add(weight)
                 del found.state_dict_metadata[name]
-                found.state_dict_metadata[weight].properties.dtype = self.target_dtype
+                about = found.state_dict_metadata[weight]
+                assert isinstance(about, TensorStorageMetadata)
+                about.properties.dtype = self.target_dtype
         self._places = dict(found.storage_data)
         return found
 

@@ -13,7 +13,7 @@ def _ignored(modules: Any, states: Any) -> tuple[set[nn.Module], set[nn.Paramete
     """The modules and parameters that are left as they are."""
     given = list(modules or ()) + list(states or ())
     found = {inner for m in given if isinstance(m, nn.Module) for inner in m.modules()}
-    params = {p for p in given if isinstance(p, Tensor)}
+    params: set[Any] = {p for p in given if isinstance(p, Tensor)}
     for one in given:
         if not isinstance(one, (nn.Module, Tensor)):
             raise TypeError("ignored_modules and ignored_states expect modules or parameters, "

@@ -125,16 +125,14 @@ def size_based_auto_wrap_policy(module: nn.Module, recurse: bool, nonwrapped_num
                                 exclude_wrap_modules: set[type[nn.Module]] | None = None) -> bool:
     """Wraps modules with at least `min_num_params` unwrapped parameters; it does not look into
     `force_leaf_modules`, and leaves out `exclude_wrap_modules`."""
-    leaves = size_based_auto_wrap_policy.FORCE_LEAF_MODULES \
-        if force_leaf_modules is None else force_leaf_modules
-    excluded = size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES \
-        if exclude_wrap_modules is None else exclude_wrap_modules
-    refused = leaves if recurse else excluded
+    given, default = (force_leaf_modules, "FORCE_LEAF_MODULES") if recurse else \
+        (exclude_wrap_modules, "EXCLUDE_WRAP_MODULES")
+    refused = getattr(size_based_auto_wrap_policy, default) if given is None else given
     return nonwrapped_numel >= min_num_params and not isinstance(module, tuple(refused))
 
 
-size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {nn.ModuleList, nn.ModuleDict}
-size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {nn.MultiheadAttention}
+vars(size_based_auto_wrap_policy).update(EXCLUDE_WRAP_MODULES={nn.ModuleList, nn.ModuleDict},
+                                         FORCE_LEAF_MODULES={nn.MultiheadAttention})
 
 
 # ---- wrapping by hand ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """An optimizer whose state is kept under the names of the parameters."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from typing import Any
@@ -23,7 +24,8 @@ class _NamedOptimizer(Optimizer):
     def __init__(self, named_parameters: Mapping[str, Tensor], optimizer_class: Any,
                  param_groups: Collection[Mapping[str, Any]] | None = None,
                  module: nn.Module | None = None, *args: Any, **kwargs: Any):
-        self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
+        self._optimizer_step_pre_hooks = OrderedDict()
+        self._optimizer_step_post_hooks = OrderedDict()
         self.param_groups = param_groups  # type: ignore[assignment]
         self._param_groups_check()
         self.named_parameters = dict(named_parameters)

@@ -78,14 +78,14 @@ def get_schedule_ops(schedule: str | type[_PipelineSchedule], pp_degree: int,
     """
     if add_spacing and with_comms:
         raise ValueError("Cannot add spacing and view comms at the same time")
-    kind = get_schedule_class(schedule) if isinstance(schedule, str) else schedule
+    kind: Any = get_schedule_class(schedule) if isinstance(schedule, str) else schedule
     if not issubclass(kind, _PipelineSchedule):
         raise ValueError(f"Invalid schedule: {schedule}")
     if issubclass(kind, PipelineScheduleSingle):
         if num_stages_per_rank not in (None, 1):
             raise AssertionError(
                 f"Expected num_stages_per_rank to be 1, got {num_stages_per_rank}")
-        made: Any = kind(_StageOutline(0, pp_degree, 0, pp_degree), num_microbatches)
+        made = kind(_StageOutline(0, pp_degree, 0, pp_degree), num_microbatches)
     else:
         per_rank = 2 if num_stages_per_rank is None else num_stages_per_rank
         if per_rank < 2:
@@ -93,7 +93,7 @@ def get_schedule_ops(schedule: str | type[_PipelineSchedule], pp_degree: int,
         count = pp_degree * per_rank
         options = {"defer_pp_recv": True} if defer_pp_recv and issubclass(
             kind, _PipelineScheduleRuntime) else {}
-        made = kind([_StageOutline(place * pp_degree, count, 0, pp_degree)  # type: ignore[arg-type]
+        made = kind([_StageOutline(place * pp_degree, count, 0, pp_degree)
                      for place in range(per_rank)], num_microbatches, **options)
     orders = made.pipeline_order_with_comms if with_comms else made.pipeline_order
     steps = [orders[rank] for rank in range(pp_degree)]

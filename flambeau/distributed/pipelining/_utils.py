@@ -224,7 +224,7 @@ class _MeshCache:
     def update_from_tensors(self, tensors: tuple[flambeau.Tensor | None, ...]) -> None:
         for tensor in tensors:
             if isinstance(tensor, DTensor):
-                self.put(extract_tensor_meta(tensor).mesh_cache_key, tensor.device_mesh)
+                self.put(_DTensorMeta.from_dtensor(tensor).mesh_cache_key, tensor.device_mesh)
 
     def __contains__(self, key: MeshCacheKey) -> bool:
         return key in self._meshes

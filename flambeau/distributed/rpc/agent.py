@@ -120,7 +120,7 @@ class TensorPipeAgent(RpcAgent):
         """A worker by name or number, this one by default."""
         if worker is None:
             return self._me
-        found = (self._by_name if isinstance(worker, str) else self._by_id).get(worker)
+        found = self._by_name.get(worker) if isinstance(worker, str) else self._by_id.get(worker)
         if found is not None:
             return found
         key = f"name/{worker}" if isinstance(worker, str) else f"id/{worker}"
@@ -294,7 +294,7 @@ class TensorPipeAgent(RpcAgent):
             self._execute(rank, number, call, context)
             return
         known = collect_all(unknown)
-        known._when_done(lambda: self._pool.submit(  # type: ignore[arg-type]
+        known._when_done(lambda: self._pool.submit(
             self._execute, rank, number, known._error or call, context))
 
     def _execute(self, rank: int, number: int, call: Any, context: Any) -> None:

@@ -320,8 +320,9 @@ def distribute_tensor(tensor: Tensor, device_mesh: DeviceMesh | None = None,
                                f"{placement} on device mesh dimension {i}!")
     meta = TensorMeta(tensor.size(), tensor.stride(), tensor.dtype)
     found = DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=tensor.requires_grad)
-    return flambeau.nn.Parameter(found, tensor.requires_grad) \
-        if isinstance(tensor, flambeau.nn.Parameter) else found
+    if isinstance(tensor, flambeau.nn.Parameter):
+        return flambeau.nn.Parameter(found, tensor.requires_grad)  # type: ignore[return-value]
+    return found
 
 
 def _already(tensor: DTensor, mesh: DeviceMesh, placements: list[Placement]) -> DTensor:

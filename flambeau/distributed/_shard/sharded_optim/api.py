@@ -1,6 +1,7 @@
 """`ShardedOptimizer`: an optimizer of the pieces that this process has."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,8 @@ class ShardedOptimizer(Optimizer):
                 tensors.extend(shard.tensor for shard in value.local_shards())
             else:
                 tensors.append(value)
-        self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
+        self._optimizer_step_pre_hooks = OrderedDict()
+        self._optimizer_step_post_hooks = OrderedDict()
         self.named_params = named_params
         self._optim = optimizer_class(tensors, *optimizer_args, **optimizer_kwargs)
         self.param_groups, self.state = self._optim.param_groups, self._optim.state

@@ -124,7 +124,7 @@ def checkpoint_wrapper(module: nn.Module,
 def apply_activation_checkpointing(
         model: nn.Module, checkpoint_wrapper_fn: Callable[..., nn.Module] = checkpoint_wrapper,
         check_fn: Callable[[nn.Module], bool] = lambda _: True,
-        auto_wrap_policy: Callable[[nn.Module, bool, int], bool] | None = None) -> None:
+        auto_wrap_policy: Any = None) -> None:
     """Wrap the modules in `model` that `check_fn`, or an FSDP wrapping policy, chooses.
 
     >>> model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())

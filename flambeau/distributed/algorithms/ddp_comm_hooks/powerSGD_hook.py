@@ -225,7 +225,8 @@ def _sorted(state: PowerSGDState, tensors: list[Tensor]) -> tuple[list[Tensor], 
     for tensor in tensors:
         matrix = tensor.view(tensor.shape[0], -1) if tensor.ndim else tensor.view(1, 1)
         rank = min(*matrix.shape, state.matrix_approximation_rank)
-        smaller, before, after = _should_compress(*matrix.shape, rank, state.min_compression_rate)
+        rows, columns = matrix.shape
+        smaller, before, after = _should_compress(rows, columns, rank, state.min_compression_rate)
         state.total_numel_before_compression += before
         state.total_numel_after_compression += after if smaller else before
         (matrices if smaller else others).append(matrix if smaller else tensor)

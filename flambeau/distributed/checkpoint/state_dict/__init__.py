@@ -196,7 +196,7 @@ def set_state_dict(model: nn.Module, optimizers: Optimizer | Iterable[Optimizer]
     return _load_model_state_dict(model, dict(state), info)
 
 
-def _patch_model_state_dict(model: nn.Module, *, options: StateDictOptions | None = None) -> None:
+def _patch_model_state_dict(model: Any, *, options: StateDictOptions | None = None) -> None:
     """Let the model's own `state_dict` and `load_state_dict` be these functions."""
     model.state_dict = lambda: get_model_state_dict(model, options=options)
     model.load_state_dict = lambda state_dict: set_model_state_dict(

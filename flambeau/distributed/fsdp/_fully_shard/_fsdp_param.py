@@ -109,9 +109,11 @@ class FSDPParam:
                                       f"param.shape={param.shape} param.stride()={param.stride()}")
         placement = self._choose_placement(param, shard_placement_fn)
         self.dim = placement.dim
+        whole: Tensor = param.detach()
+        self._tp_spec: DTensorSpec | None = None
         self.is_dtensor = isinstance(param, DTensor)
-        whole = param._local_tensor if self.is_dtensor else param.detach()
-        self._tp_spec: DTensorSpec | None = param._spec if self.is_dtensor else None
+        if isinstance(param, DTensor):
+            whole, self._tp_spec = param._local_tensor, param._spec
         self._shape, self.orig_dtype = whole.shape, whole.dtype
         mesh = getattr(self.mesh_info, "shard_mesh_size", 1)
         if self.dim > 0 and whole.shape[self.dim] % mesh:
@@ -123,7 +125,7 @@ class FSDPParam:
         size, start = _shard_size_and_offset(whole.shape[self.dim], mesh, rank)
         local = whole.narrow(self.dim, start, size).clone(
             memory_format=flambeau.contiguous_format)
-        self.sharded_param = self._as_parameter(local)
+        self.sharded_param: Any = self._as_parameter(local)
         self._setattr_on_modules(self.sharded_param)
 
     def _choose_placement(self, param: nn.Parameter,
@@ -188,7 +190,7 @@ class FSDPParam:
         module, name = self._module_info.module, self._module_info.param_name
         current = module._parameters[name]
         if current is not self.sharded_param and isinstance(current, DTensor):
-            self.sharded_param = current                        # type: ignore[assignment]
+            self.sharded_param = current
             self._setattr_on_modules(current)
         if self.sharded_param.dtype is not self.orig_dtype:
             self.orig_dtype, self._memory = self.sharded_param.dtype, None
@@ -315,6 +317,6 @@ class FSDPParam:
 
     def take_reduced(self, flat: Tensor) -> DTensor:
         """The gradient of the piece."""
-        local = self.sharded_param._local_tensor                # type: ignore[attr-defined]
+        local = self.sharded_param._local_tensor
         own = flat[:local.numel()].view(local.shape) if self.dim == 0 else flat.view(local.shape)
         return self.to_sharded_dtensor(own.to(self.orig_dtype))

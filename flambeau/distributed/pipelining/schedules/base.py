@@ -59,8 +59,8 @@ class _PipelineSchedule(ABC):
     def _update_losses(self, stages: _PipelineStageBase | Sequence[_PipelineStageBase],
                        losses: list[Tensor] | None) -> None:
         """Give the losses of the microbatches to the user."""
-        stages = stages if isinstance(stages, (list, tuple)) else [stages]
-        if losses is not None and any(stage.is_last for stage in stages):
+        every = [stages] if isinstance(stages, _PipelineStageBase) else stages
+        if losses is not None and any(stage.is_last for stage in every):
             found = self._internal_losses
             if len(found) != self._n_microbatches:
                 raise RuntimeError(

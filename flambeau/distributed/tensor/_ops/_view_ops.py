@@ -101,9 +101,9 @@ def _reshaped(schema: OpSchema, i: int, placement: Any, old: Sequence[int], new:
     """How a cut lies in the new shape, `pieces` being those of each dimension that earlier cuts
     have made; whole if it cannot."""
     count, dim = schema.mesh.size(i), placement.dim
-    group = next((g for g in _groups(old, new) if dim in g[0]), ([dim], []))
-    left = [d for d in group[0] if old[d] != 1 or d == dim]
-    right = [d for d in group[1] if new[d] != 1]
+    split, joined = next((g for g in _groups(old, new) if dim in g[0]), ([dim], list[int]()))
+    left = [d for d in split if old[d] != 1 or d == dim]
+    right = [d for d in joined if new[d] != 1]
     if old[dim] == 1 or not right:
         return R
     if isinstance(placement, _StridedShard):

@@ -52,9 +52,8 @@ def constant_(types: Any, args: Any = (), kwargs: Any = None, pg: Any = None) ->
 
 
 tensor_like_creation_op_map = {
-    flambeau.full_like: sharded_tensor.full, flambeau.empty_like: sharded_tensor.empty,
-    flambeau.zeros_like: sharded_tensor.zeros, flambeau.ones_like: sharded_tensor.ones,
-    flambeau.rand_like: sharded_tensor.rand, flambeau.randn_like: sharded_tensor.randn}
+    getattr(flambeau, f"{name}_like"): getattr(sharded_tensor, name)
+    for name in ("full", "empty", "zeros", "ones", "rand", "randn")}
 
 
 def register_tensor_creation_op(op: Callable[..., Any]) -> None:
@@ -77,4 +76,4 @@ def register_tensor_creation_op(op: Callable[..., Any]) -> None:
 
 
 for _op in tensor_like_creation_op_map:
-    register_tensor_creation_op(_op)  # type: ignore[arg-type]
+    register_tensor_creation_op(_op)
