@@ -216,6 +216,26 @@ def test_modules_can_be_taken_in():
     assert long == set(), f"divide {sorted(long)}"
 
 
+ROLES = {"kernel": ("", "_kernel"), "batch": ("", "_batched"), "vjp": ("", "_vjp"),
+         "jvp": ("", "_jvp"), "parts": ("", "_parts"), "out_type": ("", "_out_type"),
+         "canonical": (("_check", "_prepare", "check_"), "")}
+
+
+@pytest.mark.parametrize("fact", ROLES)
+def test_functions_of_a_declaration_are_named_after_what_they_are_there(fact):
+    """The kernel of an op, its batching rule, its derivatives … have one suffix each."""
+    prefix, suffix = ROLES[fact]
+    for path in sorted((ROOT / "ops").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        said = {keyword.value.id for node in ast.walk(tree) if isinstance(node, ast.Call)
+                for keyword in node.keywords
+                if keyword.arg == fact and isinstance(keyword.value, ast.Name)}
+        wrong = {name for name in own & said
+                 if not (name.startswith(prefix) and name.endswith(suffix))}
+        assert wrong == set(), f"{path.relative_to(ROOT)}: {fact}="
+
+
 def test_loose_modules_have_names_that_torch_has():
     """A module beside `flambeau/__init__.py` is one of torch's, or of those that start it."""
     ours = {"__main__", "as_torch", "functorch"}

@@ -21,7 +21,7 @@ from flambeau.transforms.meta import memory as hollow
 # ---- filled with a value -------------------------------------------------------------------------
 
 
-def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
+def _full_kernel(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
     if type(value) is int and not -2**63 <= value < 2**64:
         raise beyond_c(value)
     array = np.empty(shape, target)
@@ -29,7 +29,7 @@ def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
     return array
 
 
-def _empty(shape: Any, target: np.dtype) -> np.ndarray:
+def _empty_kernel(shape: Any, target: np.dtype) -> np.ndarray:
     return filled_if_deterministic(np.empty(shape, target))
 
 
@@ -46,10 +46,10 @@ ones = factory(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.ones, n
                out=True, overlap="anywhere",
                doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
 empty = factory(f"empty.memory_format(SymInt[] size, *, {OPTIONS}, {FORMAT}) -> Tensor",
-                kernel=_empty, native="empty", out=True, out_reported_as=NO_RESIZING,
+                kernel=_empty_kernel, native="empty", out=True, out_reported_as=NO_RESIZING,
                 doc="A tensor with whatever values its memory had.")
-full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", kernel=_full,
-               native="full", type="value", out=True, overlap="anywhere",
+full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
+               kernel=_full_kernel, native="full", type="value", out=True, overlap="anywhere",
                doc="A tensor of shape `size` filled with `fill_value`, whose type it takes.")
 
 zeros_like = factory(f"zeros_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
@@ -59,23 +59,23 @@ ones_like = factory(f"ones_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor",
                     kernel=np.ones, native="ones",
                     doc="Ones in the shape, type and layout of `input`.")
 empty_like = factory(f"empty_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
-                     kernel=_empty, native="empty",
+                     kernel=_empty_kernel, native="empty",
                      doc="An uninitialised tensor in the shape, type and layout of `input`.")
 full_like = factory(f"full_like(Tensor self, Scalar fill_value, *, {OPTIONS}, {FORMAT}) -> Tensor",
-                    like=True, kernel=_full, native="full",
+                    like=True, kernel=_full_kernel, native="full",
                     doc="`fill_value` in the shape, type and layout of `input`.")
 
-for _name, _kernel in (("zeros", np.zeros), ("ones", np.ones), ("empty", _empty)):
+for _name, _kernel in (("zeros", np.zeros), ("ones", np.ones), ("empty", _empty_kernel)):
     factory(f"new_{_name}(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor", method=True,
             kernel=_kernel, native=_name,
             doc=f"`{_name}` with this tensor's type and device unless given.")
 factory(f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
-        method=True, kernel=_full, native="full",
+        method=True, kernel=_full_kernel, native="full",
         doc="`full` with this tensor's type and device unless given.")
 
 scalar_tensor = factory(
     f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor", native="scalar",
-    kernel=lambda value, target: _full((), value, target),
+    kernel=lambda value, target: _full_kernel((), value, target),
     doc="""A 0-d tensor that holds the number `s`, in the default floating type unless said
     otherwise.
 
@@ -98,7 +98,7 @@ def new_tensor(self: Tensor, data: Any, dtype: Any, device: Any, requires_grad: 
 # ---- matrices ------------------------------------------------------------------------------------
 
 
-def _eye(n: int, m: int | None, target: np.dtype) -> np.ndarray:
+def _eye_kernel(n: int, m: int | None, target: np.dtype) -> np.ndarray:
     for name, value in (("n", n), ("m", m)):
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
@@ -108,11 +108,11 @@ def _eye(n: int, m: int | None, target: np.dtype) -> np.ndarray:
 
 
 eye = factory(f"eye(SymInt n, *, {OPTIONS}) -> Tensor", f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) "
-              "-> Tensor", kernel=_eye, native="eye", out=True, overlap="anywhere",
+              "-> Tensor", kernel=_eye_kernel, native="eye", out=True, overlap="anywhere",
               doc="A matrix with ones on the diagonal.")
 
 
-def _triangle(name: str) -> None:
+def _declare_triangle(name: str) -> None:
     of = {"tril_indices": np.tril_indices, "triu_indices": np.triu_indices}[name]
 
     def kernel(row: int, col: int, offset: int, target: np.dtype) -> np.ndarray:
@@ -128,12 +128,13 @@ def _triangle(name: str) -> None:
             doc=f"Row and column numbers of the {name[:4]} part of a matrix.")
 
 
-_triangle("tril_indices"), _triangle("triu_indices")
+_declare_triangle("tril_indices"), _declare_triangle("triu_indices")
 
 # ---- with strides --------------------------------------------------------------------------------
 
 
-def _empty_strided(size: Any, stride: Any, target: np.dtype, memory: Any = _empty) -> np.ndarray:
+def _empty_strided_kernel(size: Any, stride: Any, target: np.dtype,
+                          memory: Any = _empty_kernel) -> np.ndarray:
     shape, steps = extents_of(size), size_of((stride,))
     if len(shape) != len(steps):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
@@ -146,8 +147,9 @@ def _empty_strided(size: Any, stride: Any, target: np.dtype, memory: Any = _empt
                       tuple([s * target.itemsize for s in steps]))
 
 
-def _empty_permuted(size: Any, physical_layout: Any, target: np.dtype, memory: Any = _empty
-                    ) -> np.ndarray:
+def _empty_permuted_kernel(size: Any, physical_layout: Any, target: np.dtype,
+                           memory: Any = _empty_kernel
+                           ) -> np.ndarray:
     shape, order = size_of((size,)), size_of((physical_layout,))
     if len(shape) != len(order):
         raise RuntimeError("Number of dimensions in size does not match the length of the "
@@ -164,23 +166,23 @@ def _empty_permuted(size: Any, physical_layout: Any, target: np.dtype, memory: A
             raise RuntimeError("Duplicate dim not allowed")
         steps[dim] = extent
         extent *= max(shape[dim], 1)
-    return _empty_strided(shape, steps, target, memory)
+    return _empty_strided_kernel(shape, steps, target, memory)
 
 
-_hollow_strided = functools.partial(_empty_strided, memory=hollow)
-_hollow_permuted = functools.partial(_empty_permuted, memory=hollow)
+_hollow_strided = functools.partial(_empty_strided_kernel, memory=hollow)
+_hollow_permuted = functools.partial(_empty_permuted_kernel, memory=hollow)
 
 
 empty_strided = factory(
     f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
-    kernel=_empty_strided, hollow=_hollow_strided, native="empty_strided",
+    kernel=_empty_strided_kernel, hollow=_hollow_strided, native="empty_strided",
     doc="An uninitialised tensor with the given strides (in elements).")
 factory(f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
-        method=True, kernel=_empty_strided, hollow=_hollow_strided, native="empty_strided",
+        method=True, kernel=_empty_strided_kernel, hollow=_hollow_strided, native="empty_strided",
         doc="`empty_strided` with this tensor's type and device unless given.")
 empty_permuted = factory(
     f"empty_permuted(SymInt[] size, int[] physical_layout, *, {OPTIONS}) -> Tensor",
-    kernel=_empty_permuted, hollow=_hollow_permuted, native="empty_permuted",
+    kernel=_empty_permuted_kernel, hollow=_hollow_permuted, native="empty_permuted",
     doc="""An uninitialised tensor without gaps, whose dimensions lie in memory in the given order,
     the outermost first.
 

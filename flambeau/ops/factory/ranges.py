@@ -42,7 +42,7 @@ arange = factory(
     """)
 
 
-def _up_to(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
+def _range_step_kernel(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     warnings.warn("torch.range is deprecated and will be removed in a future release because its "
                   "behavior is inconsistent with Python's range builtin. Instead, use "
                   "torch.arange, which produces values in [start, end).", UserWarning,
@@ -58,8 +58,8 @@ def _up_to(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
 
 
 up_to = factory(
-    f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor", kernel=_up_to,
-    missing={"step": 1}, out=True, counted=True,
+    f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    kernel=_range_step_kernel, missing={"step": 1}, out=True, counted=True,
     doc="""start, start + step, … up to `end`, which is included; `arange` is what others have.
 
     >>> import flambeau, warnings

@@ -60,7 +60,7 @@ def _over(x: np.ndarray, axes: Any, forward: bool, factor: float = 1.0) -> np.nd
 
 
 @compiled("fft_c2c")
-def _c2c(self: np.ndarray, dims: Any, normalization: int, forward: bool) -> np.ndarray:
+def _c2c_kernel(self: np.ndarray, dims: Any, normalization: int, forward: bool) -> np.ndarray:
     if not dims:
         return self.copy("K")
     x, order = _laid_out(self, dims, False)
@@ -68,14 +68,14 @@ def _c2c(self: np.ndarray, dims: Any, normalization: int, forward: bool) -> np.n
     return views.in_order(_over(x, axes, forward, _factor(self, dims, normalization)), order)
 
 
-c2c = op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", kernel=_c2c,
-         kind="linear", some_dims="dim", method=False, node="FftC2CBackward0",
+c2c = op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
+         kernel=_c2c_kernel, kind="linear", some_dims="dim", method=False, node="FftC2CBackward0",
          d_self=lambda grad, dim, normalization, forward: c2c(
              grad, dim, normalization, not forward))
 
 
 @compiled("fft_r2c")
-def _r2c(self: np.ndarray, dims: Any, normalization: int, onesided: bool) -> np.ndarray:
+def _r2c_kernel(self: np.ndarray, dims: Any, normalization: int, onesided: bool) -> np.ndarray:
     x, order = _laid_out(self, dims, onesided)
     found = fourier.r2c(x, _factor(self, dims, normalization))
     if not onesided:
@@ -95,15 +95,15 @@ def _r2c_vjp(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesid
 
 
 r2c = op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
-         kernel=_r2c, kind="linear", some_dims="dim", method=False, node="FftR2CBackward0",
+         kernel=_r2c_kernel, kind="linear", some_dims="dim", method=False, node="FftR2CBackward0",
          d_self=_r2c_vjp)
 
 
 @compiled("fft_c2r")
-def _c2r(self: np.ndarray, dims: Any, normalization: int, size: int) -> np.ndarray:
+def _c2r_kernel(self: np.ndarray, dims: Any, normalization: int, size: int) -> np.ndarray:
     factor = _factor(self, dims, normalization, size)
     if len(dims) > 1:
-        self = _c2c(self, dims[:-1], NONE, False)
+        self = _c2c_kernel(self, dims[:-1], NONE, False)
     x, order = _laid_out(self, dims[-1:], False)
     return views.in_order(fourier.c2r(x, size, factor), order)
 
@@ -119,7 +119,7 @@ def _c2r_vjp(grad: Tensor, self_shape: Any, dim: Any, normalization: int, last_d
 
 
 c2r = op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
-         kernel=_c2r, kind="linear", some_dims="dim", method=False, node="FftC2RBackward0",
+         kernel=_c2r_kernel, kind="linear", some_dims="dim", method=False, node="FftC2RBackward0",
          d_self=_c2r_vjp)
 
 

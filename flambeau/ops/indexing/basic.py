@@ -79,15 +79,15 @@ def put_back(grad: Tensor, shape: Any, dim: int, start: int, end: int, step: int
 # ---- basic indices: a view -----------------------------------------------------------------------
 
 
-def _scatter_basic(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.ndarray:
+def _slice_backward_kernel(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.ndarray:
     r = np.zeros(shape, self.dtype)
     r[index] = self
     return r
 
 
 slice_backward = op(
-    "slice_backward(Tensor self, SymInt[] shape, object index) -> Tensor", kernel=_scatter_basic,
-    kind="linear", function=False, method=False, sizes="shape",
+    "slice_backward(Tensor self, SymInt[] shape, object index) -> Tensor",
+    kernel=_slice_backward_kernel, kind="linear", function=False, method=False, sizes="shape",
     d_self=lambda grad, index: basic_view(grad, index),
     batch=lambda size, dims, self, shape, index: (
         slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0),
@@ -99,7 +99,7 @@ slice_backward = op(
 
 
 @compiled("basic_view")
-def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
+def _basic_view_kernel(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
     """An index is applied from left to right: a dimension that None adds steps over what follows
     it then."""
     shape: list[int] = []
@@ -153,7 +153,8 @@ def _back(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> 
 
 def _declare_view(kind: str, *shown: AtenForm) -> Any:
     """The view op of basic indices, under the name that torch's node for the last of them has."""
-    take = op(f"basic_{kind.lower()}(Tensor(a) self, object index) -> Tensor(a)", kernel=_basic,
+    take = op(f"basic_{kind.lower()}(Tensor(a) self, object index) -> Tensor(a)",
+              kernel=_basic_view_kernel,
               kind="linear", function=False, method=False, node=f"{kind}Backward0",
               d_self=_cut if kind in ("Slice", "Select") else _back,
               batch=lambda size, dims, self, index: (

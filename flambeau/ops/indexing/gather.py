@@ -42,7 +42,7 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
 
 
 @compiled("gather")
-def _gather(self: np.ndarray, index: np.ndarray, dim: int, sparse_grad: bool) -> np.ndarray:
+def _gather_kernel(self: np.ndarray, index: np.ndarray, dim: int, sparse_grad: bool) -> np.ndarray:
     if not index.size:
         return np.empty(index.shape, self.dtype)
     return indexing.gather(self, dim, index)
@@ -64,7 +64,7 @@ def _prepare_gather(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -
 
 gather = op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-    kernel=_gather, kind="linear", refuses=("scatter_gather_tensor_cpu", "UW8"),
+    kernel=_gather_kernel, kind="linear", refuses=("scatter_gather_tensor_cpu", "UW8"),
     dims="dim", canonical=_prepare_gather, kernel_checks=True,
     d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_vjp(
         grad, self_shape, index, dim, sparse_grad),
@@ -79,8 +79,8 @@ gather = op(
 
 
 @compiled("scatter")
-def _scatter(self: np.ndarray, index: np.ndarray, source: Any, dim: int, reduce: str | None,
-             include_self: bool) -> np.ndarray:
+def _scatter_kernel(self: np.ndarray, index: np.ndarray, source: Any, dim: int, reduce: str | None,
+                    include_self: bool) -> np.ndarray:
     if reduce not in (None, "sum", "prod") and self.dtype.char in characters(
             "b" if reduce == "mean" else "c"):
         raise Misfit
@@ -99,7 +99,7 @@ def _prepare_scatter_add(input: Tensor, index: Tensor, src: Tensor, dim: int) ->
 
 scatter_add = op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, "sum", True),
+    kernel=lambda self, index, src, dim: _scatter_kernel(self, index, src, dim, "sum", True),
     kind="linear", dims="dim", canonical=_prepare_scatter_add, kernel_checks=True, inplace=True,
     refuses=("scatter_gather_tensor_cpu", "UW8"),
     d_self=lambda grad: grad,
@@ -156,8 +156,8 @@ def _prepare_scatter_value(input: Tensor, index: Tensor, dim: int, value: Any) -
     return input, index, dim, value
 
 
-def _combined(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str, value: Any
-              ) -> Tensor:
+def _scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str, value: Any
+                    ) -> Tensor:
     if src is not None:
         warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will "
                   "be removed in a future PyTorch release. Use torch.scatter_reduce instead "
@@ -175,7 +175,7 @@ def _combined(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str, val
 _WRITES = {"inplace": True, "overlap": "index", "out_type": OUT_TYPE, "out_device": OUT_DEVICE}
 scatter = op(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, None, True),
+    kernel=lambda self, index, src, dim: _scatter_kernel(self, index, src, dim, None, True),
     kind="linear", dims="dim", canonical=_prepare_scatter, kernel_checks=True,
     refuses=("scatter_gather_tensor_cpu", "UW8"), **_WRITES,
     d_self=lambda grad, index, dim: scatter(grad, dim, index, 0),
@@ -185,14 +185,14 @@ scatter = op(
     `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
     """)
 op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", overload_of=scatter,
-   kernel=lambda self, index, dim, value: _scatter(self, index, value, dim, None, True),
+   kernel=lambda self, index, dim, value: _scatter_kernel(self, index, value, dim, None, True),
    dims="dim", canonical=_prepare_scatter_value, kernel_checks=True,
    refuses=("scatter_gather_scalar_cpu", "UW8"), **_WRITES, node="ScatterBackward1",
    d_self=lambda grad, index, dim: scatter(grad, dim, index, 0),
    jvp=lambda self_t, index, dim: scatter(self_t, dim, index, 0))
 op("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
-   "Tensor", overload_of=scatter, body=_combined, out_reported_as="aten::scatter", **_WRITES)
+   "Tensor", overload_of=scatter, body=_scatter_reduce, out_reported_as="aten::scatter", **_WRITES)
 
 
 def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
@@ -203,7 +203,7 @@ def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
     return scatter(input, dim, index, value)
 
 
-def reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
+def scatter_reduce_vjp(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
                       reduce: str, include_self: bool, needs: Any) -> list[Any]:
     """By kind: sums and means share the gradient; amax and amin split it between the extremes;
     products leave one factor out."""
@@ -281,8 +281,8 @@ def _reduce_kernel_name(self: np.ndarray, index: Any = None, src: Any = None, di
 scatter_reduce = op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
-    kernel=_scatter, dims="dim", canonical=_prepare_scatter_reduce, kernel_checks=True, **_WRITES,
-    refuses=(_reduce_kernel_name, "UW8"), vjp=reduce_gradients, nondiff="index",
+    kernel=_scatter_kernel, dims="dim", canonical=_prepare_scatter_reduce, kernel_checks=True,
+    **_WRITES, refuses=(_reduce_kernel_name, "UW8"), vjp=scatter_reduce_vjp, nondiff="index",
     doc="""`input` combined with `src` where `index` says along `dim`.
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of

@@ -71,7 +71,7 @@ _FIRST = tuple(range(64))
 
 
 @compiled("index")
-def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
+def _index_kernel(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
     self, *indices = arrays
     in_front = self.flags.c_contiguous and where == _FIRST[:len(where)]
     # one mask of all dimensions, or one list of places, has kernels of its own
@@ -194,7 +194,7 @@ def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: Exception)
     return error
 
 
-def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...]) -> Any:
+def _index_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...]) -> Any:
     """Slices in front of the tensor; if an index differs between slices, one more index counts
     them."""
     if any(i._array.dtype.kind == "b" for i in tensors[1:]):
@@ -239,8 +239,8 @@ def _spread(tensors: Any, where: Any) -> list[Any]:
 
 
 take_many = op(
-    "index(Tensor[] tensors, int[] where) -> Tensor", kernel=_take, kind="linear", function=False,
-    method=False, nondiff="tensors_from1", batch=_take_batched,
+    "index(Tensor[] tensors, int[] where) -> Tensor", kernel=_index_kernel, kind="linear",
+    function=False, method=False, nondiff="tensors_from1", batch=_index_batched,
     unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
                                        for t in tensors[1:]),
     vjp=lambda grad, tensors_from1, tensors_shapes, where: [
@@ -263,8 +263,8 @@ def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
     return take_many.op.call((self, *[advanced[i] for i in where]), where)
 
 
-def _put_as_laid_out(arrays: list[np.ndarray], where: tuple[int, ...],
-                     accumulate: bool) -> np.ndarray:
+def _index_put_kernel(arrays: list[np.ndarray], where: tuple[int, ...],
+                      accumulate: bool) -> np.ndarray:
     """The copy that is written to lies in memory as the tensor does."""
     self, values, *indices = arrays
     if self.flags.c_contiguous:
@@ -304,7 +304,7 @@ def check_put(target: np.ndarray, values: np.ndarray, indices: Any, where: Any) 
     return found
 
 
-def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
+def _index_put_vjp(grad: Any, needs: Any, tensors_from2: Any, where: Any,
                    accumulate: bool) -> list[Any]:
     to_self = to_values = None
     if needs[0]:
@@ -315,8 +315,8 @@ def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
     return [to_self, to_values, *[None] * len(tensors_from2)]
 
 
-def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...],
-                 accumulate: bool) -> Any:
+def _index_put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...],
+                       accumulate: bool) -> Any:
     """One more index, that counts the examples, in front."""
     if any(i._array.dtype.kind == "b" for i in tensors[2:]):
         from flambeau.ops.indexing.counted_slices import without_masks
@@ -347,9 +347,9 @@ def _ranked(tensor: Tensor, rank: int) -> Tensor:
 
 put_many = op(
     "index_put_many(Tensor[] tensors, int[] where, bool accumulate) -> Tensor",
-    kernel=_put_as_laid_out,
-    kind="linear", function=False, method=False, node="IndexPutBackward0", batch=_put_batched,
-    vjp=_put_gradients, nondiff="tensors_from2", overlap="index",
+    kernel=_index_put_kernel,
+    kind="linear", function=False, method=False, node="IndexPutBackward0", batch=_index_put_batched,
+    vjp=_index_put_vjp, nondiff="tensors_from2", overlap="index",
     jvp=lambda tensors, tensors_t, where, accumulate: put_many(
         (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate),
     aten=(AtenForm("index_put(Tensor self, Tensor?[] indices, Tensor values, "

@@ -74,8 +74,8 @@ def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
     return r
 
 
-def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray,
-         accumulate: bool) -> np.ndarray:
+def _put_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray,
+                accumulate: bool) -> np.ndarray:
     if not accumulate:
         alert_not_deterministic("put_")
     r = _put_flat(self, index, source, accumulate)
@@ -109,7 +109,7 @@ def _prepare_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool)
 
 put = op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    kernel=_put, kind="linear", refuses=("take_put_cpu", "UW8"),
+    kernel=_put_kernel, kind="linear", refuses=("take_put_cpu", "UW8"),
     canonical=_prepare_put, kernel_checks=True, inplace=True, out=False,
     batch=_put_batched,
     d_self=lambda grad, index, accumulate: grad if accumulate else put(
@@ -119,7 +119,7 @@ put = op(
     doc="`input` with `source` at places of the flattened tensor; `accumulate` adds.")
 
 
-def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+def _take_along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     a, b = [*input._array.shape], [*indices._array.shape]
@@ -142,19 +142,19 @@ def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
 
 
 take_along_dim = op(
-    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", body=_along_dim,
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", body=_take_along_dim,
     overlap="index", out_type=OUT_TYPE, out_reported_as="gather",
     doc="`gather` with broadcasting of the other dimensions; of the flattened tensor without "
         "`dim`.")
 
 
 @compiled("masked_select")
-def _masked_select(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _masked_select_kernel(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
     self, mask = np.broadcast_arrays(self, mask)
     return self[mask]
 
 
-def _mask_of(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def _prepare_masked_select(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     broadcast_shapes(mask._array.shape, input._array.shape)
@@ -163,8 +163,8 @@ def _mask_of(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 masked_select = op(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
-    kernel=_masked_select, kind="linear", canonical=_mask_of, kernel_checks=True, unsized=True,
-    refuses=("masked_select", "U"), overlap="index whole",
+    kernel=_masked_select_kernel, kind="linear", canonical=_prepare_masked_select,
+    kernel_checks=True, unsized=True, refuses=("masked_select", "U"), overlap="index whole",
     out_type="masked_select(): self and result must have the same scalar type", out_first=True,
     d_self=lambda grad, self_shape, mask: _selected_vjp(grad, self_shape, mask),
     batch=masked_select_batched,
@@ -178,7 +178,7 @@ def _selected_vjp(grad: Tensor, shape: tuple[int, ...], mask: Tensor) -> Tensor:
 
 
 @compiled("masked_scatter")
-def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
+def _masked_scatter_kernel(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
     try:
         shape = np.broadcast_shapes(self.shape, mask.shape)
     except ValueError:
@@ -218,7 +218,8 @@ def _check_written(input: Tensor, mask: Tensor, source: Tensor) -> None:
     expand(mask, input._array.shape)
 
 
-def _prepare_scatter(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _prepare_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor,
+                                                                                  Tensor]:
     broadcast_shapes(mask._array.shape, input._array.shape)
     _check_source(input, source)
     if mask._array.dtype.kind != "b":
@@ -232,8 +233,8 @@ def _prepare_scatter(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tenso
 
 masked_scatter = op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-    kernel=_masked_scatter, kind="linear", refuses=("masked_scatter", "UW8"),
-    canonical=_prepare_scatter, kernel_checks=True, inplace=True,
+    kernel=_masked_scatter_kernel, kind="linear", refuses=("masked_scatter", "UW8"),
+    canonical=_prepare_masked_scatter, kernel_checks=True, inplace=True,
     inplace_first=_check_written,
     out=False, batch=_masked_scatter_batched,
     d_self=lambda grad, mask: grad.masked_fill(mask, 0),

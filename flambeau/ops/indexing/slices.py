@@ -16,9 +16,9 @@ from flambeau.kernels.moving import indexing
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.gather import (
     gather,
-    reduce_gradients,
     scatter_add,
     scatter_reduce,
+    scatter_reduce_vjp,
     scatter_src,
     scatter_value,
 )
@@ -59,7 +59,7 @@ def _check_combined(name: str, input: Tensor, dim: int, index: Tensor, source: T
 
 
 @compiled("index_select")
-def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+def _index_select_kernel(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         if index.size != 1:
             raise Misfit
@@ -71,7 +71,7 @@ def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     return indexing.index_select(self, dim, index.reshape(-1))
 
 
-def _select_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int) -> Any:
+def _index_select_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int) -> Any:
     if self._array.ndim == (dims[0] is not None):           # of numbers: their one slice
         return (self, dims[0]) if dims[0] is not None else (
             expand_to(self, (size,)), 0)
@@ -110,7 +110,7 @@ def _back(result: Tensor, self: Tensor, at: int | None) -> tuple[Tensor, int]:
     return (reshape(result, (-1,)) if number else result), 0
 
 
-def _prepare_select(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, int]:
+def _prepare_index_select(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, int]:
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
@@ -124,8 +124,8 @@ def _prepare_select(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Ten
 index_select = op(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     refuses=(lambda self, *_: "index_select" if self.ndim < 2 else "", "U"),
-    kernel=_index_select, kind="linear", dims="dim", canonical=_prepare_select, kernel_checks=True,
-    batch=_select_batched,
+    kernel=_index_select_kernel, kind="linear", dims="dim", canonical=_prepare_index_select,
+    kernel_checks=True, batch=_index_select_batched,
     d_self=lambda grad, self_shape, index, dim: index_add(
         new_zeros(grad, self_shape), dim, index, grad),
     overlap="index whole",
@@ -134,16 +134,16 @@ index_select = op(
 
 
 @compiled("index_add")
-def _add_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int,
-                alpha: Any) -> np.ndarray:
+def _index_add_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int,
+                      alpha: Any) -> np.ndarray:
     if not self.ndim:
         return indexing.index_add(self.reshape(1), 0, index.reshape(-1), source.reshape(1),
                                   alpha).reshape(())
     return indexing.index_add(self, dim, index.reshape(-1), source, alpha)
 
 
-def _add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor, dim: int,
-                 alpha: Any) -> Any:
+def _index_add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor, dim: int,
+                       alpha: Any) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     if dims[1] is None:
         return _back(index_add(wide, dim + 1, reshape(index, (-1,)), values, alpha=alpha), self,
@@ -168,15 +168,16 @@ def _add_kernel_name(self: np.ndarray, index: Any = None, source: Any = None, di
 
 index_add = op(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    kernel=_add_kernel, kind="linear", dims="dim", canonical=_prepare_index_add, kernel_checks=True,
-    inplace=True, batch=_add_batched, d_self=lambda grad: grad,
+    kernel=_index_add_kernel, kind="linear", dims="dim", canonical=_prepare_index_add,
+    kernel_checks=True, inplace=True, batch=_index_add_batched, d_self=lambda grad: grad,
     d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha,
     overlap="index", out_type=OUT_TYPE, refuses=(_add_kernel_name, "U8"),
     doc="`input` with alpha · slices of `source` added to the slices that `index` names.")
 
 
 @compiled("index_copy")
-def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
+def _index_copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray,
+                       dim: int) -> np.ndarray:
     if not self.ndim:
         for wrong in indexing.outside(index, 1)[:1]:
             raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension 0 with "
@@ -187,8 +188,8 @@ def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: i
     return indexing.index_copy(self, dim, index.reshape(-1), source)
 
 
-def _copy_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
-                  dim: int) -> Any:
+def _index_copy_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
+                        dim: int) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     if dims[1] is None:
         return _back(index_copy(wide, dim + 1, reshape(index, (-1,)), values), self, dims[0])
@@ -228,9 +229,9 @@ def _prepare_index_copy(input: Tensor, index: Tensor, source: Tensor, dim: int) 
 
 index_copy = op(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", autocast="widest",
-    kernel=_copy_kernel, kind="linear", refuses=("index_copy_cpu", "U8"), dims="dim",
+    kernel=_index_copy_kernel, kind="linear", refuses=("index_copy_cpu", "U8"), dims="dim",
     canonical=_prepare_index_copy, kernel_checks=True,
-    inplace=True, batch=_copy_batched,
+    inplace=True, batch=_index_copy_batched,
     d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
         source_shape),
@@ -239,7 +240,7 @@ index_copy = op(
 
 
 @compiled("index_fill")
-def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
+def _index_fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
     r = self.copy()
     if isinstance(value, np.ndarray):
         value = convert(value, self.dtype)
@@ -277,7 +278,7 @@ def _check_any(input: Tensor, index: Tensor, dim: int) -> None:
                        f"{input.untyped_storage().nbytes()}")
 
 
-def _prepare_fill(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
+def _prepare_index_fill(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     dim = wrap_dim(dim, input._array.ndim)
@@ -290,15 +291,17 @@ def _prepare_fill(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[A
     return input, index, dim, value
 
 
-def _prepare_fill_tensor(input: Tensor, index: Tensor, value: Tensor, dim: int) -> tuple[Any, ...]:
+def _prepare_index_fill_tensor(input: Tensor, index: Tensor, value: Tensor, dim: int) -> tuple[Any,
+                                                                                               ...]:
     if value._array.ndim:
         raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
                            f"tensor with {value._array.ndim} dimension(s).")
-    input, index, dim, _ = _prepare_fill(input, index, dim, 0)
+    input, index, dim, _ = _prepare_index_fill(input, index, dim, 0)
     return input, index, value, dim
 
 
-def _fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int, value: Any) -> Any:
+def _index_fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int,
+                        value: Any) -> Any:
     wide, places = _in_front(size, dims, self, index)
     if dims[1] is None:
         return _back(index_fill(wide, dim + 1, reshape(index, (-1,)), value), self, dims[0])
@@ -306,13 +309,13 @@ def _fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int, v
     return _back(scatter_value(wide, places, value, dim + 1), self, dims[0])
 
 
-def _fill_tensor_batched(size: int, dims: Any, self: Tensor, index: Tensor, value: Tensor,
-                         dim: int) -> Any:
+def _index_fill_tensor_batched(size: int, dims: Any, self: Tensor, index: Tensor, value: Tensor,
+                               dim: int) -> Any:
     """Filled with a value for each example: the examples' values where a fill with True is."""
     wide, places = _in_front(size, dims, self, index)
     nothing = new_zeros(wide, wide._array.shape).to(bool_)
-    chosen = _fill_batched(size, (0, None if dims[1] is None else 0), nothing,
-                           index if dims[1] is None else places, dim, True)[0]
+    chosen = _index_fill_batched(size, (0, None if dims[1] is None else 0), nothing,
+                                 index if dims[1] is None else places, dim, True)[0]
     value = cast(value, self._array.dtype)
     if dims[2] is not None:
         value = reshape(value, (size, *(1,) * (wide._array.ndim - 1)))
@@ -321,17 +324,19 @@ def _fill_tensor_batched(size: int, dims: Any, self: Tensor, index: Tensor, valu
 
 index_fill = op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    kernel=_fill_kernel, kind="general", dims="dim", canonical=_prepare_fill, kernel_checks=True,
+    kernel=_index_fill_kernel, kind="general", dims="dim", canonical=_prepare_index_fill,
+    kernel_checks=True,
     inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
-    batch=_fill_batched, d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
+    batch=_index_fill_batched, d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
     doc="`input` with the slices that `index` names filled with `value`.")
 op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-   overload_of=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim,
-                                                                               value),
-   kind="linear", dims="dim", canonical=_prepare_fill_tensor, kernel_checks=True, inplace=True,
-   out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
-   batch=_fill_tensor_batched,
+   overload_of=index_fill, kernel=lambda self, index, value,
+   dim: _index_fill_kernel(self, index, dim,
+                                                                                     value),
+   kind="linear", dims="dim", canonical=_prepare_index_fill_tensor, kernel_checks=True,
+   inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
+   batch=_index_fill_tensor_batched,
    node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
    d_value=lambda grad, index, value_dtype, dim: cast(
        _where_filled(grad, index, dim).sum(), value_dtype))
@@ -363,8 +368,8 @@ def _prepare_index_reduce(input: Tensor, index: Tensor, source: Tensor, dim: int
 
 
 @compiled("index_reduce")
-def _reduce_slices(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int, reduce: str,
-                   include_self: bool) -> np.ndarray:
+def _index_reduce_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int,
+                         reduce: str, include_self: bool) -> np.ndarray:
     shape = [1] * source.ndim
     if shape:
         shape[dim] = index.size
@@ -375,19 +380,19 @@ def _reduce_slices(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim:
 index_reduce = op(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
-    kernel=_reduce_slices, canonical=_prepare_index_reduce, inplace=True, nondiff="index",
+    kernel=_index_reduce_kernel, canonical=_prepare_index_reduce, inplace=True, nondiff="index",
     vjp=lambda grad, self, index, source, result, dim, reduce, include_self, needs:
-    reduce_gradients(grad, self, _spread(index, source._array.shape, dim), source, result, dim,
-                     reduce, include_self, needs),
-    batch=lambda size, dims, self, index, source, dim, reduce, include_self: _reduce_batched(
+    scatter_reduce_vjp(grad, self, _spread(index, source._array.shape, dim), source, result, dim,
+                       reduce, include_self, needs),
+    batch=lambda size, dims, self, index, source, dim, reduce, include_self: _index_reduce_batched(
         size, dims, self, index, source, dim, reduce, include_self),
     overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
     doc="""`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or
     "amin".""")
 
 
-def _reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor, dim: int,
-                    reduce: str, include_self: bool) -> Any:
+def _index_reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
+                          dim: int, reduce: str, include_self: bool) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     places = _spread_index(places, values._array.shape, dim + 1)
     return _back(scatter_reduce(wide, dim + 1, places, values, reduce, include_self=include_self),
@@ -397,7 +402,7 @@ def _reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: T
 # ---- indices that count only where a mask says --------------------------------------------------
 
 
-def _within(input: Tensor, indices: Any) -> list[Any]:
+def _unsafe_index_in_mask(input: Tensor, indices: Any) -> list[Any]:
     if any(t is not None and t.dtype not in (int64, int32) for t in indices):
         if len({t._device for t in indices if t is not None}) > 1:
             raise RuntimeError("tensors used as indices must be long or int tensors")
@@ -420,7 +425,8 @@ def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -
         shape = broadcast_shapes(mask._array.shape, *[i._array.shape for i in indices
                                                       if i is not None])
         return input.new_full(shape, fill)
-    found = input[tuple([slice(None) if i is None else i for i in _within(input, indices)])]
+    found = input[tuple([slice(None) if i is None else i for i in _unsafe_index_in_mask(input,
+                                                                                        indices)])]
     left_out = logical_not(mask)
     broadcast_shapes(left_out._array.shape, found._array.shape)
     return found.masked_fill(left_out, fill)
@@ -434,6 +440,6 @@ def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: An
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
     if not input._array.size:
         return clone(input)
-    within, left_out = _within(input, indices), logical_not(mask)
+    within, left_out = _unsafe_index_in_mask(input, indices), logical_not(mask)
     broadcast_shapes(left_out._array.shape, values._array.shape)
     return index_put(input, within, values.masked_fill(left_out, 0), True)

@@ -101,7 +101,7 @@ def linalg_cholesky(self: Tensor, upper: bool) -> Tensor:
     return L
 
 
-def _old_cholesky(a: np.ndarray, upper: bool) -> np.ndarray:
+def _cholesky_kernel(a: np.ndarray, upper: bool) -> np.ndarray:
     warn_once("torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed "
               "in a future PyTorch release.\nL = torch.cholesky(A)\nshould be replaced with\n"
               "L = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\nshould be "
@@ -113,7 +113,8 @@ def _old_cholesky(a: np.ndarray, upper: bool) -> np.ndarray:
 
 
 cholesky = op(
-    "cholesky(Tensor self, bool upper=False) -> Tensor", kernel=_old_cholesky, kernel_checks=True,
+    "cholesky(Tensor self, bool upper=False) -> Tensor", kernel=_cholesky_kernel,
+    kernel_checks=True,
     canonical=_check_cholesky("cholesky"), core="(n,n)->(n,n)", out_cast=CASTABLE_RESULT,
     d_self=lambda grad, result, upper: _cholesky_vjp([grad], result, upper)[0], autocast="full",
     out_rows=True, doc="`linalg.cholesky`, by its older name.")

@@ -62,7 +62,7 @@ def _unpacked(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]
     return cast(P, LD._array.dtype), L, kept + below + _turned(below, hermitian), rows, in_L
 
 
-def _factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
+def _ldl_factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
     """The formula above, transposed; the matrix is read from its lower triangle."""
     P, L, D, rows, in_L = _unpacked(LD, pivots, hermitian)
     g = grad[0]
@@ -80,7 +80,7 @@ def _factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[
     return [below + kept]
 
 
-def _check_factor(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
+def _check_ldl_factor(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
     check_square(self, "torch.linalg.ldl_factor_ex")
     check_floating(self, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
     return self, hermitian, check_errors
@@ -89,7 +89,7 @@ def _check_factor(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
 ldl_factor_ex = op(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
     "(Tensor LD, Tensor pivots, Tensor info)", kernel=lapack.ldl_factor_ex, kernel_checks=True,
-    canonical=_check_factor, core="(n,n)->(n,n),(n),()", vjp=_factor_vjp, out_type=OUT_TYPE,
+    canonical=_check_ldl_factor, core="(n,n)->(n,n),(n),()", vjp=_ldl_factor_vjp, out_type=OUT_TYPE,
     differentiable=(True, False, False), out_reported_as="aten::linalg_ldl_factor_ex",
     doc="Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`.")
 
@@ -103,7 +103,7 @@ def ldl_factor(self: Tensor, hermitian: bool) -> Any:
     return LD, pivots
 
 
-def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
+def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
     check_square(LD, "torch.linalg.ldl_solve")
     check_is_floating(LD, "torch.linalg.ldl_solve")
     if B._array.ndim < 2:
@@ -121,17 +121,17 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
     return LD, pivots, B, hermitian
 
 
-def _solve_vjp(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
+def _ldl_solve_vjp(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
     if hermitian:
         return _ldl_solve(LD, pivots, grad, True)
     return conjugated(_ldl_solve(LD, pivots, conjugated(grad), False))
 
 
 _ldl_solve = op("_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor",
-                kernel=lapack.ldl_solve, kernel_checks=True, canonical=_check_solve,
+                kernel=lapack.ldl_solve, kernel_checks=True, canonical=_check_ldl_solve,
                 core="(n,n),(n),(n,k)->(n,k)",
-                batch=by_factors(lambda: _ldl_solve), d_B=_solve_vjp, function=False, method=False,
-                out=False)
+                batch=by_factors(lambda: _ldl_solve), d_B=_ldl_solve_vjp, function=False,
+                method=False, out=False)
 
 
 def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
@@ -147,5 +147,5 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     """The solution of A X = B from what `ldl_factor` gave for A."""
     if not differentiating(LD):
         return _ldl_solve(LD, pivots, B, hermitian)
-    _check_solve(LD, pivots, B, hermitian)
+    _check_ldl_solve(LD, pivots, B, hermitian)
     return _solve_by_factors(LD, pivots, B, hermitian)

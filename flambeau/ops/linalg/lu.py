@@ -82,14 +82,14 @@ def _back(P: Tensor, LU: Tensor, g: Tensor) -> Tensor:
     return matmul(P, result)
 
 
-def _factor_vjp(grad: Any, LU: Tensor, pivots: Tensor) -> Any:
+def _lu_factor_vjp(grad: Any, LU: Tensor, pivots: Tensor) -> Any:
     if grad[0] is None:
         return [None]
     P = lu_unpack(LU, pivots, False)[0]
     return [_back(P, LU, grad[0])]
 
 
-def _check_factor(name: str) -> Any:
+def _check_lu_factor(name: str) -> Any:
     def canonical(A: Tensor, pivot: bool, *rest: Any) -> Any:
         if A._array.ndim < 2:
             raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: "
@@ -105,7 +105,7 @@ def _check_factor(name: str) -> Any:
 lu_factor_ex = op(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> "
     "(Tensor LU, Tensor pivots, Tensor info)", kernel=lapack.lu_factor_ex, kernel_checks=True,
-    canonical=_check_factor("torch.lu_factor"), core="(m,n)->(m,n),(k),()", vjp=_factor_vjp,
+    canonical=_check_lu_factor("torch.lu_factor"), core="(m,n)->(m,n),(k),()", vjp=_lu_factor_vjp,
     out_type=OUT_TYPE,
     differentiable=(True, False, False),
     doc="`lu_factor` and, for each matrix, 0 or the number of the first zero on U's diagonal.")
@@ -143,7 +143,7 @@ def _lu_vjp(grad: Any, P: Tensor, L: Tensor, U: Tensor) -> Any:
 
 linalg_lu = op(
     "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu,
-    kernel_checks=True, canonical=_check_factor("linalg.lu"),
+    kernel_checks=True, canonical=_check_lu_factor("linalg.lu"),
     core="(m,n)->(m,m),(m,k),(k,n)", vjp=_lu_vjp,
     differentiable=(False, True, True), saved_as={"pivot": True}, out_type=OUT_TYPE,
     doc="""A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle.
@@ -155,8 +155,8 @@ linalg_lu = op(
     """)
 
 
-def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool
-                  ) -> Any:
+def _check_lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool
+                     ) -> Any:
     if LU_data._array.ndim < 2:
         raise RuntimeError("torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
                            f"{list(LU_data._array.shape)} instead")
@@ -167,11 +167,11 @@ def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_
     return LU_data, LU_pivots, unpack_data, unpack_pivots
 
 
-def _unpack_vjp(grad: Any, LU_data_shape: Any) -> Any:
+def _lu_unpack_vjp(grad: Any, LU_data_shape: Any) -> Any:
     return [_in_one(*grad[1:], *LU_data_shape[-2:]), None]
 
 
-def _unpack_batched(size: int, dims: Any, *canonical: Any) -> Any:
+def _lu_unpack_batched(size: int, dims: Any, *canonical: Any) -> Any:
     found, _ = batch_leading(lambda: lu_unpack)(size, dims, *canonical)
     of_data, of_pivots = canonical[2:]
     return found, [0 if of_pivots else None, *[0 if of_data else None] * 2]
@@ -180,7 +180,7 @@ def _unpack_batched(size: int, dims: Any, *canonical: Any) -> Any:
 lu_unpack = op(
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)"
     " -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu_unpack, kernel_checks=True,
-    canonical=_check_unpack, vjp=_unpack_vjp, nondiff="LU_pivots", batch=_unpack_batched,
+    canonical=_check_lu_unpack, vjp=_lu_unpack_vjp, nondiff="LU_pivots", batch=_lu_unpack_batched,
     jvp=lambda LU_data, LU_data_t, unpack_data: (None, *_tangents(LU_data_t, unpack_data)),
     differentiable=(False, True, True), method=False, out_type=OUT_TYPE, out_reported_as=None,
     doc="P, L and U out of what `lu_factor` gives.")
@@ -196,7 +196,7 @@ def _tangents(tangent: Tensor, unpack_data: bool) -> tuple[Any, Any]:
 # ---- equations ----------------------------------------------------------------------------------
 
 
-def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Any:
+def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Any:
     name = "linalg.lu_solve"
     check_is_floating(LU, f"torch.{name}")
     check_same_type(LU, B, name, "LU", "B")
@@ -212,8 +212,8 @@ def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: boo
     return LU, pivots, B, left, adjoint
 
 
-def _solve_vjp(grad: Tensor, needs: Any, LU: Tensor, pivots: Tensor, result: Tensor, left: bool,
-               adjoint: bool) -> Any:
+def _lu_solve_vjp(grad: Tensor, needs: Any, LU: Tensor, pivots: Tensor, result: Tensor, left: bool,
+                  adjoint: bool) -> Any:
     """That of A is -gB Xᴴ, with gB the solution for the adjoint and the gradient: of the equation
     X A = B it is -Xᴴ gB, of those with Aᴴ the adjoint of these."""
     if differentiating(grad):
@@ -245,9 +245,9 @@ def by_factors(call: Any) -> Any:
 
 linalg_lu_solve = op(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> "
-    "Tensor", kernel=lapack.lu_solve, kernel_checks=True, canonical=_check_solve,
+    "Tensor", kernel=lapack.lu_solve, kernel_checks=True, canonical=_check_lu_solve,
     core="(n,n),(n),(m,k)->(m,k)", batch=by_factors(lambda: linalg_lu_solve.op.call),
-    vjp=_solve_vjp, nondiff="pivots", out_type=OUT_TYPE,
+    vjp=_lu_solve_vjp, nondiff="pivots", out_type=OUT_TYPE,
     doc="X with A X = B (or X A = B, or with Aᴴ) from what `lu_factor` gave for A.")
 
 

@@ -90,13 +90,13 @@ def with_out_dtype(schema: str, of: Any) -> None:
     op(schema, overload_of=of, body=body, method=False)
 
 
-def _leading(dims: Any, *tensors: Tensor) -> list[Tensor]:
+def _with_batch_in_front(dims: Any, *tensors: Tensor) -> list[Tensor]:
     """Of a batch: the tensors with its dimension, if they have it, in front."""
     return [t if d is None else movedim(t, d, 0) for t, d in zip(tensors, dims)]
 
 
 @compiled("mm")
-def _mm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _mm_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits(x.ndim == 2 and y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype == y.dtype)
     return product(x, y)
 
@@ -126,12 +126,12 @@ def to_right(grad: Tensor, left: Tensor, by_columns: bool) -> Tensor:
     return mm(adjoint(left), grad)
 
 
-mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm, kernel_checks=True,
+mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm_kernel, kernel_checks=True,
         canonical=_check_mm, kind="multilinear", core="(n,k),(k,m)->(n,m)",
         refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
         d_self=lambda grad, mat2, self_by_columns: to_left(grad, mat2, self_by_columns),
         d_mat2=lambda grad, self, mat2_by_columns: to_right(grad, self, mat2_by_columns),
-        batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
+        batch=lambda size, dims, self, mat2: (matmul(*_with_batch_in_front(dims, self, mat2)), 0),
         doc="""The product of two matrices.
 
     >>> import flambeau
@@ -143,7 +143,7 @@ with_out_dtype("mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tens
 
 
 @compiled("bmm")
-def _bmm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _bmm_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits(x.ndim == 3 and y.ndim == 3 and x.shape[0] == y.shape[0] and x.shape[2] == y.shape[1]
          and x.dtype == y.dtype)
     return product(x, y, "bmm")
@@ -162,18 +162,18 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> Any:
     return self, mat2
 
 
-bmm = op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=_bmm, kernel_checks=True,
+bmm = op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=_bmm_kernel, kernel_checks=True,
          canonical=_check_bmm, kind="multilinear", core="(b,n,k),(b,k,m)->(b,n,m)",
          refuses=("bmm", "bUW8"), autocast="lower", out_type=OUT_TYPE, overlap="anywhere",
          d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
          d_mat2=lambda grad, self: bmm(adjoint(self), grad),
-         batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
+         batch=lambda size, dims, self, mat2: (matmul(*_with_batch_in_front(dims, self, mat2)), 0),
          doc="The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair.")
 with_out_dtype("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", bmm)
 
 
 @compiled("mv")
-def _mv(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _mv_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits(x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype == y.dtype)
     return product(x, y, "addmv_impl_cpu")
 
@@ -188,8 +188,8 @@ def _check_mv(self: Tensor, vec: Tensor) -> Any:
     return self, vec
 
 
-def _batched_mv(size: int, dims: Any, self: Tensor, vec: Tensor) -> Any:
-    a, b = _leading(dims, self, vec)
+def _mv_batched(size: int, dims: Any, self: Tensor, vec: Tensor) -> Any:
+    a, b = _with_batch_in_front(dims, self, vec)
     if dims[1] is None:
         return matmul(a, b), 0
     if dims[0] is None:
@@ -197,9 +197,9 @@ def _batched_mv(size: int, dims: Any, self: Tensor, vec: Tensor) -> Any:
     return matmul(a, unsqueeze(b, 2)).squeeze(2), 0
 
 
-mv = op("mv(Tensor self, Tensor vec) -> Tensor", kernel=_mv, kernel_checks=True,
+mv = op("mv(Tensor self, Tensor vec) -> Tensor", kernel=_mv_kernel, kernel_checks=True,
         canonical=_check_mv, kind="multilinear", core="(n,k),(k)->(n)",
-        refuses=("addmv_impl_cpu", "bUW8"), overlap="anywhere", batch=_batched_mv,
+        refuses=("addmv_impl_cpu", "bUW8"), overlap="anywhere", batch=_mv_batched,
         out_type=OF_ROWS,
         d_self=lambda grad, vec: mul(reshape(grad, (grad._array.shape[0], 1)), conj(vec)),
         d_vec=lambda grad, self: mv(adjoint(self), grad),
@@ -229,7 +229,7 @@ def dot_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def batched_dot(turn: Any) -> Any:
     def rule(size: int, dims: Any, self: Tensor, tensor: Tensor) -> Any:
-        a, b = _leading(dims, self, tensor)
+        a, b = _with_batch_in_front(dims, self, tensor)
         return mul(turn(a), b).sum(-1), 0
     return rule
 
@@ -343,7 +343,7 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
 
 
 @compiled("affine")
-def _affine_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+def _linear_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     fits(weight.ndim in (1, 2) and input.ndim > 0 and input.shape[-1] == weight.shape[-1]
          and input.dtype == weight.dtype
          and (bias is None or (bias.dtype == input.dtype and _expands(bias, input, weight))))
@@ -354,9 +354,9 @@ def _affine_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
     return _affine(input, weight, bias)
 
 
-def _to_weight(grad: Tensor, input: Tensor, weight_by_columns: bool) -> Tensor:
+def _linear_weight_vjp(grad: Tensor, input: Tensor, weight_by_columns: bool) -> Tensor:
     if grad._array.ndim < input._array.ndim:    # a weight that is one row
-        return _to_weight(unsqueeze(grad, -1), input, False).squeeze(0)
+        return _linear_weight_vjp(unsqueeze(grad, -1), input, False).squeeze(0)
     k, m = input._array.shape[-1], grad._array.shape[-1]
     if input._array.ndim == 1:
         return mul(unsqueeze(grad, 1), conj(input))
@@ -446,7 +446,7 @@ def _as_addmm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return bias.addmm(rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 
-def _to_input(grad: Tensor, weight: Tensor, input_by_columns: bool) -> Tensor:
+def _linear_input_vjp(grad: Tensor, weight: Tensor, input_by_columns: bool) -> Tensor:
     if weight._array.ndim == 1:                 # a weight that is one row
         return mul(unsqueeze(grad, -1), conj(weight))
     if input_by_columns:
@@ -457,10 +457,10 @@ def _to_input(grad: Tensor, weight: Tensor, input_by_columns: bool) -> Tensor:
 
 
 linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-            namespace="nn.functional", method=False, kernel=_affine_kernel, kernel_checks=True,
+            namespace="nn.functional", method=False, kernel=_linear_kernel, kernel_checks=True,
             canonical=_check_linear, core="(k),(m,k),(m)->(m)", node="AddmmBackward0",
             refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
-            d_input=_to_input, d_weight=_to_weight,
+            d_input=_linear_input_vjp, d_weight=_linear_weight_vjp,
             d_bias=lambda grad: grad, batch=_linear_batched, aten_calls=_as_addmm,
             jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(
                 linear(input_t, weight, bias_t), linear(input, weight_t)),

@@ -29,12 +29,12 @@ from flambeau.ops.view.shape import permute, transpose, unsqueeze
 
 
 @compiled("vdot")
-def _vdot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _vdot_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     refuse(x, "W", "vdot")
     return dot_kernel(np.conjugate(x) if x.dtype.kind == "c" else x, y)
 
 
-vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
+vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot_kernel,
           refuses=(lambda self, *_: "vdot" if self.dtype.kind == "W" else "dot", "bUW8"),
           d_self=lambda grad, other: mul(conj(grad), other),
           d_other=lambda grad, self: mul(grad, self), batch=batched_dot(conj), **VECTORS,
@@ -332,7 +332,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 @compiled("cross")
-def _cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
+def _cross_kernel(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     fits(self.ndim == other.ndim and self.shape[dim] == other.shape[dim] == 3
          and self.dtype == other.dtype and self.dtype.kind != "b")
     a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
@@ -361,7 +361,7 @@ def _check_cross(self: Tensor, other: Tensor, dim: int) -> Any:
 
 
 linalg_cross = op(
-    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", kernel=_cross,
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", kernel=_cross_kernel,
     kernel_checks=True, canonical=_check_cross, kind="multilinear", dims="dim", overlap="index",
     refuses=("cross", "bUW8"),
     autocast="untouched", out_type=OUT_TYPE,

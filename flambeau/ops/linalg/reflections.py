@@ -123,7 +123,7 @@ def _check_reflections(name: str, A: Tensor, tau: Tensor) -> None:
                            f"input.shape[:-2], but got {list(t[:-1])}")
 
 
-def _check_product(input: Tensor, tau: Tensor) -> Any:
+def _check_householder_product(input: Tensor, tau: Tensor) -> Any:
     name = "torch.linalg.householder_product"
     if input._array.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -142,7 +142,7 @@ def _check_product(input: Tensor, tau: Tensor) -> Any:
     return input, tau
 
 
-def _product_vjp(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
+def _householder_product_vjp(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
     if not input._array.size or not tau._array.size:
         return [None, None]
     grad = with_gradient_of_factor(grad, True)
@@ -153,8 +153,8 @@ def _product_vjp(grad: Tensor, input: Tensor, tau: Tensor) -> Any:
 
 householder_product = op(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
-    kernel=orthogonal.householder_product, kernel_checks=True, canonical=_check_product,
-    core="(m,n),(k)->(m,n)", vjp=_product_vjp,
+    kernel=orthogonal.householder_product, kernel_checks=True, canonical=_check_householder_product,
+    core="(m,n),(k)->(m,n)", vjp=_householder_product_vjp,
     batch=batch_leading(lambda: householder_product), autocast="full", out_rows="occupied",
     aliases=("orgqr(Tensor self, Tensor input2) -> Tensor",),
     out_cast="torch.linalg.householder_product: Expected result to be safely castable from "

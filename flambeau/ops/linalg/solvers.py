@@ -80,8 +80,8 @@ def _solve_vjp(grad: Any, needs: Any, A: Tensor, result: Tensor, left: bool) -> 
     return [gA, squeeze(gB, -1) if vector else gB]
 
 
-def _solve_ahead(A: Tensor, B: Tensor, A_t: Tensor, B_t: Tensor, result: Tensor, left: bool
-                 ) -> Any:
+def _solve_jvp(A: Tensor, B: Tensor, A_t: Tensor, B_t: Tensor, result: Tensor, left: bool
+               ) -> Any:
     vector, X, tangent = _as_columns(A, result, B_t)
     found = solve_matrices(A, tangent - (matmul(A_t, X) if left else matmul(X, A_t)), left)
     return [squeeze(found, -1) if vector else found, None]
@@ -117,7 +117,7 @@ def _solve_batched(size: int, dims: Any, A: Tensor, B: Tensor, left: bool, check
 solve_ex = op(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
     "(Tensor result, Tensor info)", kernel=lapack.solve_ex, kernel_checks=True,
-    canonical=_check_solve, vjp=_solve_vjp, jvp=_solve_ahead, batch=_solve_batched,
+    canonical=_check_solve, vjp=_solve_vjp, jvp=_solve_jvp, batch=_solve_batched,
     differentiable=(True, False), out_type=OUT_TYPE, out_reported_as="_linalg_solve_ex",
     doc="`solve`, and for each matrix 0 or the number of its first zero pivot.")
 
@@ -188,8 +188,8 @@ def _triangular_vjp(grad: Tensor, needs: Any, self: Tensor, result: Tensor, uppe
     return [_part(-moved, upper, unitriangular), gB]
 
 
-def _triangular_ahead(self: Tensor, B: Tensor, self_t: Tensor, B_t: Tensor, result: Tensor,
-                      upper: bool, left: bool, unitriangular: bool) -> Tensor:
+def _triangular_jvp(self: Tensor, B: Tensor, self_t: Tensor, B_t: Tensor, result: Tensor,
+                    upper: bool, left: bool, unitriangular: bool) -> Tensor:
     change = _part(self_t, upper, unitriangular)
     moved = matmul(change, result) if left else matmul(result, change)
     return triangular(self, B_t - moved, upper, unitriangular, left)
@@ -199,7 +199,7 @@ solve_triangular = op(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor", kernel=lapack.solve_triangular, kernel_checks=True,
     canonical=_check_triangular, core="(n,n),(m,k)->(m,k)", vjp=_triangular_vjp,
-    jvp=_triangular_ahead, out_type="expected scalar type {found} but found {out}",
+    jvp=_triangular_jvp, out_type="expected scalar type {found} but found {out}",
     doc="""X with A X = B (or X A = B), where A is triangular: the other triangle is not read, nor,
     if `unitriangular`, the diagonal.
 
@@ -217,8 +217,8 @@ def triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool = False, l
     return solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular)
 
 
-def _check_old_triangular(self: Tensor, A: Tensor, upper: bool, transpose: bool,
-                          unitriangular: bool) -> Any:
+def _check_triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool,
+                            unitriangular: bool) -> Any:
     for name, tensor in (("b", self), ("A", A)):
         if tensor._array.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 "
@@ -229,8 +229,8 @@ def _check_old_triangular(self: Tensor, A: Tensor, upper: bool, transpose: bool,
     return self, A, upper, transpose, unitriangular
 
 
-def _old_triangular_vjp(grad: Any, needs: Any, A: Tensor, solution: Tensor, upper: bool,
-                        transpose: bool, unitriangular: bool) -> Any:
+def _triangular_solve_vjp(grad: Any, needs: Any, A: Tensor, solution: Tensor, upper: bool,
+                          transpose: bool, unitriangular: bool) -> Any:
     g, gA = grad
     gB = None
     if g is not None:
@@ -246,7 +246,7 @@ def _flip(X: Tensor) -> Tensor:
     return transpose(X, -2, -1)
 
 
-def _old_triangular(*given: Any) -> Any:
+def _triangular_solve_kernel(*given: Any) -> Any:
     warn_once("torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand "
               "will be removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its "
               "arguments reversed and does not return a copy of one of the inputs.\n"
@@ -258,9 +258,9 @@ def _old_triangular(*given: Any) -> Any:
 triangular_solve = op(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-    kernel=_old_triangular, kernel_checks=True, canonical=_check_old_triangular,
+    kernel=_triangular_solve_kernel, kernel_checks=True, canonical=_check_triangular_solve,
     core="(n,k),(n,n)->(n,k),(n,n)", batch=batch_leading(lambda: triangular_solve),
-    vjp=_old_triangular_vjp, out_type=OUT_TYPE, autocast="full",
+    vjp=_triangular_solve_vjp, out_type=OUT_TYPE, autocast="full",
     doc="`linalg.solve_triangular`, by its older name; it also gives a copy of A.")
 
 # ---- by Cholesky's factors ----------------------------------------------------------------------

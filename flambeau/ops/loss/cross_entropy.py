@@ -46,8 +46,8 @@ def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: int,
     return arrays.divide(total, divisor), divisor
 
 
-def _picked(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
-            ) -> tuple[Tensor, Tensor]:
+def _nll_loss_parts(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+                    ) -> tuple[Tensor, Tensor]:
     used = target != ignore_index
     places = flambeau.where(used, target, 0)
     each = -self.gather(1, places.unsqueeze(1)).squeeze(1)
@@ -59,8 +59,8 @@ def _picked(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_in
     return (each.sum() if reduction == SUM else each.sum() / total), total.detach()
 
 
-def _spread(grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, total_weight: Tensor,
-            reduction: int, ignore_index: int) -> Tensor:
+def _nll_loss_backward_parts(grad_output: Tensor, self: Tensor, target: Tensor, weight: Any,
+                             total_weight: Tensor, reduction: int, ignore_index: int) -> Tensor:
     used = target != ignore_index
     places = flambeau.where(used, target, 0)
     each = grad_output / total_weight if reduction == MEAN else grad_output
@@ -86,12 +86,12 @@ def _declare_nll_loss(name: str, node: str) -> Any:
     backward = op(
         f"{name}_backward(Tensor grad_output, {parameters}, Tensor total_weight) -> Tensor",
         kernel=losses.nll_loss_backward, checked_kernel=declining(losses.nll_loss_backward),
-        parts=_spread, nondiff="target weight total_weight", **inside)
+        parts=_nll_loss_backward_parts, nondiff="target weight total_weight", **inside)
     return op(
         f"{name}_forward({parameters}) -> (Tensor output, Tensor total_weight)",
         kernel=losses.nll_loss_forward, checked_kernel=declining(losses.nll_loss_forward),
-        parts=_picked, canonical=canonical, returns=tuple, differentiable=(True, False), node=node,
-        autocast="full", **inside,
+        parts=_nll_loss_parts, canonical=canonical, returns=tuple, differentiable=(True, False),
+        node=node, autocast="full", **inside,
         d_self=lambda grad, self, target, weight, reduction, ignore_index, total_weight: of_input(
             backward(grad, self, target, weight, reduction, ignore_index,
                      total_weight.detach() if grad_enabled() else total_weight),

@@ -77,14 +77,14 @@ def _lengths(difference: Tensor, p: float) -> Tensor:
     return flambeau.where(zero, 0, flambeau.where(zero, 1, total).pow(1 / p))
 
 
-def _apart(x1: Tensor, x2: Tensor, p: float) -> Tensor:
+def _cdist_parts(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
 
 
-_through_apart = CompositeBackward(_apart, ("x1", "x2"), ("p",))
+_through_apart = CompositeBackward(_cdist_parts, ("x1", "x2"), ("p",))
 
 
-def _by_rows(grad: Tensor, needs: Any, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
+def _cdist_vjp(grad: Tensor, needs: Any, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
     if grad_enabled():
         return _through_apart(grad, needs, x1, x2, p)
     return (_cdist_backward(grad, x1, x2, p, result) if needs[0] else None,
@@ -94,8 +94,8 @@ def _by_rows(grad: Tensor, needs: Any, x1: Tensor, x2: Tensor, p: float, result:
 _INSIDE: dict[str, Any] = {"function": False, "method": False, "out": False}
 _cdist_forward = op(
     "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-    kernel=kernels.cdist, unused="compute_mode", parts=_apart, vjp=_by_rows, node="CdistBackward0",
-    **_INSIDE)
+    kernel=kernels.cdist, unused="compute_mode", parts=_cdist_parts, vjp=_cdist_vjp,
+    node="CdistBackward0", **_INSIDE)
 _cdist_backward = op(
     "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
     kernel=kernels.cdist_backward, differentiable=False, shape=lambda grad, x1, *_: x1._array.shape,
@@ -148,15 +148,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
 # ---- pairs of rows -------------------------------------------------------------------------------
 
 
-def _apart_in_pairs(self: Tensor, p: float) -> Tensor:
+def _pdist_parts(self: Tensor, p: float) -> Tensor:
     first, second = np.triu_indices(self._array.shape[0], 1)
     return _lengths(self[flambeau.from_numpy(first)] - self[flambeau.from_numpy(second)], p)
 
 
-_through_pairs = CompositeBackward(_apart_in_pairs, ("self",), ("p",))
+_through_pairs = CompositeBackward(_pdist_parts, ("self",), ("p",))
 _pdist_forward = op(
     "_pdist_forward(Tensor self, float p=2) -> Tensor", kernel=kernels.pdist,
-    parts=_apart_in_pairs, node="PdistBackward0", **_INSIDE,
+    parts=_pdist_parts, node="PdistBackward0", **_INSIDE,
     vjp=lambda grad, needs, self, p, result: _through_pairs(grad, needs, self, p)
     if grad_enabled() else (_pdist_backward(grad, self, p, result),))
 _pdist_backward = op(

@@ -30,7 +30,7 @@ _LOSS: dict[str, Any] = {"namespace": "_nn", "method": False, "autocast": "full"
 _BACKWARD: dict[str, Any] = {"function": False, "method": False, "out": False}
 
 
-def _paired(self: Tensor, target: Tensor, *rest: Any) -> tuple[Any, ...]:
+def _prepare_mse_loss(self: Tensor, target: Tensor, *rest: Any) -> tuple[Any, ...]:
     """Both in their common type and shape."""
     self, target = together(self, target)
     if self._array.shape != target._array.shape:
@@ -49,14 +49,14 @@ def _gradient_of(name: str, kernel: Any, parts: Any, number: str = "", nondiff: 
 # ---- distances of elements -----------------------------------------------------------------------
 
 
-def _squared(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+def _mse_loss_parts(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     difference = self - target
     return reduce_loss(difference * difference, reduction)
 
 
 mse_loss = op(
     "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor", kernel=kernels.mse_loss,
-    checked_kernel=declining(kernels.mse_loss), canonical=_paired, parts=_squared,
+    checked_kernel=declining(kernels.mse_loss), canonical=_prepare_mse_loss, parts=_mse_loss_parts,
     refuses=("mse_cpu", _REAL), **_LOSS,
     d_self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
     d_target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
@@ -72,23 +72,25 @@ def l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduce_loss((self - target).abs(), reduction)
 
 
-def _smooth(self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+def _smooth_l1_loss_parts(self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
     difference = self - target
     distance = difference.abs()
     near = difference * difference * (0.5 / beta if beta else 0.5)
     return reduce_loss(flambeau.where(distance < beta, near, distance - 0.5 * beta), reduction)
 
 
-def _paired_smoothly(self: Tensor, target: Tensor, reduction: int, beta: float) -> tuple[Any, ...]:
+def _prepare_smooth_l1_loss(self: Tensor, target: Tensor, reduction: int,
+                            beta: float) -> tuple[Any, ...]:
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    return _paired(self, target, reduction, beta)
+    return _prepare_mse_loss(self, target, reduction, beta)
 
 
 smooth_l1_loss = op(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
-    kernel=kernels.smooth_l1_loss, checked_kernel=declining(kernels.smooth_l1_loss), parts=_smooth,
-    canonical=_paired_smoothly, refuses=("smooth_l1_cpu", _REAL), **_LOSS,
+    kernel=kernels.smooth_l1_loss, checked_kernel=declining(kernels.smooth_l1_loss),
+    parts=_smooth_l1_loss_parts,
+    canonical=_prepare_smooth_l1_loss, refuses=("smooth_l1_cpu", _REAL), **_LOSS,
     d_self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
         grad, self, target, reduction, beta),
     d_target=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
@@ -101,7 +103,7 @@ smooth_l1_loss_backward = _gradient_of(
     "beta")
 
 
-def _huber(self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
+def _huber_loss_parts(self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
     difference = self - target
     distance = difference.abs()
     far = (distance - 0.5 * delta) * delta
@@ -109,7 +111,8 @@ def _huber(self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor
     return reduce_loss(flambeau.where(distance < delta, near, far), reduction)
 
 
-def _paired_in_type(self: Tensor, target: Tensor, reduction: int, delta: float) -> tuple[Any, ...]:
+def _prepare_huber_loss(self: Tensor, target: Tensor, reduction: int, delta: float) -> tuple[Any,
+                                                                                             ...]:
     """In the type of the input, where the loss is stored."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -119,13 +122,13 @@ def _paired_in_type(self: Tensor, target: Tensor, reduction: int, delta: float) 
     refuse(both[0], _REAL, "huber_cpu")
     if target._array.dtype != self._array.dtype:
         target = target.to(self.dtype)
-    return _paired(self, target, reduction, delta)
+    return _prepare_mse_loss(self, target, reduction, delta)
 
 
 huber_loss = op(
     "huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
-    kernel=kernels.huber_loss, checked_kernel=declining(kernels.huber_loss), parts=_huber,
-    canonical=_paired_in_type, refuses=("huber_cpu", _REAL), **_LOSS,
+    kernel=kernels.huber_loss, checked_kernel=declining(kernels.huber_loss),
+    parts=_huber_loss_parts, canonical=_prepare_huber_loss, refuses=("huber_cpu", _REAL), **_LOSS,
     d_self=lambda grad, self, target, reduction, delta: huber_loss_backward(
         grad, self, target, reduction, delta),
     d_target=lambda grad, self, target, reduction, delta: huber_loss_backward(
@@ -138,11 +141,11 @@ huber_loss_backward = _gradient_of(
     "delta")
 
 
-def _soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+def _soft_margin_loss_parts(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return reduce_loss((-self * target).exp().log1p(), reduction)
 
 
-def _stepwise(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
+def _prepare_soft_margin_loss(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
     """Each step is stored in the type of the input."""
     refuse_gradient("soft_margin_loss", "target", target)
     check_stored("mul", self, (-self * target)._array)
@@ -155,8 +158,8 @@ def _stepwise(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
 soft_margin_loss = op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     kernel=kernels.soft_margin_loss, checked_kernel=declining(kernels.soft_margin_loss),
-    canonical=_stepwise, parts=_soft_margin, out_type=FOUND_TYPE, **_LOSS,
-    d_self=lambda grad, self, target, reduction: soft_margin_loss_backward(
+    canonical=_prepare_soft_margin_loss, parts=_soft_margin_loss_parts, out_type=FOUND_TYPE,
+    **_LOSS, d_self=lambda grad, self, target, reduction: soft_margin_loss_backward(
         grad, self, target, reduction),
     doc="log(1 + exp(-target · x)) for targets 1 and -1.")
 soft_margin_loss_backward = _gradient_of(
@@ -169,14 +172,14 @@ soft_margin_loss_backward = _gradient_of(
 # ---- probabilities -------------------------------------------------------------------------------
 
 
-def _cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+def _bce_parts(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
     one, two = self.log().clamp_min(-100), (-self).log1p().clamp_min(-100)
     loss = -(target * one + (1 - target) * two)
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
-def _weighed(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
-             ) -> tuple[Any, ...]:
+def _prepare_bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
+                 ) -> tuple[Any, ...]:
     refuse_gradient("binary_cross_entropy", "weight", weight)
     x, y = self._array, target._array
     if x.dtype != y.dtype:
@@ -200,7 +203,7 @@ binary_cross_entropy = op(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> "
     "Tensor", kernel=kernels.binary_cross_entropy,
     checked_kernel=declining(kernels.binary_cross_entropy),
-    canonical=_weighed, parts=_cross_entropy, **_LOSS,
+    canonical=_prepare_bce, parts=_bce_parts, **_LOSS,
     d_self=lambda grad, self, target, weight, reduction: binary_cross_entropy_backward(
         grad, self, target, weight, reduction),
     d_target=lambda grad, self, weight, reduction: _by_target(grad, self, weight, reduction),
@@ -212,8 +215,8 @@ def _by_target(grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int
     return each if weight is None else each * weight
 
 
-def _slope_of_cross_entropy(grad_output: Tensor, self: Tensor, target: Tensor,
-                            weight: Tensor | None, reduction: int) -> Tensor:
+def _bce_backward_parts(grad_output: Tensor, self: Tensor, target: Tensor,
+                        weight: Tensor | None, reduction: int) -> Tensor:
     each = split_grad(grad_output, self._array.size, reduction) * (self - target)
     each = each / ((1 - self) * self).clamp_min(1e-12)
     return each if weight is None else each * weight
@@ -221,13 +224,13 @@ def _slope_of_cross_entropy(grad_output: Tensor, self: Tensor, target: Tensor,
 
 binary_cross_entropy_backward = op(
     "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
-    "Tensor? weight=None, int reduction=Mean) -> Tensor", parts=_slope_of_cross_entropy,
+    "Tensor? weight=None, int reduction=Mean) -> Tensor", parts=_bce_backward_parts,
     kernel=kernels.binary_cross_entropy_backward, nondiff="weight",
     checked_kernel=declining(kernels.binary_cross_entropy_backward), **_BACKWARD)
 
 
-def _with_logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
-                 reduction: int) -> Tensor:
+def _bce_with_logits_parts(self: Tensor, target: Tensor, weight: Tensor | None,
+                           pos_weight: Tensor | None, reduction: int) -> Tensor:
     negative = flambeau.logaddexp(-self, flambeau.zeros_like(self))         # -log sigmoid(self)
     if pos_weight is not None:
         negative = (1 + (pos_weight - 1) * target) * negative
@@ -243,8 +246,8 @@ def _stored(op: str, factor: Tensor, into: Tensor) -> Tensor:
     return factor.to(into.dtype)
 
 
-def _logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
-            reduction: int) -> tuple[Any, ...]:
+def _prepare_bce_with_logits(self: Tensor, target: Tensor, weight: Tensor | None,
+                             pos_weight: Tensor | None, reduction: int) -> tuple[Any, ...]:
     refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
     refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
     refuse(self._array, _REAL, "log_sigmoid_cpu")
@@ -266,7 +269,8 @@ def _logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Ten
 
 binary_cross_entropy_with_logits = op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
-    "Tensor? pos_weight=None, int reduction=Mean) -> Tensor", canonical=_logits, parts=_with_logits,
+    "Tensor? pos_weight=None, int reduction=Mean) -> Tensor", canonical=_prepare_bce_with_logits,
+    parts=_bce_with_logits_parts,
     kernel=kernels.binary_cross_entropy_with_logits, method=False, autocast="full", out=False,
     checked_kernel=declining(kernels.binary_cross_entropy_with_logits),
     d_self=lambda grad, self, target, weight, pos_weight, reduction: _slope_of_logits(

@@ -78,8 +78,8 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 # ---- of classes ----------------------------------------------------------------------------------
 
 
-def _hinges(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, margin: Any,
-            reduction: int) -> Tensor:
+def _multi_margin_loss_parts(self: Tensor, target: Tensor, weight: Tensor | None, p: Any,
+                             margin: Any, reduction: int) -> Tensor:
     classes = self._array.shape[-1] if self._array.ndim else 1
     rows = self.reshape(-1, classes)
     index = target.reshape(-1, 1)
@@ -93,8 +93,8 @@ def _hinges(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, margin:
                        reduction)
 
 
-def _check_classes(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, margin: Any,
-                   reduction: int) -> tuple[Any, ...]:
+def _check_multi_margin_loss(self: Tensor, target: Tensor, weight: Tensor | None, p: Any,
+                             margin: Any, reduction: int) -> tuple[Any, ...]:
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     kernels.check_multi_margin(self._array, target._array,
@@ -106,15 +106,16 @@ def _check_classes(self: Tensor, target: Tensor, weight: Tensor | None, p: Any, 
 multi_margin_loss = op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
     "Tensor? weight=None, int reduction=Mean) -> Tensor", kernel=kernels.multi_margin_loss,
-    checked_kernel=declining(kernels.multi_margin_loss), canonical=_check_classes, parts=_hinges,
-    **_LOSS,
+    checked_kernel=declining(kernels.multi_margin_loss), canonical=_check_multi_margin_loss,
+    parts=_multi_margin_loss_parts, **_LOSS,
     d_self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
         grad, self, target, p, margin, weight, reduction),
     doc="Σ_{i ≠ t} max(0, weight[t] · (margin - x[t] + x[i]))^p / c, with p = 1 or 2.")
 
 
-def _slope_of_hinges(grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None,
-                     p: Any, margin: Any, reduction: int) -> Tensor:
+def _multi_margin_loss_backward_parts(grad_output: Tensor, self: Tensor, target: Tensor,
+                                      weight: Tensor | None,
+                                      p: Any, margin: Any, reduction: int) -> Tensor:
     classes = self._array.shape[-1] if self._array.ndim else 1
     rows, index = self.reshape(-1, classes), target.reshape(-1, 1)
     hinge = (margin - rows.gather(1, index) + rows).clamp_min(0)
@@ -130,13 +131,14 @@ def _slope_of_hinges(grad_output: Tensor, self: Tensor, target: Tensor, weight: 
 
 multi_margin_loss_backward = op(
     "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, "
-    "Scalar margin, Tensor? weight=None, int reduction=Mean) -> Tensor", parts=_slope_of_hinges,
-    kernel=kernels.multi_margin_loss_backward,
+    "Scalar margin, Tensor? weight=None, int reduction=Mean) -> Tensor",
+    parts=_multi_margin_loss_backward_parts, kernel=kernels.multi_margin_loss_backward,
     checked_kernel=declining(kernels.multi_margin_loss_backward), nondiff="target weight",
     **_BACKWARD)
 
 
-def _label_hinges(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+def _multilabel_margin_loss_parts(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor,
+                                                                                         Tensor]:
     classes = self._array.shape[-1] if self._array.ndim else 1
     rows, labels = self.reshape(-1, classes), target.reshape(-1, classes)
     valid = (labels < 0).long().cumsum(1) == 0
@@ -149,7 +151,7 @@ def _label_hinges(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor,
             is_target.to(self.dtype).reshape(self._array.shape))
 
 
-def _check_labels(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
+def _check_multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
     kernels.check_multilabel_margin(self._array, target._array)
     return self, target, reduction
 
@@ -157,8 +159,9 @@ def _check_labels(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ..
 multilabel_margin_loss_forward = op(
     "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
     "(Tensor output, Tensor is_target)", kernel=kernels.multilabel_margin_loss_forward,
-    checked_kernel=declining(kernels.multilabel_margin_loss_forward), canonical=_check_labels,
-    parts=_label_hinges, returns=tuple, differentiable=(True, False),
+    checked_kernel=declining(kernels.multilabel_margin_loss_forward),
+    canonical=_check_multilabel_margin_loss,
+    parts=_multilabel_margin_loss_parts, returns=tuple, differentiable=(True, False),
     node="MultilabelMarginLossBackward0", **_BACKWARD,
     d_self=lambda grad, self, target, reduction, is_target: multilabel_margin_loss_backward(
         grad, self, target, reduction, is_target))
@@ -171,8 +174,8 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int) -> Tens
     return multilabel_margin_loss_forward(self, target, reduction)[0]
 
 
-def _slope_of_label_hinges(grad_output: Tensor, self: Tensor, target: Tensor, is_target: Tensor,
-                           reduction: int) -> Tensor:
+def _multilabel_margin_loss_backward_parts(grad_output: Tensor, self: Tensor, target: Tensor,
+                                           is_target: Tensor, reduction: int) -> Tensor:
     classes = self._array.shape[-1] if self._array.ndim else 1
     rows, labels = self.reshape(-1, classes), target.reshape(-1, classes)
     valid = (labels < 0).long().cumsum(1) == 0
@@ -188,5 +191,5 @@ def _slope_of_label_hinges(grad_output: Tensor, self: Tensor, target: Tensor, is
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction,"
     " Tensor is_target) -> Tensor", kernel=kernels.multilabel_margin_loss_backward,
-    checked_kernel=declining(kernels.multilabel_margin_loss_backward), parts=_slope_of_label_hinges,
-    nondiff="target is_target", **_BACKWARD)
+    checked_kernel=declining(kernels.multilabel_margin_loss_backward),
+    parts=_multilabel_margin_loss_backward_parts, nondiff="target is_target", **_BACKWARD)

@@ -53,7 +53,7 @@ def _vjp_of_backward(backward: Any, bend: Any) -> Any:
 # ---- straight pieces -----------------------------------------------------------------------------
 
 
-def _hardtanh(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
+def _hardtanh_kernel(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
     if x.dtype.kind == "u" and int(low) < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if x.dtype.kind == "u":
@@ -64,7 +64,7 @@ def _hardtanh(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
 
 
 hardtanh = pointwise(
-    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)", kernel=_hardtanh, **_INNER,
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)", kernel=_hardtanh_kernel, **_INNER,
     out_type=FOUND_TYPE,
     refuses=("clamp_scalar_cpu", "bcUW8"),
     refused_as={"b": "Bool inputs not supported for hardtanh",
@@ -137,7 +137,7 @@ hardshrink = pointwise(
     doc="x where \\|x\\| exceeds `lambd`, else 0.")
 
 
-def _softshrink(x: np.ndarray, limit: Any) -> np.ndarray:
+def _softshrink_kernel(x: np.ndarray, limit: Any) -> np.ndarray:
     if type(limit) is not float:
         limit = as_element(limit, np.dtype(float))
     if not 0 <= limit <= 65504:
@@ -149,7 +149,7 @@ def _softshrink(x: np.ndarray, limit: Any) -> np.ndarray:
 
 
 softshrink = pointwise(
-    "softshrink(Tensor self, Scalar lambd=0.5)", kernel=_softshrink, **_INNER, inplace=False,
+    "softshrink(Tensor self, Scalar lambd=0.5)", kernel=_softshrink_kernel, **_INNER, inplace=False,
     refuses=("softshrink_check", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     doc="x moved towards 0 by `lambd`, but not past it.")
@@ -171,19 +171,19 @@ softshrink_backward = _shrink_backward("softshrink", "grad_output")
 # ---- exponential ---------------------------------------------------------------------------------
 
 
-def _elu(x: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
+def _elu_kernel(x: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
     return kernels.elu(x, within(x, alpha), within(x, scale), within(x, input_scale))
 
 
 elu = pointwise(
-    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", kernel=_elu,
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", kernel=_elu_kernel,
     default_kernel=lambda x: kernels.elu(x), refuses=("elu_cpu", REAL), inplace_node="EluBackward1",
     out_type=FOUND_TYPE, **_INNER, vjp=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, alpha, scale, input_scale, False, self))
 
 
-def _elu_backward(grad: np.ndarray, x: np.ndarray, alpha: Any, scale: Any, input_scale: Any,
-                  is_result: bool) -> np.ndarray:
+def _elu_backward_kernel(grad: np.ndarray, x: np.ndarray, alpha: Any, scale: Any, input_scale: Any,
+                         is_result: bool) -> np.ndarray:
     if not is_result:
         return kernels.elu_backward(grad, x, alpha, scale, input_scale)
     if alpha < 0:
@@ -208,19 +208,20 @@ def _elu_backward_vjp(grad: Tensor, needs: Any, grad_output: Tensor, self_or_res
 
 elu_backward = pointwise(
     "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
-    "bool is_result, Tensor self_or_result)", kernel=_elu_backward, **_BACKWARD,
+    "bool is_result, Tensor self_or_result)", kernel=_elu_backward_kernel, **_BACKWARD,
     vjp=_elu_backward_vjp)
 
 
-def _celu(x: np.ndarray, alpha: Any) -> np.ndarray:
+def _celu_kernel(x: np.ndarray, alpha: Any) -> np.ndarray:
     alpha = as_element(alpha, np.dtype(float))
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _elu(x, alpha, 1, 1 / alpha)
+    return _elu_kernel(x, alpha, 1, 1 / alpha)
 
 
 celu = pointwise(
-    "celu(Tensor self, Scalar alpha=1.0)", kernel=_celu, default_kernel=lambda x: kernels.elu(x),
+    "celu(Tensor self, Scalar alpha=1.0)", kernel=_celu_kernel,
+    default_kernel=lambda x: kernels.elu(x),
     **_TOP, refuses=("elu_cpu", REAL), inplace_node="CeluBackward1",
     vjp=lambda grad, self, alpha: elu_backward(grad, alpha, 1, 1.0 / alpha, False, self),
     doc="max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017.")
@@ -316,7 +317,7 @@ softplus_backward = pointwise(
         grad, needs, grad_output, self, beta, threshold))
 
 
-def _log_sigmoid(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _log_sigmoid_kernel(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By rows in memory, whatever x is."""
     x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     return kernels.logsigmoid(x), kernels.exp(kernels.negative(kernels.absolute(x)))
@@ -325,7 +326,7 @@ def _log_sigmoid(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 log_sigmoid_forward = op(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", method=False,
     function=False, out=False, returns=tuple, core="()->(),()",
-    kernel=_log_sigmoid, refuses=("log_sigmoid_cpu", REAL), node="LogSigmoidBackward0",
+    kernel=_log_sigmoid_kernel, refuses=("log_sigmoid_cpu", REAL), node="LogSigmoidBackward0",
     differentiable=(True, False),
     d_self=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
     jvp=lambda self, self_t, buffer: (log_sigmoid_backward(self_t, self, buffer), None))
@@ -348,7 +349,7 @@ log_sigmoid_backward = pointwise(
 # ---- by the normal distribution ------------------------------------------------------------------
 
 
-def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
+def _gelu_kernel(x: np.ndarray, approximate: str) -> np.ndarray:
     if approximate == "none":
         return kernels.gelu(x)
     if approximate != "tanh":
@@ -356,13 +357,13 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     return kernels.gelu_tanh(x)
 
 
-def _gelu_backward(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray:
+def _gelu_backward_kernel(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray:
     return (kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, x)
 
 
 gelu = pointwise(
-    'gelu(Tensor self, *, str approximate="none")', kernel=_gelu, default_kernel=kernels.gelu,
-    **_INNER, refuses=("GeluKernelImpl", REAL), out_type=FOUND_TYPE,
+    'gelu(Tensor self, *, str approximate="none")', kernel=_gelu_kernel,
+    default_kernel=kernels.gelu, **_INNER, refuses=("GeluKernelImpl", REAL), out_type=FOUND_TYPE,
     vjp=lambda grad, self, approximate: gelu_backward(grad, self, approximate=approximate),
     doc="""x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
 
@@ -391,7 +392,7 @@ def _gelu_backward_vjp(grad: Tensor, needs: Any, grad_output: Tensor, self: Tens
 
 gelu_backward = pointwise(
     'gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none")',
-    kernel=_gelu_backward, default_kernel=kernels.gelu_backward, **_BACKWARD,
+    kernel=_gelu_backward_kernel, default_kernel=kernels.gelu_backward, **_BACKWARD,
     vjp=_gelu_backward_vjp)
 
 # ---- with weights, and with gates ----------------------------------------------------------------
@@ -443,7 +444,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
         self, weight.view((1, n, *(1,) * (len(shape) - 2)) if len(shape) > 1 else ()))
 
 
-def _halved(self: Tensor, dim: int) -> tuple[Tensor, int]:
+def _prepare_glu(self: Tensor, dim: int) -> tuple[Tensor, int]:
     shape = self._array.shape
     if not shape:
         raise RuntimeError("glu does not support 0-dimensional tensors")
@@ -454,7 +455,7 @@ def _halved(self: Tensor, dim: int) -> tuple[Tensor, int]:
     return self, dim
 
 
-glu = op("glu(Tensor self, int dim=-1) -> Tensor", kernel=gated_units.glu, canonical=_halved,
+glu = op("glu(Tensor self, int dim=-1) -> Tensor", kernel=gated_units.glu, canonical=_prepare_glu,
          kernel_checks=True, dims="dim", refuses=("glu_cpu", REAL), **_INNER,
          d_self=lambda grad, self, dim: glu_backward(grad, self, dim),
          jvp=lambda self, self_t, dim: _glu_tangent(self, self_t, dim),

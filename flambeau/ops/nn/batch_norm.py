@@ -70,7 +70,7 @@ def _check_statistics(input: Tensor, weight: Tensor | None, bias: Tensor | None,
             raise RuntimeError(f"{name} should contain {channels} elements not {p._array.size}")
 
 
-def _batch_norm_checked(input: Tensor, weight: Tensor | None, bias: Tensor | None,
+def _prepare_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
                         mean: Tensor | None, var: Tensor | None, training: bool, momentum: float,
                         eps: float) -> tuple[Any, ...]:
     _check_statistics(input, weight, bias, mean, var, training)
@@ -170,7 +170,7 @@ _BATCH = ("Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Ten
 native_batch_norm = op(
     f"native_batch_norm({_BATCH}) {THREE}",
     kernel=image_kernel(_batch_norm_kernel), checked_kernel=checked("batch_norm"),
-    canonical=_batch_norm_checked, parts=_batch_norm_parts, vjp=_batch_norm_vjp,
+    canonical=_prepare_batch_norm, parts=_batch_norm_parts, vjp=_batch_norm_vjp,
     nondiff="running_mean running_var", differentiable=(True, False, False), method=False,
     out_type="expected scalar type {found} but found {out}",
     doc="`batch_norm` with the mean and 1 / sqrt(variance + eps) that it used.")

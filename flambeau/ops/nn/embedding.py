@@ -38,8 +38,8 @@ def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, pa
     return found, 0
 
 
-def _table_grads_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, count: int,
-                         padding_idx: int, scale: bool) -> Any:
+def _embedding_backward_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, count: int,
+                                padding_idx: int, scale: bool) -> Any:
     """The tables of all slices as one below the other."""
     grad, indices = (t.expand(size, *t.shape) if d is None else movedim(t, d, 0)
                      for t, d in zip((grad, indices), dims))
@@ -53,7 +53,7 @@ def _table_grads_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, co
 embedding_dense_backward = op(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
     "SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
-    kernel=kernels.embedding_backward, kind="linear", batch=_table_grads_batched,
+    kernel=kernels.embedding_backward, kind="linear", batch=_embedding_backward_batched,
     function=False, method=False, out=False,
     d_grad_output=lambda grad, indices, padding_idx, scale_grad_by_freq: _rows_of(
         grad, indices, padding_idx, scale_grad_by_freq),
@@ -72,7 +72,7 @@ def embedding_backward(grad: Tensor, indices: Tensor, num_weights: int, padding_
     return rows_of_table(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
-def _looked_up(weight: Tensor, indices: Tensor, *rest: Any) -> tuple[Any, ...]:
+def _prepare_embedding(weight: Tensor, indices: Tensor, *rest: Any) -> tuple[Any, ...]:
     check(weight, indices, "embedding")
     return weight, indices, *rest
 
@@ -105,7 +105,8 @@ embedding_op = op(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
     "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     kernel=lambda weight, indices, padding_idx, scale, sparse: kernels.embedding(weight, indices),
-    checked_kernel=checked("embedding"), canonical=_looked_up, batch=_embedding_batched, out=False,
+    checked_kernel=checked("embedding"), canonical=_prepare_embedding, batch=_embedding_batched,
+    out=False,
     method=False, d_weight=lambda grad, indices, weight_shape, padding_idx, scale_grad_by_freq,
     sparse: embedding_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq,
                                sparse),
@@ -168,7 +169,7 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
 # ---- one-hot -------------------------------------------------------------------------------------
 
 
-def _classes(self: Tensor, num_classes: int) -> tuple[Tensor, int]:
+def _prepare_one_hot(self: Tensor, num_classes: int) -> tuple[Tensor, int]:
     t = self._array
     if t.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -188,7 +189,7 @@ def _classes(self: Tensor, num_classes: int) -> tuple[Tensor, int]:
     return self, num_classes
 
 
-_one_hot = op("_one_hot(Tensor self, int num_classes) -> Tensor", canonical=_classes,
+_one_hot = op("_one_hot(Tensor self, int num_classes) -> Tensor", canonical=_prepare_one_hot,
               kernel=lambda self, n: (self[..., None] == np.arange(n)).astype(np.int64, "C"),
               checked_kernel=checked("one_hot"), function=False, method=False, out=False,
               differentiable=False)
@@ -206,7 +207,7 @@ def one_hot(self: Tensor, num_classes: int) -> Tensor:
     if type(self) in plain_types:
         return _one_hot(self, num_classes)
     if num_classes == -1 or not self._array.size:
-        self, num_classes = _classes(self, num_classes)
+        self, num_classes = _prepare_one_hot(self, num_classes)
     return (self.contiguous().unsqueeze(-1) == flambeau.arange(num_classes)).long()
 
 

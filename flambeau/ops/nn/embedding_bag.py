@@ -61,9 +61,9 @@ def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
     return flambeau.zeros(shape, dtype=rows.dtype).index_add(0, bag, rows)
 
 
-def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Any,
-                   scale_grad_by_freq: bool, mode: int, sparse: bool, include_last: bool,
-                   padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _embedding_bag_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Any,
+                         scale_grad_by_freq: bool, mode: int, sparse: bool, include_last: bool,
+                         padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     ends = (include_last and padding_idx < 0) or not offsets._array.size
     if type(offsets) in plain_types and ends:
         used = int(offsets._array[-1]) if offsets._array.size else 0
@@ -160,10 +160,10 @@ def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_wei
     return weight, indices, offsets, per_sample_weights, *rest
 
 
-def _bags_by_parts(*arrays: Any) -> Any:
+def _embedding_bag_kernel(*arrays: Any) -> Any:
     """The kernel where there is no compiled one: the parts, on arrays."""
     given = [wrap(a) if type(a) is np.ndarray else a for a in arrays]
-    return [t._array for t in within(grad_mode, False, _bags_of_parts, *given)]
+    return [t._array for t in within(grad_mode, False, _embedding_bag_parts, *given)]
 
 
 _BAGS = ("Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
@@ -222,9 +222,9 @@ def _embedding_bag_weights_backward(grad: Tensor, weight: Tensor, indices: Tenso
     return flambeau.cat([found, found.new_zeros(rest)]) if rest else found
 
 
-def _bag_gradients(grad: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor,
-                   per_sample_weights: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
-                   padding_idx: int, result1: Tensor, result2: Tensor, result3: Tensor) -> Any:
+def _embedding_bag_vjp(grad: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor,
+                       per_sample_weights: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+                       padding_idx: int, result1: Tensor, result2: Tensor, result3: Tensor) -> Any:
     by_weight = None if not needs[0] else _embedding_bag_backward(
         grad[0], indices, offsets, result1, result2, result3, weight._array.shape[0],
         scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
@@ -234,9 +234,9 @@ def _bag_gradients(grad: Any, needs: Any, weight: Tensor, indices: Tensor, offse
 
 
 _embedding_bag = op(
-    f"_embedding_bag({_BAGS}, int padding_idx=-1) {_FOUR}", kernel=_bags_by_parts,
-    checked_kernel=checked("embedding_bag"), canonical=_check_bags, parts=_bags_of_parts,
-    vjp=_bag_gradients, nondiff="indices offsets", differentiable=(True, False, False, False),
+    f"_embedding_bag({_BAGS}, int padding_idx=-1) {_FOUR}", kernel=_embedding_bag_kernel,
+    checked_kernel=checked("embedding_bag"), canonical=_check_bags, parts=_embedding_bag_parts,
+    vjp=_embedding_bag_vjp, nondiff="indices offsets", differentiable=(True, False, False, False),
     out=False, method=False)
 
 

@@ -125,7 +125,7 @@ def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: s
     return len(shape)
 
 
-def _layer_norm_checked(input: Tensor, weight: Any, bias: Any, shape: Any, eps: float
+def _prepare_layer_norm(input: Tensor, weight: Any, bias: Any, shape: Any, eps: float
                         ) -> tuple[Any, ...]:
     same_types(input, weight, bias)
     _check_normalized(input, shape, weight, bias, "layer_norm")
@@ -187,7 +187,7 @@ native_layer_norm = op(
     f"float eps) {THREE}",
     kernel=lambda input, weight, bias, shape, eps: kernels.layer_norm(
         input, len(shape), weight, bias, eps),
-    checked_kernel=checked("layer_norm"), canonical=_layer_norm_checked, parts=_layer_norm_parts,
+    checked_kernel=checked("layer_norm"), canonical=_prepare_layer_norm, parts=_layer_norm_parts,
     batch=_layer_norm_batched,
     vjp=lambda grad, needs, input, weight, bias, normalized_shape, result1, result2:
     native_layer_norm_backward(grad[0], input, normalized_shape, result1, result2, weight, bias,
@@ -356,8 +356,8 @@ def _check_groups(input: Tensor, weight: Tensor | None, bias: Tensor | None, cha
                                f"{list(shown._array.shape)} and input of shape {shape}")
 
 
-def _given_groups(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int,
-                  HxW: int, group: int, eps: float) -> tuple[Any, ...]:
+def _prepare_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int,
+                        HxW: int, group: int, eps: float) -> tuple[Any, ...]:
     same_types(input, weight, bias)
     _check_groups(input, weight, bias, C, group)
     if input._array.size != N * C * HxW:
@@ -374,7 +374,7 @@ native_group_norm = op(
         input, group, weight, bias, eps)),
     checked_kernel=checked("group_norm"), refuses=("GroupNormKernelImpl", "bBilUcW8"), out=False,
     parts=_group_norm_parts, vjp=_group_norm_vjp, method=False,
-    canonical=_given_groups,
+    canonical=_prepare_group_norm,
     doc="`group_norm` with the mean and 1 / sqrt(variance + eps) that it used, (n, groups) each.")
 
 

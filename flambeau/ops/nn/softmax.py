@@ -70,7 +70,7 @@ def _by_output(grad: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
     return grad * g - grad * (g * y).sum(dim, True) - g * (grad * y).sum(dim, True)
 
 
-def _along(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
+def _softmax_double_backward(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
     return t * (g - (g * y).sum(dim, True)) - y * (g * t).sum(dim, True)
 
 
@@ -83,7 +83,7 @@ _softmax_backward_data = op(
     d_output=lambda grad, grad_output, output, dim: _by_output(grad, grad_output, output, dim),
     jvp=lambda grad_output, output, grad_output_t, output_t, dim: (
         _softmax_backward_data(grad_output_t, output, dim, output.dtype)
-        + _along(grad_output, output, output_t, dim)))
+        + _softmax_double_backward(grad_output, output, output_t, dim)))
 
 _log_softmax, log_softmax = _declare(
     "log_softmax", kernels.log_softmax, lambda: _log_softmax_backward_data,
@@ -117,7 +117,8 @@ def _safe_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
 # ---- with a mask ---------------------------------------------------------------------------------
 
 
-def _mask_of(self: Tensor, mask: Tensor, dim: Any, mask_type: Any) -> tuple[Any, ...]:
+def _prepare_masked_softmax(self: Tensor, mask: Tensor, dim: Any, mask_type: Any) -> tuple[Any,
+                                                                                           ...]:
     """The mask in the shape of the input: `mask_type` 0 is one of (l, l), 1 of (n, l)."""
     if mask._array.dtype.kind != "b":
         raise RuntimeError("Mask should be a boolean tensor")
@@ -140,7 +141,8 @@ def _mask_of(self: Tensor, mask: Tensor, dim: Any, mask_type: Any) -> tuple[Any,
 _masked_softmax = op(
     "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
     kernel=lambda x, mask, dim, mask_type: kernels.masked_softmax(x, mask, dim), method=False,
-    out=False, canonical=_mask_of, dims="dim", shape="self", d_self=lambda grad, result, mask, dim:
+    out=False, canonical=_prepare_masked_softmax, dims="dim", shape="self", d_self=lambda grad,
+    result, mask, dim:
     _masked_softmax_backward(grad, result, mask, dim))
 _masked_softmax_backward = op(
     "_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> "

@@ -104,7 +104,7 @@ sub = pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Ten
                 **_WITH_NUMBERS, doc="The difference input - alpha · other.")
 
 
-def _reversed(self: np.ndarray, other: Any, alpha: Any = 1) -> np.ndarray:
+def _rsub_kernel(self: np.ndarray, other: Any, alpha: Any = 1) -> np.ndarray:
     try:
         if type(alpha) is int and alpha == 1:
             return kernels.subtract(other, self)
@@ -122,7 +122,7 @@ def _check_reversed(self: Tensor, other: Any, *_: Any) -> None:
 
 rsub = pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-                 kernel=_reversed, default_kernel=_reversed, check=_check_reversed,
+                 kernel=_rsub_kernel, default_kernel=_rsub_kernel, check=_check_reversed,
                  refuses=("add_stub", "bU8"), check_bools=refuse_bool, out=False, inplace=False,
                  method=False, d_self=lambda alpha: -alpha, d_other=1, operators="__rsub__",
                  doc="other - alpha · input.")
@@ -206,7 +206,7 @@ def _refuse_complex(tensor: Tensor) -> None:
 
 
 # of complex numbers the result is real, and the rule not its own transpose
-def _modulus_type(read: Any, out: Any, found: Any) -> str:
+def _abs_out_type(read: Any, out: Any, found: Any) -> str:
     """What `abs` says of other types of `out=`: moduli may be stored as complex numbers too."""
     own = read[0].dtype
     if not own.is_complex:
@@ -217,7 +217,7 @@ def _modulus_type(read: Any, out: Any, found: Any) -> str:
 
 abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators="__abs__",
                 aliases=("absolute(Tensor self) -> Tensor",), refuses=("abs_cpu", "bU"),
-                out_type=_modulus_type,
+                out_type=_abs_out_type,
                 vjp=lambda grad, self: grad * sgn(self), inplace_check=_refuse_complex,
                 jvp=lambda self_t, self: late_bound.real_part(
                     self_t * late_bound.conjugated(sgn(self))),

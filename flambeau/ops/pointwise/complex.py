@@ -70,22 +70,22 @@ def _polar_refusal(x: np.ndarray) -> str:
     return "polar_cpu" if x.dtype.char == "e" else _FLOATS
 
 
-def _polar_gradients(grad: Tensor, result: Tensor, needs: Any) -> Any:
+def _polar_vjp(grad: Tensor, result: Tensor, needs: Any) -> Any:
     grad = conjugated(grad)
     return (real_view(grad * sgn(result)) if needs[0] else None,
             real_view(grad * (result * 1j)) if needs[1] else None)
 
 
-def _polar_tangent(abs: Tensor, angle: Tensor, result: Tensor, abs_t: Tensor,
-                   angle_t: Tensor) -> Tensor:
+def _polar_jvp(abs: Tensor, angle: Tensor, result: Tensor, abs_t: Tensor,
+               angle_t: Tensor) -> Tensor:
     turned = complex(abs_t * angle.cos(), abs_t * angle.sin())
     return turned + result * complex(zeros_like(angle_t), angle_t)
 
 
 polar = pointwise(
     "polar(Tensor abs, Tensor angle)", kernel=kernels.polar, check=_check_same_type, inplace=False,
-    refuses=(_polar_refusal, "bBilUecW8"), out_type=_OUT, method=False, vjp=_polar_gradients,
-    jvp=_polar_tangent, autocast="full", doc="abs · (cos angle + i sin angle).")
+    refuses=(_polar_refusal, "bBilUecW8"), out_type=_OUT, method=False, vjp=_polar_vjp,
+    jvp=_polar_jvp, autocast="full", doc="abs · (cos angle + i sin angle).")
 
 
 _complex_part = op(

@@ -85,7 +85,7 @@ def _check_mask(self: Tensor, mask: Tensor, value: Any) -> None:
 
 
 @compiled("masked_fill")
-def _filled(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
+def _masked_fill_kernel(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
     own = self.dtype
     if isinstance(value, np.ndarray):
         if value.dtype != own:
@@ -106,7 +106,7 @@ def _prepare_masked_fill(self: Tensor, mask: Tensor, value: Any) -> Any:
     return self, mask, value
 
 
-def _mask_vjp(grad: Tensor, mask: Tensor, needs: Any) -> Any:
+def _masked_fill_vjp(grad: Tensor, mask: Tensor, needs: Any) -> Any:
     return (masked_fill(grad, mask, 0) if needs[0] else None, None,
             where(mask, grad, 0) if needs[2] else None)
 
@@ -114,9 +114,9 @@ def _mask_vjp(grad: Tensor, mask: Tensor, needs: Any) -> Any:
 masked_fill = pointwise(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
-    kernel=_filled, canonical=_prepare_masked_fill, conditions="mask", check_conditions=_check_mask,
-    fixed=True, out=False, nondiff="mask", overlap="anywhere fill",
-    refuses=("masked_fill", "U8"), vjp=_mask_vjp,
+    kernel=_masked_fill_kernel, canonical=_prepare_masked_fill, conditions="mask",
+    check_conditions=_check_mask, fixed=True, out=False, nondiff="mask", overlap="anywhere fill",
+    refuses=("masked_fill", "U8"), vjp=_masked_fill_vjp,
     doc="""`value`, a number or a 0-d tensor, where the mask is True; else the input.
 
     >>> import flambeau
@@ -140,8 +140,8 @@ def _held(bound: Any, target: np.dtype) -> bool:
     return bound == bound and (target.itemsize > 2 or abs(bound) <= 65504 or abs(bound) == inf)
 
 
-def _clip(self: np.ndarray, min: Any = None, max: Any = None,
-          out: np.ndarray | None = None) -> np.ndarray:
+def _clamp_kernel(self: np.ndarray, min: Any = None, max: Any = None,
+                  out: np.ndarray | None = None) -> np.ndarray:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     kind = self.dtype.kind
@@ -179,7 +179,7 @@ def _refuse_clamp(self: np.ndarray, min: Any, max: Any) -> None:
                f"clamp_{'min' if max is None else 'max'}_scalar_cpu")
 
 
-def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
+def _is_within_bounds(self: Tensor, min: Any, max: Any) -> Tensor:
     if max is None:
         return self >= min
     if min is None:
@@ -190,7 +190,7 @@ def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
 def _clamp_vjp(grad: Tensor, self: Tensor, min: Any, max: Any, needs: Any) -> Any:
     grads: list[Any] = [None, None, None]
     if needs[0]:
-        grads[0] = where(_inside(self, min, max), grad, 0)
+        grads[0] = where(_is_within_bounds(self, min, max), grad, 0)
     if needs[1] and min is not None:
         below = self < min if max is None else (self < min) & (min < max)
         grads[1] = where(below, grad, 0)
@@ -205,14 +205,14 @@ def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
         raise too_large(dtypes.float64.numpy)
 
 
-def _bounded_type(read: Any, out: Any, found: Any) -> str:
+def _clamp_out_type(read: Any, out: Any, found: Any) -> str:
     return "" if any(isinstance(bound, Tensor) for bound in read[1:]) else FOUND_TYPE
 
 
 clamp = pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
-    "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clip, raw=True,
-    vjp=_clamp_vjp, check_complex=_check_bounds, out_type=_bounded_type,
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clamp_kernel, raw=True,
+    vjp=_clamp_vjp, check_complex=_check_bounds, out_type=_clamp_out_type,
     aliases=("clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
              "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
     doc="""min(max(input, min), max): each bound a number, a tensor, or absent.
@@ -225,12 +225,12 @@ clamp = pointwise(
     """)
 clamp_min = pointwise(
     "clamp_min(Tensor self, Scalar min)", "clamp_min.Tensor(Tensor self, Tensor min)",
-    kernel=_clip, raw=True, out_type=_bounded_type,
+    kernel=_clamp_kernel, raw=True, out_type=_clamp_out_type,
     vjp=lambda grad, self, min, needs: _clamp_vjp(grad, self, min, None, (*needs, False))[:2],
     doc="max(input, min).")
 clamp_max = pointwise(
     "clamp_max(Tensor self, Scalar max)", "clamp_max.Tensor(Tensor self, Tensor max)",
-    kernel=lambda self, max: _clip(self, None, max), raw=True, out_type=_bounded_type,
+    kernel=lambda self, max: _clamp_kernel(self, None, max), raw=True, out_type=_clamp_out_type,
     vjp=lambda grad, self, max, needs: _clamp_vjp(
         grad, self, None, max, (needs[0], False, needs[1]))[::2],
     doc="min(input, max).")
@@ -239,14 +239,14 @@ clamp_max = pointwise(
 # ---- nan_to_num, fill ---------------------------------------------------------------------------
 
 
-def _replaced(self: np.ndarray, nan: float | None, posinf: float | None,
-              neginf: float | None) -> np.ndarray:
+def _nan_to_num_kernel(self: np.ndarray, nan: float | None, posinf: float | None,
+                       neginf: float | None) -> np.ndarray:
     if self.dtype not in FLOATING:
         return self.copy()
     if self.dtype.kind == "c":
         result = np.empty(self.shape, self.dtype)
-        result.real = _replaced(self.real, nan, posinf, neginf)
-        result.imag = _replaced(self.imag, nan, posinf, neginf)
+        result.real = _nan_to_num_kernel(self.real, nan, posinf, neginf)
+        result.imag = _nan_to_num_kernel(self.imag, nan, posinf, neginf)
         return result
     limit = _largest(self.dtype)
     from flambeau.kernels.pointwise import special  # which few programs need
@@ -262,7 +262,7 @@ def _largest(dtype: np.dtype) -> float:
 
 nan_to_num = pointwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
-    kernel=_replaced, refuses=("nan_to_num", "W8"),
+    kernel=_nan_to_num_kernel, refuses=("nan_to_num", "W8"),
     out_type="nan_to_num: dtype of out: {out} should be same as input: {found}",
     vjp=lambda grad, self: (where(isfinite(self), grad, 0),),
     doc="""NaN replaced by `nan` (0), and ±inf by `posinf` and `neginf` (the limits of the type).
@@ -274,7 +274,7 @@ nan_to_num = pointwise(
 
 
 @compiled("filled")
-def _number_everywhere(self: np.ndarray, value: Any) -> np.ndarray:
+def _fill_kernel(self: np.ndarray, value: Any) -> np.ndarray:
     own = self.dtype
     if type(value) is int and not -2**63 <= value < 2**64:
         raise beyond_c(value)
@@ -289,7 +289,7 @@ def _prepare_fill(input: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return input, value
 
 
-def _everywhere(self: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _fill_tensor_kernel(self: np.ndarray, value: np.ndarray) -> np.ndarray:
     if value.ndim:
         raise Misfit
     return views.full_like(self, convert(value, self.dtype))
@@ -305,19 +305,19 @@ def _fill_batched(size: int, dims: Any, self: Tensor, value: Tensor) -> Any:
 
 fill = op(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
-    kernel=_number_everywhere, shape="self",
+    kernel=_fill_kernel, shape="self",
     inplace=True, inplace_function=True, inplace_node="FillBackward2", out=False,
     overlap="anywhere", d_self=0,
     jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self, value: (fill(self, value), dims[0]),
     doc="A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor.")
 op("fill.Tensor(Tensor self, Tensor value) -> Tensor", overload_of=fill,
-   kernel=_everywhere, kind="linear", canonical=_prepare_fill, kernel_checks=True, shape="self",
-   inplace=True, inplace_node="FillBackward3", out=False,
+   kernel=_fill_tensor_kernel, kind="linear", canonical=_prepare_fill, kernel_checks=True,
+   shape="self", inplace=True, inplace_node="FillBackward3", out=False,
    d_self=0, node="FillBackward1", batch=_fill_batched,
    d_value=lambda grad, value_dtype: cast(grad.sum(), value_dtype))
 zero = op(
-    "zero(Tensor self) -> Tensor", kernel=lambda self: _number_everywhere(self, 0), shape="self",
+    "zero(Tensor self) -> Tensor", kernel=lambda self: _fill_kernel(self, 0), shape="self",
     function=False, inplace=True, inplace_function=True, out=False,
     overlap="anywhere", d_self=0, jvp=lambda self_t: zeros_like(self_t),
     batch=lambda size, dims, self: (zero(self), dims[0]), doc="Zeros like `input`.")

@@ -61,9 +61,9 @@ round = pointwise("round(Tensor self) -> Tensor",
 # ---- quotients ----------------------------------------------------------------------------------
 
 
-def _truncated(x: np.ndarray, y: Any) -> np.ndarray:
+def _divide_truncated(x: np.ndarray, y: Any) -> np.ndarray:
     if is_half(x.dtype) and x.ndim and not np.ndim(y):      # by one number: rounded once
-        return convert(_truncated(convert(x, np.float32), np.float32(y)), x.dtype)
+        return convert(_divide_truncated(convert(x, np.float32), np.float32(y)), x.dtype)
     if x.dtype.kind not in "ui":
         return kernels.trunc(kernels.divide(x, y))
     whole = kernels.floor_divide(x, y)
@@ -73,7 +73,7 @@ def _truncated(x: np.ndarray, y: Any) -> np.ndarray:
     return np.add(whole, inexact & (whole < 0), dtype=x.dtype)
 
 
-def _divided(self: np.ndarray, other: np.ndarray, rounding_mode: str | None) -> np.ndarray:
+def _div_mode_kernel(self: np.ndarray, other: np.ndarray, rounding_mode: str | None) -> np.ndarray:
     if rounding_mode is None:
         if self.dtype not in FLOATING:
             self, other = convert(self, default_float()), convert(other, default_float())
@@ -82,11 +82,11 @@ def _divided(self: np.ndarray, other: np.ndarray, rounding_mode: str | None) -> 
         raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
                            f"found '{rounding_mode}'")
     refuse(self, "bUcW8", f"div_{rounding_mode}_cpu")
-    return (kernels.floor_divide if rounding_mode == "floor" else _truncated)(self, other)
+    return (kernels.floor_divide if rounding_mode == "floor" else _divide_truncated)(self, other)
 
 
-def _divided_vjp(grad: Tensor, self: Tensor, other: Any, rounding_mode: str | None, needs: Any
-                 ) -> Any:
+def _div_mode_vjp(grad: Tensor, self: Tensor, other: Any, rounding_mode: str | None, needs: Any
+                  ) -> Any:
     if rounding_mode is not None:
         return [zeros_like(grad) if n else None for n in needs]
     first = div(grad, conjugated(other) if isinstance(other, Tensor) else other)
@@ -95,7 +95,7 @@ def _divided_vjp(grad: Tensor, self: Tensor, other: Any, rounding_mode: str | No
 
 pointwise("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
           "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-          overload_of=div, kernel=_divided, wide=True, vjp=_divided_vjp, numbers=True,
+          overload_of=div, kernel=_div_mode_kernel, wide=True, vjp=_div_mode_vjp, numbers=True,
           out="Tensor_mode", node="DivBackward2")
 floor_divide = pointwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",

@@ -53,11 +53,12 @@ def _test_functorch_fallback(self: Tensor, other: Tensor) -> Tensor:
     return self.clone()
 
 
-def _added(values: Tensor, addends: Any) -> Tensor:
+def _test_optional_list(values: Tensor, addends: Any) -> Tensor:
     return values if addends is None else values + flambeau.tensor(addends, dtype=values.dtype)
 
 
 _test_optional_intlist, _test_optional_filled_intlist, _test_optional_floatlist = (
     op(f"_test_optional_{kind}list(Tensor values, {element}? addends) -> Tensor", method=False,
-       namespace="_nn", body=_added, doc="The values plus those of a list, which may be missing.")
+       namespace="_nn", body=_test_optional_list,
+       doc="The values plus those of a list, which may be missing.")
     for kind, element in (("int", "int[]"), ("filled_int", "int[2]"), ("float", "float[]")))

@@ -220,7 +220,7 @@ randint = draws(
     """)
 
 
-def _permutation(n: int, generator: Any, target: np.dtype) -> Fill:
+def _permutation_fill(n: int, generator: Any, target: np.dtype) -> Fill:
     stream = stream_of(generator, "randperm")
     refuse_negative((n,))
     if target.kind in "iu" and n - 1 > np.iinfo(target).max:
@@ -244,7 +244,7 @@ def _permute(stream: kernels.Stream, array: np.ndarray) -> None:
 randperm = draws(
     f"randperm(SymInt n, *, {_WHOLE}) -> Tensor",
     f"randperm.generator(SymInt n, *, {_GENERATOR}, {_WHOLE}) -> Tensor", out=True, type=_INT64,
-    fill=_permutation, doc="""The integers from 0 to n - 1 in random order.
+    fill=_permutation_fill, doc="""The integers from 0 to n - 1 in random order.
 
     >>> import flambeau
     >>> generator = flambeau.manual_seed(0)

@@ -136,14 +136,14 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
                   input._device)
 
 
-def _of_other_type(read: Any, out: Any, found: Any) -> str:
+def _bernoulli_out_type(read: Any, out: Any, found: Any) -> str:
     if out.is_complex and read[0]._array.size:
         raise no_kernel("bernoulli_tensor_cpu_self_", out.numpy)
     return ""
 
 
-@op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True, out_type=_of_other_type,
-    overlap="element")
+@op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True,
+    out_type=_bernoulli_out_type, overlap="element")
 def bernoulli(self: Tensor, generator: Any) -> Tensor:
     """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`.
 

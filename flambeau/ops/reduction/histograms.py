@@ -24,7 +24,7 @@ _TYPES = ("torch.histogram: input tensor and hist tensor should have the same dt
 
 
 @quiet
-def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+def _histc_rows_kernel(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
     """A histogram of each row; places are computed in the numbers' own type, as in PyTorch."""
     limits = (min, max)
     if not len(self):
@@ -36,7 +36,7 @@ def _histc_batched(size: int, dims: Any, self: Tensor, *rest: Any) -> Any:
     return histc_rows(batch_as_rows(self, dims[0], size), *rest), 0
 
 
-def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> Any:
+def _histc_rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> Any:
     moved = movedim(self, dims[0], 0)
     count, extent = moved._array.shape[1:]
     found = histc_rows(reshape(moved, (size * count, extent)), bins, *rest)
@@ -44,8 +44,8 @@ def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> 
 
 
 histc_rows = op(
-    "histc_rows(Tensor self, int bins, Scalar min, Scalar max) -> Tensor", kernel=_histc_rows,
-    batch=_rows_batched, function=False, method=False, out=False)
+    "histc_rows(Tensor self, int bins, Scalar min, Scalar max) -> Tensor",
+    kernel=_histc_rows_kernel, batch=_histc_rows_batched, function=False, method=False, out=False)
 
 
 def _check_histc(self: np.ndarray, bins: int, min: float, max: float) -> None:
@@ -57,7 +57,7 @@ def _check_histc(self: np.ndarray, bins: int, min: float, max: float) -> None:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
 
 
-def _histc(self: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
+def _histc_kernel(self: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
     min, max = (as_element(v, np.dtype(float)) for v in (min, max))
     if self.dtype.char not in "fd" or bins < 1:
         _check_histc(self, bins, min, max)
@@ -65,14 +65,14 @@ def _histc(self: np.ndarray, bins: int, min: Any, max: Any) -> np.ndarray:
 
 
 histc = op(
-    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc,
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc_kernel,
     batch=_histc_batched,
     out_type=_TYPES, out_reported_as=False, overlap="anywhere",
     doc="How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all "
         "elements).")
 
 
-def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
+def _histogram_kernel(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
     """The histogram of the rows of `points`, the bin of each (-1: none), the edges of each axis.
 
     Either the edges of each axis are given or how many bins it has, in the range `limits`.
@@ -86,7 +86,7 @@ def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> An
     return [total, place, *edges]
 
 
-def _weights_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
+def _histogram_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
     """Each weight counts in its bin; where the points lie changes nothing until they leave it."""
     found: list[Any] = [None] * len(needs)
     if needs[1] and weight is not None and grad[0] is not None:
@@ -96,24 +96,24 @@ def _weights_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) 
 
 
 @quiet
-def _histograms(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
+def _histograms_kernel(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
     """The histograms of the points of each slice; all tensors have the slices in front."""
     *edges, counts, limits = given
-    each = [_histogram(x, None if weight is None else weight[i],
-                       *[e if e is None else e[i] for e in edges], counts, limits)
+    each = [_histogram_kernel(x, None if weight is None else weight[i],
+                              *[e if e is None else e[i] for e in edges], counts, limits)
             for i, x in enumerate(points)]
     return [np.stack(column) for column in zip(*each)]
 
 
-def _weights_of_slices_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor
-                           ) -> list[Any]:
+def _histograms_vjp(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor
+                    ) -> list[Any]:
     """The slices' histograms are one, whose cells are those of the first, of the second, …"""
     total = grad[0]
     if total is None or weight is None:
         return [None] * len(needs)
     size, cells = total._array.shape[0], int(np.prod(total._array.shape[1:]))
     first = reshape(arange(size), (size, 1)) * cells
-    return _weights_vjp(grad, needs, weight, where(result1 < 0, result1, result1 + first))
+    return _histogram_vjp(grad, needs, weight, where(result1 < 0, result1, result1 + first))
 
 
 def _slices_histogrammed(axes: int) -> Any:
@@ -149,19 +149,19 @@ def _declared(name: str, axes: int, **rules: Any) -> Any:
 @cache
 def _declare_histogram(axes: int) -> Any:
     """The op for points with so many coordinates."""
-    return _declared("histogram_of", axes, kernel=quiet(_histogram), vjp=_weights_vjp,
+    return _declared("histogram_of", axes, kernel=quiet(_histogram_kernel), vjp=_histogram_vjp,
                      batch=_slices_histogrammed(axes))
 
 
 @cache
 def _declare_histograms(axes: int) -> Any:
     """The op for several sets of them."""
-    return _declared("histograms_of", axes, kernel=_histograms, vjp=_weights_of_slices_vjp,
+    return _declared("histograms_of", axes, kernel=_histograms_kernel, vjp=_histograms_vjp,
                      batch=_more_slices_histogrammed(axes))
 
 
-def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
-                  density: bool) -> tuple[Tensor, ...]:
+def _compute_histogram(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
+                       density: bool) -> tuple[Tensor, ...]:
     """The histogram of points with one element of `bins` for each coordinate."""
     axes = len(bins)
     refuse(input._array, "bBilUcW8",
@@ -228,7 +228,7 @@ def histogram(input: Tensor, bins: Any, weight: Tensor | None, density: bool, ra
     tensor([0., 2., 1., 0.])
     """
     refuse(input._array, "e", "histogramdd")
-    return _histogrammed(input, (bins,), range, weight, density)
+    return _compute_histogram(input, (bins,), range, weight, density)
 
 
 @op(*[f"histogramdd{name}(Tensor self, {kind} bins, float[]? range=None, Tensor? weight=None, "
@@ -244,7 +244,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None,
     axes = input._array.shape[-1]
     bins = [bins] * axes if isinstance(bins, int) else list(bins)
     _check_axes(input, bins, axes, range)
-    total, *edges = _histogrammed(input, bins, range, weight, density)
+    total, *edges = _compute_histogram(input, bins, range, weight, density)
     return total, tuple([b if isinstance(b, Tensor) else e for b, e in zip(bins, edges)])
 
 

@@ -149,7 +149,7 @@ def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     return (conjugated(_weights(self, result, dim)) * unsqueeze(grad, dim)).sum(dim + 1)
 
 
-def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+def _logcumsumexp_jvp(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if not self._array.ndim:
         return self_t
     return (_weights(self, result, dim) * unsqueeze(self_t, dim + 1)).sum(dim)
@@ -160,7 +160,7 @@ logcumsumexp = op(
     kernel=kernels.logcumsumexp, dims="dim", shape="self",
     refuses=("logcumsumexp_out_cpu", "bBilUW8"),
     out_type="expected scalar_type {found} but found {out}", out_first=True, overlap="element",
-    d_self=_logcumsumexp_vjp, jvp=_logcumsumexp_forward,
+    d_self=_logcumsumexp_vjp, jvp=_logcumsumexp_jvp,
     doc="log(Σ exp) of each element and all before it along `dim`, computed without overflow.")
 
 

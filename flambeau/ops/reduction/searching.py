@@ -138,14 +138,14 @@ equal = op("equal(Tensor self, Tensor other) -> bool", body=_equal, out=False, e
 # ---- distinct elements --------------------------------------------------------------------------
 
 
-def _underived(name: str) -> Any:
+def _declare_without_derivative(name: str) -> Any:
     """The distinct elements have a node, whose backward raises."""
     def refuse(grad: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
     return refuse
 
 
-def _without(found: Any, inverse: bool, counts: bool) -> list[np.ndarray]:
+def _drop_unrequested(found: Any, inverse: bool, counts: bool) -> list[np.ndarray]:
     """Three results, of which those that nobody has asked for are empty."""
     none = np.empty(0, np.int64)
     return [np.asarray(found[0]), np.asarray(found[1]) if inverse else none,
@@ -157,20 +157,20 @@ def _unique_kernel(self: np.ndarray, sorted: bool, return_inverse: bool, return_
     return kernels.distinct(self, return_inverse, return_counts)
 
 
-def _distinct_batched(size: int, dims: Any, self: Tensor, sorted: bool, inverse: bool,
-                      counts: bool = False) -> Any:
+def _unique_batched(size: int, dims: Any, self: Tensor, sorted: bool, inverse: bool,
+                    counts: bool = False) -> Any:
     rows = batch_first(self, dims[0], size)
     found = distinct_batched(size, batch_as_rows(self, dims[0], size), rows._array.shape[1:], False,
                              inverse, counts)
     return found, [0, 0, 0]
 
 
-def _slices_batched(size: int, dims: Any, self: Tensor, dim: int, *asked: bool) -> Any:
+def _unique_dim_batched(size: int, dims: Any, self: Tensor, dim: int, *asked: bool) -> Any:
     return distinct_slices_batched(size, dims, self, wrap_dim(dim, self._array.ndim - 1), False)
 
 
-def _runs_batched(size: int, dims: Any, self: Tensor, inverse: bool, counts: bool,
-                  dim: int | None) -> Any:
+def _unique_consecutive_batched(size: int, dims: Any, self: Tensor, inverse: bool, counts: bool,
+                                dim: int | None) -> Any:
     if dim is not None:
         found, where = distinct_slices_batched(
             size, dims, self, wrap_dim(dim, self._array.ndim - 1), True)
@@ -186,14 +186,15 @@ _PARTS = {"method": False, "unsized": True, "out": False, "refuses": ("unique", 
 _unique = op(
     "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
     kernel=lambda self, sorted, inverse: kernels.distinct(self, inverse, False)[:2],
-    node="UniqueBackward0", vjp=_underived("_unique"), differentiable=(True, False),
-    batch=lambda *given: tuple([each[:2] for each in _distinct_batched(*given)]),
+    node="UniqueBackward0", vjp=_declare_without_derivative("_unique"),
+    differentiable=(True, False),
+    batch=lambda *given: tuple([each[:2] for each in _unique_batched(*given)]),
     doc="`unique` as it was before there were counts: always a pair.", **_PARTS)
 _unique2 = op(
     "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-    kernel=_unique_kernel, node="Unique2Backward0", vjp=_underived("_unique2"),
-    batch=_distinct_batched,
+    kernel=_unique_kernel, node="Unique2Backward0", vjp=_declare_without_derivative("_unique2"),
+    batch=_unique_batched,
     differentiable=(True, False, False),
     doc="`unique` of all elements, always with three results.", **_PARTS)
 unique_dim = op(
@@ -201,26 +202,27 @@ unique_dim = op(
     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     kernel=lambda self, dim, sorted, inverse, counts: [
         np.asarray(f) for f in sorting.unique_rows(self, wrap_dim(dim, self.ndim), True, True)],
-    vjp=_underived("unique_dim"), differentiable=(True, False, False), batch=_slices_batched,
-    doc="`unique` of slices, always with three results.", **_PARTS)
+    vjp=_declare_without_derivative("unique_dim"), differentiable=(True, False, False),
+    batch=_unique_dim_batched, doc="`unique` of slices, always with three results.", **_PARTS)
 
 
-def _runs(self: np.ndarray, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+def _unique_consecutive_kernel(self: np.ndarray, return_inverse: bool, return_counts: bool,
+                               dim: int | None) -> Any:
     if dim is None:
         return kernels.distinct_runs(self, return_inverse, return_counts)
-    return _without(sorting.unique_consecutive(self, wrap_dim(dim, self.ndim), True, True),
-                    return_inverse, return_counts)
+    return _drop_unrequested(sorting.unique_consecutive(self, wrap_dim(dim, self.ndim), True, True),
+                             return_inverse, return_counts)
 
 
 _unique_consecutive = op(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
     "int? dim=None) -> (Tensor, Tensor, Tensor)",
-    kernel=_runs, vjp=_underived("unique_consecutive"), batch=_runs_batched,
-    differentiable=(True, False, False), function=False,
+    kernel=_unique_consecutive_kernel, vjp=_declare_without_derivative("unique_consecutive"),
+    batch=_unique_consecutive_batched, differentiable=(True, False, False), function=False,
     doc="Runs of equal elements, always with three results.", **_PARTS)
 
 
-def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
+def _select_requested(parts: Any, inverse: bool, counts: bool) -> Any:
     if not (inverse or counts):
         return parts[0]
     return (parts[0], *parts[1:2] * inverse, *parts[2:] * counts)
@@ -238,7 +240,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
     asked: Any = {"return_inverse": return_inverse, "return_counts": return_counts}
     parts = _unique2(input, sorted=sorted, **asked) if dim is None else unique_dim(
         input, dim, sorted=sorted, **asked)
-    return _wanted(parts, return_inverse, return_counts)
+    return _select_requested(parts, return_inverse, return_counts)
 
 
 unique = python_function(unique, private="_return_output", switched=True)
@@ -250,7 +252,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     """The elements (or slices along `dim`) without those that equal the one before."""
     parts = _unique_consecutive(input, return_inverse=return_inverse, return_counts=return_counts,
                                 dim=dim)
-    return _wanted(parts, return_inverse, return_counts)
+    return _select_requested(parts, return_inverse, return_counts)
 
 
 # ---- searching in what is sorted ----------------------------------------------------------------
@@ -259,7 +261,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 _SEARCH = "*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
 
 
-def _wrong_out(read: Any, out: Any, found: Any) -> str:
+def _refuse_out_type(read: Any, out: Any, found: Any) -> str:
     return ("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
             "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
             f"dtype {{out}} and out_int32 flag is {found.itemsize == 4}")
@@ -271,14 +273,15 @@ def _search_name(first: np.ndarray, second: np.ndarray, *_: Any) -> str:
     return "searchsorted_out_cpu" if alone else ""
 
 
-def _searchsorted(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any, *rest: Any) -> Any:
+def _searchsorted_kernel(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any,
+                         *rest: Any) -> Any:
     if sorted_sequence.dtype != self.dtype:
         sorted_sequence, self = promote(sorted_sequence, self)
     return kernels.searchsorted(sorted_sequence, self, sorter, *rest)
 
 
-def _searched_batched(size: int, dims: Any, sorted_sequence: Tensor, self: Tensor, sorter: Any,
-                      *rest: Any) -> Any:
+def _searchsorted_batched(size: int, dims: Any, sorted_sequence: Tensor, self: Tensor, sorter: Any,
+                          *rest: Any) -> Any:
     """Values as rows, for a sequence in each slice."""
     if dims[0] is None and dims[2] is None and sorted_sequence._array.ndim == 1:
         return searchsorted.op.call(sorted_sequence, movedim(self, dims[1], 0), sorter,
@@ -292,17 +295,17 @@ def _searched_batched(size: int, dims: Any, sorted_sequence: Tensor, self: Tenso
     return reshape(found, shape), 0
 
 
-def _bucketized_batched(size: int, dims: Any, self: Tensor, boundaries: Tensor, int32: bool,
-                        right: bool) -> Any:
-    return _searched_batched(size, (dims[1], dims[0], None), boundaries, self, None, int32, right,
-                             None)
+def _bucketize_batched(size: int, dims: Any, self: Tensor, boundaries: Tensor, int32: bool,
+                       right: bool) -> Any:
+    return _searchsorted_batched(size, (dims[1], dims[0], None), boundaries, self, None, int32,
+                                 right, None)
 
 
 searchsorted = op(
     f"searchsorted.Tensor(Tensor sorted_sequence, Tensor self, {_SEARCH}) -> Tensor",
-    kernel=_searchsorted, method=False, refuses=(_search_name, "bUcW8"),
-    batch=_searched_batched,
-    out_type=_wrong_out,
+    kernel=_searchsorted_kernel, method=False, refuses=(_search_name, "bUcW8"),
+    batch=_searchsorted_batched,
+    out_type=_refuse_out_type,
     doc="""The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`.
 
@@ -313,7 +316,7 @@ searchsorted = op(
 op(f"searchsorted.Scalar(Tensor sorted_sequence, Scalar self, {_SEARCH}) -> Tensor",
    overload_of=searchsorted, body=lambda sequence, self, int32, right, side, sorter: searchsorted(
        sequence, _as_values(self, sequence), out_int32=int32, right=right, side=side,
-       sorter=sorter), method=False, out_type=_wrong_out)
+       sorter=sorter), method=False, out_type=_refuse_out_type)
 
 
 def _as_values(input: Any, like: Tensor) -> Tensor:
@@ -323,8 +326,8 @@ def _as_values(input: Any, like: Tensor) -> Tensor:
     return wrap(as_dtype(number, result_type([like._array], [number]).numpy))
 
 
-def _bucketize(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right: bool
-               ) -> np.ndarray:
+def _bucketize_kernel(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right: bool
+                      ) -> np.ndarray:
     if boundaries.dtype != self.dtype:
         self, boundaries = promote(self, boundaries)
     return kernels.bucketize(self, boundaries, out_int32, right)
@@ -333,9 +336,9 @@ def _bucketize(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right:
 bucketize = op(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
     "-> Tensor",
-    kernel=_bucketize, method=False, refuses=(_search_name, "bUcW8"),
-    batch=_bucketized_batched,
-    out_type=_wrong_out,
+    kernel=_bucketize_kernel, method=False, refuses=(_search_name, "bUcW8"),
+    batch=_bucketize_batched,
+    out_type=_refuse_out_type,
     doc="Which of the buckets between the sorted `boundaries` each value falls into.")
 op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
    "-> Tensor",
@@ -379,7 +382,7 @@ op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", overloa
    method=False, out_type=OUT_TYPE)
 
 
-def _members_batched(size: int, dims: Any, self: Tensor, test: Tensor) -> Any:
+def _isin_batched(size: int, dims: Any, self: Tensor, test: Tensor) -> Any:
     if dims[1] is None:
         return _is_member.op.call(self, test), dims[0]
     rows, tests = (batch_as_rows(t, d, size) for t, d in zip((self, test), dims))
@@ -388,13 +391,13 @@ def _members_batched(size: int, dims: Any, self: Tensor, test: Tensor) -> Any:
 
 
 _is_member = op("_is_member(Tensor self, Tensor test) -> Tensor", out=False, function=False,
-                method=False, batch=_members_batched,
+                method=False, batch=_isin_batched,
                 kernel=lambda self, test: np.isin(*promote(self, test)))
 
 # ---- counting -----------------------------------------------------------------------------------
 
 
-def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
+def _bincount_kernel(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
     if self.dtype.kind not in "ui":
         raise no_kernel("bincount_cpu", self.dtype)
     if self.ndim != 1 or (self.size and self.min() < 0):
@@ -411,7 +414,7 @@ def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> n
 
 bincount = op(
     "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
-    kernel=_bincount, unsized=True, out=False, refuses=("bincount_cpu", "U"),
+    kernel=_bincount_kernel, unsized=True, out=False, refuses=("bincount_cpu", "U"),
     batch=bincount_batched,
     d_weights=lambda grad, self: take(grad, cast(self, np.dtype(np.int64))),
     doc="""How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
@@ -424,8 +427,8 @@ bincount = op(
 # ---- checksums ----------------------------------------------------------------------------------
 
 
-def _xor_of_bits(self: np.ndarray, dim: tuple[int, ...] | None, keepdim: bool, mode: int
-                 ) -> np.ndarray:
+def _hash_tensor_kernel(self: np.ndarray, dim: tuple[int, ...] | None, keepdim: bool, mode: int
+                        ) -> np.ndarray:
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if not self.size and dim is None:
@@ -441,7 +444,7 @@ def _xor_of_bits(self: np.ndarray, dim: tuple[int, ...] | None, keepdim: bool, m
 
 hash_tensor = op(
     "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
-    kernel=_xor_of_bits, dims="dim", refuses=("xor_sum_cpu", "UcW8"), out_device=OUT_DEVICE,
+    kernel=_hash_tensor_kernel, dims="dim", refuses=("xor_sum_cpu", "UcW8"), out_device=OUT_DEVICE,
     out_type="Expected result to be of dtype uint64, but got {out}",
     doc="""The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64.
 

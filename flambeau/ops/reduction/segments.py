@@ -18,7 +18,7 @@ from flambeau.ops.node_names import one_node
 _OTHER_NAMES = {"max": "amax", "min": "amin"}
 
 
-def _offsets(lengths: np.ndarray, extent: int, unsafe: bool) -> np.ndarray:
+def _segment_offsets_kernel(lengths: np.ndarray, extent: int, unsafe: bool) -> np.ndarray:
     if not unsafe:
         if (lengths < 0).any():
             raise RuntimeError("lengths contains negative value!")
@@ -29,7 +29,7 @@ def _offsets(lengths: np.ndarray, extent: int, unsafe: bool) -> np.ndarray:
     return np.concatenate([np.zeros_like(ends[..., :1]), ends], -1)
 
 
-def _segments(self: np.ndarray, extent: int) -> np.ndarray:
+def _segments_kernel(self: np.ndarray, extent: int) -> np.ndarray:
     """Which segment each place belongs to; those outside all come after the last."""
     places = np.arange(extent)
     if self.ndim == 1 and (self[1:] >= self[:-1]).all():
@@ -43,13 +43,13 @@ def _segments(self: np.ndarray, extent: int) -> np.ndarray:
 
 
 segment_offsets = op(
-    "segment_offsets(Tensor self, int extent, bool unsafe) -> Tensor", kernel=_offsets, out=False,
-    function=False, method=False,
+    "segment_offsets(Tensor self, int extent, bool unsafe) -> Tensor",
+    kernel=_segment_offsets_kernel, out=False, function=False, method=False,
     shape=lambda self, extent, unsafe: (*self.shape[:-1], self.shape[-1] + 1),
     batch=lambda size, dims, self, extent, unsafe: (
         segment_offsets(self.movedim(dims[0], 0), extent, unsafe), 0))
 segments_of = op(
-    "segments_of(Tensor self, int extent) -> Tensor", kernel=_segments, out=False,
+    "segments_of(Tensor self, int extent) -> Tensor", kernel=_segments_kernel, out=False,
     function=False, method=False,
     batch=lambda size, dims, self, extent: (
         segments_of(self.movedim(dims[0], 0), extent), 0))

@@ -92,7 +92,7 @@ def _declare(name: str, doc: str, results: str = "Tensor", **declared: Any) -> A
                  "and complex dtypes", "bBilU8"), doc=doc, **declared)
 
 
-def _spread_out(read: Any, out: Any, found: Any) -> str:
+def _spread_out_type(read: Any, out: Any, found: Any) -> str:
     """PyTorch computes in the type of `out`; that of all elements in the type of the input."""
     self, dim = read[0], read[1] if len(read) > 1 else None
     if dim is None or type(dim) is bool or dim == ():
@@ -108,9 +108,9 @@ var = _declare("var", """The variance of all elements, or along `dim`: the sum o
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
     (tensor(2.), tensor(1.))
-    """, d_self=_var_vjp, out="correction dim", out_type=_spread_out, overlap="anywhere")
+    """, d_self=_var_vjp, out="correction dim", out_type=_spread_out_type, overlap="anywhere")
 std = _declare("std", "The standard deviation, the square root of `var`.", d_self=_std_vjp,
-               out="correction dim", out_type=_spread_out, overlap="anywhere")
+               out="correction dim", out_type=_spread_out_type, overlap="anywhere")
 _PAIR: dict[str, Any] = {"results": "(Tensor, Tensor)", "method": False, "out": False}
 var_mean = _declare("var_mean", "The variance and the mean.", vjp=_var_mean_vjp, **_PAIR)
 std_mean = _declare("std_mean", "The standard deviation and the mean.", vjp=_std_mean_vjp, **_PAIR)
@@ -220,7 +220,7 @@ def nuclear_norm(self: Tensor, keepdim: bool, dim: Any) -> Tensor:
     return norm(self, "nuc", dim or (-2, -1), keepdim)
 
 
-def _dist(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
+def _dist_kernel(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
     broadcast_shapes(self.shape, other.shape)
     if self.dtype is not other.dtype:
         self, other = promote(self, other)
@@ -250,14 +250,14 @@ def _dist_speaker(self: np.ndarray, *_: Any) -> str:
 
 
 dist = op(
-    "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist, out=False,
+    "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist_kernel, out=False,
     batch=_dist_batched, refuses=(_dist_speaker, "bBilU"),
     d_self=_dist_vjp,
     d_other=lambda grad, self, other, result, p: -_dist_vjp(grad, self, other, result, p),
     doc="The norm of order `p` of input - other.")
 
 
-def _renorm(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarray:
+def _renorm_kernel(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarray:
     others = tuple([i for i in range(self.ndim) if i != dim])
     size = kernels.vector_norm(self, p, others, True, None)
     above = kernels.divide(maxnorm, kernels.add(size, 1e-7))
@@ -301,7 +301,8 @@ def _renorm_vjp(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> T
 
 
 renorm = op(
-    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm_kernel,
+    dims="dim",
     out_type=OUT_TYPE, overlap="element", shape="self", inplace=True, canonical=_prepare_renorm,
     batch=_renorm_batched, d_self=_renorm_vjp,
     doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is

@@ -33,7 +33,7 @@ def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
     return unsqueeze_dims(grad, dim)
 
 
-def _spread(grad: Tensor, self_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+def _sum_vjp(grad: Tensor, self_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
     """The gradient of a sum, for each element."""
     return expand_to(restore(grad, self_shape, dim, keepdim), self_shape)
 
@@ -50,7 +50,7 @@ sum = op(
     "Tensor",
     kernel=kernels.sum, kind="linear", dims="dim", typed_by_out=True, out="dim_IntList",
     refuses=(_sum_name, "UW8"), overlap="anywhere",
-    d_self=_spread,
+    d_self=_sum_vjp,
     doc="""The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
 
     >>> import flambeau
@@ -69,7 +69,7 @@ def _check_mean(self: Any, *rest: Any) -> None:
                            f"{type_name(from_numpy_dtype(found))}")
 
 
-def _mean(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+def _mean_kernel(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if (self.dtype if dtype is None else dtype) not in FLOATING:
         _check_mean(wrap(self), dtype)
     return kernels.mean(self if dtype is None else convert(self, dtype), dim, keepdim)
@@ -80,7 +80,7 @@ def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
     return product(shape) if dim is None else product([shape[d] for d in dim])
 
 
-def _mean_of_other_type(read: Any, out: Any, found: Any) -> str:
+def _mean_out_type(read: Any, out: Any, found: Any) -> str:
     if read[1] is None:
         return "mean.dtype_out(): input types can't be cast to the desired output type {out}"
     return "" if found.is_complex else "result type Float can't be cast to the desired output " \
@@ -90,9 +90,9 @@ def _mean_of_other_type(read: Any, out: Any, found: Any) -> str:
 mean = op(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_mean, kind="linear", dims="dim", first=_check_mean, out_cast=_mean_of_other_type,
+    kernel=_mean_kernel, kind="linear", dims="dim", first=_check_mean, out_cast=_mean_out_type,
     refuses=("sum_cpu", "W8"),
-    d_self=lambda grad, self_shape, dim, keepdim: _spread(
+    d_self=lambda grad, self_shape, dim, keepdim: _sum_vjp(
         grad, self_shape, dim, keepdim) / count(self_shape, dim),
     doc="""The mean of all elements, or along `dim` (one or several).
 
@@ -158,7 +158,7 @@ prod = op(
 # ---- leaving out NaN ----------------------------------------------------------------------------
 
 
-def _sum_of_other_type(read: Any, out: Any, found: Any) -> str:
+def _sum_out_type(read: Any, out: Any, found: Any) -> str:
     if found.is_floating_point and not out.is_floating_point:
         raise no_kernel("nansum_cpu", out.numpy)
     return ""
@@ -167,11 +167,11 @@ def _sum_of_other_type(read: Any, out: Any, found: Any) -> str:
 nansum = op(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    kernel=kernels.nansum, dims="dim", typed_by_out="floating", out_type=_sum_of_other_type,
+    kernel=kernels.nansum, dims="dim", typed_by_out="floating", out_type=_sum_out_type,
     refuses=(lambda self, *rest: "nansum on CPU does not support complex inputs"
              if self.dtype.kind in "cW" else _sum_name(self, *rest), "UW8"),
     overlap="anywhere", d_self=lambda grad, self, dim, keepdim: masked_fill(
-        _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
+        _sum_vjp(grad, self._array.shape, dim, keepdim), isnan(self), 0),
     jvp=lambda self_t, self, dim, keepdim, dtype: sum_over(
         masked_fill(self_t, isnan(self), 0), dim, keepdim),
     doc="""The sum of the elements that are not NaN.
@@ -196,7 +196,7 @@ def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
 nanmean = op(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
-    body=_nanmean, out_reported_as="nansum", out_type=_sum_of_other_type,
+    body=_nanmean, out_reported_as="nansum", out_type=_sum_out_type,
     doc="The mean of the elements that are not NaN.")
 
 

@@ -40,17 +40,18 @@ from flambeau.ops.view.shape import batch_first, movedim
 # ---- the three bilinear ops ----------------------------------------------------------------------
 
 
-def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
-              padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-              groups: int) -> np.ndarray:
+def _convolution_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
+                        padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+                        groups: int) -> np.ndarray:
     if input.dtype.kind == "W":
-        return in_single(_convolve)(input, weight, bias, stride, padding, dilation, transposed,
+        return in_single(_convolution_kernel)(input, weight, bias, stride, padding, dilation,
+                                              transposed,
                                      output_padding, groups)
     stepwise = transposed and kernels.rounds_intermediates(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
         x, w, b = (float_astype(a, np.float32) for a in (input, weight, bias))
-        result = float_astype(_convolve(x, w, b, stride, padding, dilation, transposed,
-                                        output_padding, groups), input.dtype)
+        result = float_astype(_convolution_kernel(x, w, b, stride, padding, dilation, transposed,
+                                                  output_padding, groups), input.dtype)
         return result if convolves_channels_last(input) else np.ascontiguousarray(result)
     result = kernels.convolution(input, weight, stride, padding, dilation, transposed,
                                  output_padding, groups)
@@ -99,9 +100,10 @@ _GEOMETRY = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transpo
              "SymInt[] output_padding, SymInt groups")
 
 
-def _geometry_of(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-                 dilation: Any, transposed: bool, output_padding: Any, groups: int
-                 ) -> tuple[Any, ...]:
+def _prepare_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any,
+                         padding: Any,
+                         dilation: Any, transposed: bool, output_padding: Any, groups: int
+                         ) -> tuple[Any, ...]:
     if weight._array.ndim < 3:
         raise RuntimeError("weight should have at least three dimensions")
     n = input._array.ndim - 2
@@ -171,9 +173,9 @@ def _convolution_double_backward(ggI: Tensor | None, ggW: Tensor | None, ggb: Te
             backward(ggI, weight, 1) if by_weight and ggI is not None else None)
 
 
-def _gradients(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_shape: Any,
-               stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-               groups: int) -> Any:
+def _convolution_vjp(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_shape: Any,
+                     stride: Any, padding: Any, dilation: Any, transposed: bool,
+                     output_padding: Any, groups: int) -> Any:
     return convolution_backward(
         grad, input, weight, bias_shape or None, stride, padding, dilation, transposed,
         output_padding, groups, [needs[0], needs[1], needs[2] and bias_shape != ()])
@@ -181,8 +183,9 @@ def _gradients(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_sha
 
 convolution = op(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY}) -> Tensor",
-    kernel=_convolve, checked_kernel=checked("convolution"), canonical=_geometry_of, method=False,
-    out=False, refuses=(_kernel_name, "bBiU8"), vjp=_gradients, batch=_convolution_batched,
+    kernel=_convolution_kernel, checked_kernel=checked("convolution"),
+    canonical=_prepare_convolution, method=False,
+    out=False, refuses=(_kernel_name, "bBiU8"), vjp=_convolution_vjp, batch=_convolution_batched,
     jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
     transposed, output_padding, groups: (
         convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,

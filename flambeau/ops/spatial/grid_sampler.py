@@ -72,8 +72,8 @@ def _taps(coordinate: Tensor, size: int, mode: str, padding: str,
 _SAMPLING, _PADDING = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
-def _sampled(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
-             align_corners: bool) -> Tensor:
+def _grid_sampler_parts(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                        align_corners: bool) -> Tensor:
     """An image sampled at the points of a grid, made of other ops."""
     mode, padding = _SAMPLING[interpolation_mode], _PADDING[padding_mode]
     shape = input._array.shape
@@ -98,8 +98,8 @@ def _sampled(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode:
     return total
 
 
-def _sampling_gradients(grad: Tensor, input: Tensor, grid: Tensor, *modes: Any) -> Any:
-    through = CompositeBackward(_sampled, ("input", "grid"), ("interpolation_mode",))
+def _grid_sampler_gradients_parts(grad: Tensor, input: Tensor, grid: Tensor, *modes: Any) -> Any:
+    through = CompositeBackward(_grid_sampler_parts, ("input", "grid"), ("interpolation_mode",))
     return tuple(through(grad, [True, True], input, grid, *modes))
 
 
@@ -117,7 +117,8 @@ def _declare_grid_sampler(dims: int) -> Any:
         f"_{name}_gradients(Tensor grad_output, Tensor input, Tensor grid, {modes}) -> "
         "(Tensor, Tensor)", kernel=lambda grad, input, grid, mode, padding, align:
         kernels.grid_sample_backward(grad, input, grid, _SAMPLING[mode], _PADDING[padding], align),
-        parts=_sampling_gradients, node=f"{node}Backward0", function=False, method=False, out=False)
+        parts=_grid_sampler_gradients_parts, node=f"{node}Backward0", function=False, method=False,
+        out=False)
 
     def backward(grad_output: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int,
                  padding_mode: int, align_corners: bool, output_mask: Any) -> tuple[Any, ...]:
@@ -132,7 +133,7 @@ def _declare_grid_sampler(dims: int) -> Any:
         f"{name}(Tensor input, Tensor grid, {modes}) -> Tensor", canonical=canonical,
         kernel=lambda input, grid, mode, padding, align: kernels.grid_sample(
             input, grid, _SAMPLING[mode], _PADDING[padding], align),
-        checked_kernel=checked("grid_sampler"), parts=_sampled, out=False, method=False,
+        checked_kernel=checked("grid_sampler"), parts=_grid_sampler_parts, out=False, method=False,
         node=f"{node}0", autocast="full",
         vjp=lambda grad, needs, input, grid, interpolation_mode, padding_mode, align_corners: back(
             grad, input, grid, interpolation_mode, padding_mode, align_corners, list(needs)),

@@ -33,7 +33,7 @@ def _sides(pad: Any, rank: int) -> list[tuple[int, int]]:
 
 @compiled("constant_pad")
 @preserve_channels_last
-def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
+def _constant_pad_kernel(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
     sides = _sides(pad, self.ndim)
     source = self[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n
                          in zip(sides, self.shape)])]
@@ -50,11 +50,12 @@ def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
     return result
 
 
-def _constant_batched(size: int, dims: Any, self: Tensor, pad: Any, value: Any) -> Any:
+def _constant_pad_batched(size: int, dims: Any, self: Tensor, pad: Any, value: Any) -> Any:
     return constant_pad_nd(movedim(self, dims[0], 0), pad, value), 0
 
 
-def _padded(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, tuple[int, ...], Any]:
+def _prepare_constant_pad(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, tuple[int, ...],
+                                                                        Any]:
     pad, shape = tuple([int(p) for p in pad]), input._array.shape
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
@@ -70,8 +71,8 @@ def _padded(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, tuple[int, ...
 
 constant_pad_nd = op(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
-    kernel=_constant, canonical=_padded, kernel_checks=True, out=False, method=False,
-    batch=_constant_batched,
+    kernel=_constant_pad_kernel, canonical=_prepare_constant_pad, kernel_checks=True, out=False,
+    method=False, batch=_constant_pad_batched,
     d_self=lambda grad, pad: constant_pad_nd(grad, tuple([-p for p in pad])),
     jvp=lambda self_t, pad: constant_pad_nd(self_t, pad),
     doc="""`value` before and after the last dimensions; a negative padding cuts off.

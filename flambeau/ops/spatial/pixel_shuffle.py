@@ -27,20 +27,20 @@ NETWORK = "nn.functional"
 
 
 @preserve_channels_last
-def _shuffled(self: np.ndarray, r: int) -> np.ndarray:
+def _pixel_shuffle_kernel(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
     parts = self.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
     return parts.reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @preserve_channels_last
-def _unshuffled(self: np.ndarray, r: int) -> np.ndarray:
+def _pixel_unshuffle_kernel(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
     parts = self.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
     return parts.reshape(*lead, c * r * r, h // r, w // r)
 
 
-def _shuffling(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:
+def _check_pixel_shuffle(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got "
@@ -56,8 +56,8 @@ def _shuffling(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:
 
 
 pixel_shuffle = op(
-    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", kernel=_shuffled, kind="linear",
-    canonical=_shuffling, checked_kernel=checked("pixel_shuffle"),
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", kernel=_pixel_shuffle_kernel,
+    kind="linear", canonical=_check_pixel_shuffle, checked_kernel=checked("pixel_shuffle"),
     refuses=("pixel_shuffle", "UW8"), out=False, method=False,
     d_self=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor),
     batch=batch_leading(lambda: pixel_shuffle.op.call),
@@ -69,7 +69,7 @@ pixel_shuffle = op(
     """)
 
 
-def _unshuffling(input: Tensor, downscale_factor: int) -> tuple[Tensor, int]:
+def _check_pixel_unshuffle(input: Tensor, downscale_factor: int) -> tuple[Tensor, int]:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got "
@@ -86,8 +86,8 @@ def _unshuffling(input: Tensor, downscale_factor: int) -> tuple[Tensor, int]:
 
 
 pixel_unshuffle = op(
-    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", kernel=_unshuffled,
-    kind="linear", canonical=_unshuffling, checked_kernel=checked("pixel_unshuffle"),
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", kernel=_pixel_unshuffle_kernel,
+    kind="linear", canonical=_check_pixel_unshuffle, checked_kernel=checked("pixel_unshuffle"),
     out=False, method=False,
     refuses=("pixel_unshuffle", "UW8"), batch=batch_leading(lambda: pixel_unshuffle.op.call),
     d_self=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor),
@@ -95,13 +95,13 @@ pixel_unshuffle = op(
 
 
 @preserve_channels_last
-def _exchanged(self: np.ndarray, groups: int) -> np.ndarray:
+def _channel_shuffle_kernel(self: np.ndarray, groups: int) -> np.ndarray:
     shape = self.shape
     parts = self.reshape(shape[0], groups, shape[1] // groups, -1) if self.size else self
     return parts.swapaxes(1, 2).reshape(shape) if self.size else self.copy()
 
 
-def _exchanging(input: Tensor, groups: int) -> tuple[Tensor, int]:
+def _check_channel_shuffle(input: Tensor, groups: int) -> tuple[Tensor, int]:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
@@ -116,8 +116,8 @@ def _exchanging(input: Tensor, groups: int) -> tuple[Tensor, int]:
 
 
 channel_shuffle = op(
-    "channel_shuffle(Tensor self, SymInt groups) -> Tensor", kernel=_exchanged, kind="linear",
-    canonical=_exchanging, checked_kernel=checked("exchanged"),
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor", kernel=_channel_shuffle_kernel,
+    kind="linear", canonical=_check_channel_shuffle, checked_kernel=checked("exchanged"),
     refuses=("channel_shuffle", "UW8"), out=False, method=False,
     aliases=("native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",),
     d_self=lambda grad, groups: channel_shuffle(grad, grad._array.shape[1] // groups),
@@ -134,7 +134,7 @@ _WORDS = {"kernel_size": ("kernel", "kernel size"), "dilation": ("dilation", "di
 _GEOMETRY = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
 
 
-def _two(value: Any, name: str) -> tuple[int, int]:
+def _check_pair(value: Any, name: str) -> tuple[int, int]:
     if name != "output_size" and len(value) == 1:
         value = (*value, *value)
     if len(value) != 2:
@@ -145,7 +145,7 @@ def _two(value: Any, name: str) -> tuple[int, int]:
 def _geometry(*given: Any) -> tuple[Any, ...]:
     found = []
     for name, value in zip(_WORDS, given):
-        h, w = _two(value, name)
+        h, w = _check_pair(value, name)
         short, words = _WORDS[name]
         if min(h, w) < (0 if name == "padding" else 1):
             need = "non-negative" if name == "padding" else "greater than zero"
@@ -155,12 +155,12 @@ def _geometry(*given: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _blocks(size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> list[int]:
+def _count_blocks(size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> list[int]:
     return [(s + 2 * p - d * (k - 1) - 1) // st + 1
             for s, k, d, p, st in zip(size, kernel, dilation, padding, stride)]
 
 
-def _unfolding(input: Tensor, *given: Any) -> tuple[Any, ...]:
+def _prepare_unfold(input: Tensor, *given: Any) -> tuple[Any, ...]:
     geometry = _geometry(*given)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3:]:
@@ -169,7 +169,7 @@ def _unfolding(input: Tensor, *given: Any) -> tuple[Any, ...]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "
                            f"other non-zero dimensions for input, but got: {list(shape)}")
     refuse(input._array, "BilUW8", "im2col_out_cpu")
-    blocks = _blocks(shape[-2:], *geometry)
+    blocks = _count_blocks(shape[-2:], *geometry)
     if min(blocks) < 1:
         kernel, dilation, padding, _ = geometry
         raise RuntimeError(f"Given input with spatial size {tuple(shape[-2:])}, "
@@ -180,8 +180,8 @@ def _unfolding(input: Tensor, *given: Any) -> tuple[Any, ...]:
     return input, *geometry
 
 
-def _folding(input: Tensor, output_size: Any, *given: Any) -> tuple[Any, ...]:
-    size = _two(output_size, "output_size")
+def _prepare_fold(input: Tensor, output_size: Any, *given: Any) -> tuple[Any, ...]:
+    size = _check_pair(output_size, "output_size")
     geometry = _geometry(*given)
     shape, kernel = input._array.shape, geometry[0]
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
@@ -192,7 +192,7 @@ def _folding(input: Tensor, output_size: Any, *given: Any) -> tuple[Any, ...]:
         raise RuntimeError("Expected size of input's dimension 1 to be divisible by the "
                            f"product of kernel_size, but got input.size(1)={shape[at]} and "
                            f"kernel_size={kernel}.")
-    rows, cols = _blocks(size, *geometry)
+    rows, cols = _count_blocks(size, *geometry)
     if shape[at + 1] != rows * cols:
         _, dilation, padding, stride = geometry
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, "
@@ -222,14 +222,14 @@ def _joined(call: Any, rank: int) -> Any:
 
 im2col = op(
     f"im2col(Tensor self, {_GEOMETRY}) -> Tensor", kernel=_batched(columns.im2col, 4),
-    kind="linear", canonical=_unfolding, checked_kernel=checked("im2col"), namespace="_nn",
+    kind="linear", canonical=_prepare_unfold, checked_kernel=checked("im2col"), namespace="_nn",
     method=False,
     node="Im2ColBackward0", out_type=SCALAR_TYPE, batch=_joined(lambda: im2col.op.call, 4),
     d_self=lambda grad, self_shape, kernel_size, dilation, padding, stride: col2im(
         grad, self_shape[-2:], kernel_size, dilation, padding, stride))
 col2im = op(
     f"col2im(Tensor self, SymInt[2] output_size, {_GEOMETRY}) -> Tensor",
-    kernel=_batched(columns.col2im, 3), kind="linear", canonical=_folding,
+    kernel=_batched(columns.col2im, 3), kind="linear", canonical=_prepare_fold,
     checked_kernel=checked("col2im"),
     namespace="_nn", method=False, out_type=SCALAR_TYPE, node="Col2ImBackward0",
     batch=_joined(lambda: col2im.op.call, 3),

@@ -31,7 +31,7 @@ def _cast_vjp(grad: Tensor, dtype: np.dtype) -> Tensor:
 
 
 @compiled("to_copy")
-def _converted(self: np.ndarray, dtype: np.dtype | None, memory_format: Any) -> np.ndarray:
+def _to_copy_kernel(self: np.ndarray, dtype: np.dtype | None, memory_format: Any) -> np.ndarray:
     if dtype is not None:
         warn_of_lost_parts(self, dtype)
     return kernels.to_copy(self, dtype, memory_format)
@@ -41,7 +41,7 @@ _FORMAT = "MemoryFormat? memory_format=None"
 to_copy = op(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     f"bool? pin_memory=None, bool non_blocking=False, {_FORMAT}) -> Tensor",
-    kernel=_converted, unused="layout device pin_memory non_blocking", kind="linear",
+    kernel=_to_copy_kernel, unused="layout device pin_memory non_blocking", kind="linear",
     function=False, method=False, shape="self", node="ToCopyBackward0",
     d_self=lambda grad, self_dtype: _cast_vjp(grad, self_dtype),
     batch=lambda size, dims, self, dtype, memory_format: (

@@ -45,7 +45,7 @@ graph_alias = op(
 # ---- in-place copy -------------------------------------------------------------------------------
 
 
-def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
+def _copy_kernel(self: np.ndarray, src: np.ndarray) -> np.ndarray:
     result = np.empty_like(self)
     warn_of_lost_parts(src, self.dtype)
     kernels.copy_into(result, convert(src, self.dtype))
@@ -56,17 +56,17 @@ def _prepare_copy(self: Tensor, src: Tensor) -> Any:
     if not is_expandable_to(src._array.shape, self._array.shape):
         if type(self) in plain_types:
             check_inplace(self, src.requires_grad, apart=False)     # autograd's refusals come first
-        raise _misshapen(self._array.shape, src._array.shape)
+        raise _shape_error(self._array.shape, src._array.shape)
     return self, src
 
 
-def _misshapen(own: tuple[int, ...], given: tuple[int, ...]) -> RuntimeError:
+def _shape_error(own: tuple[int, ...], given: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(f"output with shape {list(own)} doesn't match the broadcast shape "
                         f"{list(broadcast_shapes(own, given))}")
 
 
 copy = op(
-    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", kernel=_copied_over,
+    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", kernel=_copy_kernel,
     kind="linear", overlap="element", canonical=_prepare_copy, unused="non_blocking",
     function=False, method=False, node="CopyBackwards", d_self=0, d_src=lambda grad: grad,
     batch=lambda size, dims, self, src: _copy_batched(dims, self, src),
@@ -109,7 +109,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
             source = convert(source, target.dtype)
         kernels.copy_into(target, source)
     except ValueError:
-        raise _misshapen(target.shape, source.shape) from None
+        raise _shape_error(target.shape, source.shape) from None
     bump(self)
     return self
 

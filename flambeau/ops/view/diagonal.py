@@ -14,7 +14,8 @@ from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim
 
 
-def _on_a_diagonal(grad: Tensor, shape: Any, offset: int, dim1: int, dim2: int) -> tuple[Any, ...]:
+def _prepare_diagonal_backward(grad: Tensor, shape: Any, offset: int, dim1: int,
+                               dim2: int) -> tuple[Any, ...]:
     shape = size_of((shape,))
     return grad, shape, offset, wrap_dim(dim1, len(shape)), wrap_dim(dim2, len(shape))
 
@@ -22,15 +23,16 @@ def _on_a_diagonal(grad: Tensor, shape: Any, offset: int, dim1: int, dim2: int) 
 diagonal_backward = op(
     "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) "
     "-> Tensor",
-    kernel=rearranging.embedded_diagonal, kind="linear", canonical=_on_a_diagonal, method=False,
+    kernel=rearranging.embedded_diagonal, kind="linear", canonical=_prepare_diagonal_backward,
+    method=False,
     out=False, batch=lambda size, dims, grad, shape, offset, dim1, dim2: (diagonal_backward(
         movedim(grad, dims[0], 0), (size, *shape), offset, dim1 + 1, dim2 + 1), 0),
     d_grad_output=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
     doc="Zeros of a shape with `grad_output` as a diagonal.")
 
 
-def _prepare(input: Tensor, offset: int = 0, dim1: int = 0,
-             dim2: int = 1) -> tuple[Tensor, int, int, int]:
+def _prepare_diagonal(input: Tensor, offset: int = 0, dim1: int = 0,
+                      dim2: int = 1) -> tuple[Tensor, int, int, int]:
     n = input._array.ndim
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
@@ -40,13 +42,14 @@ def _prepare(input: Tensor, offset: int = 0, dim1: int = 0,
 
 diagonal = op(
     "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_prepare, kernel_checks=True,
-    d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
+    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_prepare_diagonal,
+    kernel_checks=True, d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
         grad, self_shape, offset, dim1, dim2),
     doc="The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one.")
 
 
-def _embedding(input: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int, int, int]:
+def _prepare_diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int, int,
+                                                                                   int]:
     n = input._array.ndim + 1
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
@@ -57,7 +60,7 @@ def _embedding(input: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor
 diag_embed = op(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     kernel=rearranging.diagonal_embedding, kind="linear", new_dims="dim1 dim2",
-    canonical=_embedding, kernel_checks=True, out=False,
+    canonical=_prepare_diag_embed, kernel_checks=True, out=False,
     d_self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
     doc="The last dimension as the diagonal of two new ones, zeros elsewhere.")
 

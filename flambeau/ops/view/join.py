@@ -40,7 +40,7 @@ _CAST = "torch.cat(): input types can't be cast to the desired output type {out}
 # ---- joining -------------------------------------------------------------------------------------
 
 @compiled("cat")
-def _joined(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+def _cat_kernel(arrays: list[np.ndarray], dim: int) -> np.ndarray:
     """In the type that all can be converted to; vectors of length 0 count for nothing."""
     first = arrays[0].dtype
     if any(a.dtype is not first for a in arrays):
@@ -60,9 +60,9 @@ def _joined(arrays: list[np.ndarray], dim: int) -> np.ndarray:
 
 
 @compiled("stack")
-def _stacked_arrays(arrays: list[np.ndarray], dim: int) -> np.ndarray:
-    return _joined([views.expand_dims(np.ascontiguousarray(a) if a.ndim else a, dim)
-                    for a in arrays], dim)
+def _stack_kernel(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+    return _cat_kernel([views.expand_dims(np.ascontiguousarray(a) if a.ndim else a, dim)
+                        for a in arrays], dim)
 
 
 def _cat_vjp(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
@@ -116,7 +116,7 @@ def _prepare_cat(tensors: Any, dim: int) -> tuple[Any, int]:
 
 cat = op(
     "cat(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
-    kernel=_joined, kind="linear", dims="dim", canonical=_prepare_cat, kernel_checks=True,
+    kernel=_cat_kernel, kind="linear", dims="dim", canonical=_prepare_cat, kernel_checks=True,
     vjp=_cat_vjp, batch=_cat_batched, method=False, overlap="index", out_cast=_CAST,
     aliases=("concat(Tensor[] tensors, int dim=0) -> Tensor",
              "concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
@@ -128,7 +128,7 @@ cat = op(
     """)
 
 
-def _prepare(tensors: Any, dim: int) -> tuple[Any, int]:
+def _prepare_stack(tensors: Any, dim: int) -> tuple[Any, int]:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0]._array.shape
@@ -143,7 +143,8 @@ def _prepare(tensors: Any, dim: int) -> tuple[Any, int]:
 
 stack = op(
     "stack(Tensor[] tensors, int dim=0) -> Tensor", autocast="widest",
-    kernel=_stacked_arrays, kind="linear", new_dims="dim", canonical=_prepare, kernel_checks=True,
+    kernel=_stack_kernel, kind="linear", new_dims="dim", canonical=_prepare_stack,
+    kernel_checks=True,
     method=False, overlap="index", out_cast=_CAST, vjp=lambda grad, tensors_shapes, dim: [
         select(grad, dim, i) for i in range(len(tensors_shapes))],
     batch=lambda size, dims, tensors, dim: (stack(
@@ -178,13 +179,13 @@ vstack = _declare_stack("vstack", 2, 0, "Tensors below each other: along dimensi
 dstack = _declare_stack("dstack", 3, 2, "Tensors behind each other: along dimension 2.")
 
 
-def _side_by_side(tensors: Any) -> Tensor:
+def _column_stack(tensors: Any) -> Tensor:
     if not tensors:
         raise RuntimeError("column_stack expects a non-empty TensorList")
     return cat([reshape(t, (t._array.size, 1)) if t._array.ndim <= 1 else t for t in tensors], 1)
 
 
-column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_side_by_side, method=False,
+column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_column_stack, method=False,
                   out_cast=_CAST, out_reported_as="cat",
                   doc="Tensors side by side, vectors as columns.")
 
@@ -274,7 +275,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 meshgrid.__kwdefaults__ = {"indexing": None}     # libraries look there for the argument
 
 
-def _blocks_vjp(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
+def _block_diag_vjp(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
     parts, row, column = [], 0, 0
     for shape in tensors_shapes:
         m, n = (1,) * (2 - len(shape)) + shape
@@ -299,7 +300,7 @@ def _blocks_of_each(size: int, dims: Any, tensors: Any) -> Tensor:
 
 _block_diag = op(
     "_block_diag(Tensor[] tensors) -> Tensor", kernel=rearranging.block_diag, kind="linear",
-    function=False, method=False, node="BlockDiagBackward0", vjp=_blocks_vjp,
+    function=False, method=False, node="BlockDiagBackward0", vjp=_block_diag_vjp,
     batch=lambda size, dims, tensors: (_blocks_of_each(size, dims, tensors), 0))
 
 
@@ -326,7 +327,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([reshape(g, (-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
-def _chosen(input: Tensor, r: int, with_replacement: bool) -> Tensor:
+def _combinations(input: Tensor, r: int, with_replacement: bool) -> Tensor:
     if input._array.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._array.shape)}")
     if r < 0:
@@ -340,7 +341,7 @@ def _chosen(input: Tensor, r: int, with_replacement: bool) -> Tensor:
 
 
 combinations = op(
-    "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", body=_chosen,
+    "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", body=_combinations,
     method=False, out=False, doc="All combinations of `r` elements of a vector, one a row.")
 
 # ---- writes to the shape alone -------------------------------------------------------------------

@@ -97,20 +97,22 @@ def _prepare_repeats(repeats: Tensor, output_size: int | None) -> tuple[Tensor, 
     return repeats, output_size
 
 
-def _counted_batched(size: int, dims: Any, repeats: Tensor, output_size: int | None) -> Any:
+def _repeat_interleave_batched(size: int, dims: Any, repeats: Tensor,
+                               output_size: int | None) -> Any:
     from flambeau.ops.indexing.counted_slices import repeated_places_batched
 
     return repeated_places_batched(size, dims, repeats, output_size)
 
 
-def _counted_places(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
+def _repeat_interleave_kernel(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
     places = repeated_places(repeats)
     if output_size not in (None, len(places)):
         raise RuntimeError("allocated size does not match required size")
     return places
 
 
-def _along(input: Tensor, repeats: Any, dim: int | None, output_size: int | None) -> Tensor:
+def _repeat_interleave(input: Tensor, repeats: Any, dim: int | None,
+                       output_size: int | None) -> Tensor:
     if isinstance(repeats, Tensor) and repeats._array.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if dim is None:
@@ -156,11 +158,11 @@ repeat_interleave = op(
     "SymInt? output_size=None) -> Tensor",
     "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
     "SymInt? output_size=None) -> Tensor",
-    body=_along, unsized=True, out=False,
+    body=_repeat_interleave, unsized=True, out=False,
     doc="Each slice along `dim` repeated; of the flattened tensor without `dim`.")
 op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-   overload_of=repeat_interleave, kernel=_counted_places, canonical=_prepare_repeats, method=False,
-   out=False, batch=_counted_batched,
+   overload_of=repeat_interleave, kernel=_repeat_interleave_kernel, canonical=_prepare_repeats,
+   method=False, out=False, batch=_repeat_interleave_batched,
    differentiable=False, unsized=lambda repeats, output_size: output_size is None,
    shape=lambda repeats, output_size: (output_size,))
 

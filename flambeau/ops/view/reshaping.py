@@ -85,14 +85,14 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return unsafe_view(copy_in(input), shape)
 
 
-def _reshaped(input: Tensor, shape: Any) -> Tensor:
+def _reshape(input: Tensor, shape: Any) -> Tensor:
     if type(input) in plain_types and input._array.flags.c_contiguous:
         return view(input, shape)
     return reshape_to(input, infer_size(size_of((shape,)), input._array.size))
 
 
 reshape = op(
-    "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", body=_reshaped,
+    "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", body=_reshape,
     doc="The elements in the same order with another shape: a view if possible, else a copy.")
 
 
@@ -106,7 +106,7 @@ def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
 # ---- with another dtype --------------------------------------------------------------------------
 
 
-def reinterpretable(input: Tensor, target: Any) -> tuple[Any, ...]:
+def check_reinterpreted(input: Tensor, target: Any) -> tuple[Any, ...]:
     """What PyTorch requires of sizes and strides for `view(dtype)`."""
     wanted = as_numpy_dtype(target)
     if wanted is None or not isinstance(target, dtype):
@@ -129,13 +129,13 @@ def reinterpretable(input: Tensor, target: Any) -> tuple[Any, ...]:
     return input, wanted
 
 
-def _reinterpreted_batched(size: int, dims: Any, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
+def _view_dtype_batched(size: int, dims: Any, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     return reinterpreted_view(contiguous(self.movedim(dims[0], 0)), dtype), 0
 
 
 op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", overload_of=view,
-   kernel=reinterpreted, canonical=reinterpretable, differentiable=False, replay=True,
-   batch=_reinterpreted_batched)
+   kernel=reinterpreted, canonical=check_reinterpreted, differentiable=False, replay=True,
+   batch=_view_dtype_batched)
 
 
 def reinterpreted_view(input: Tensor, dtype: Any) -> Tensor:

@@ -21,7 +21,7 @@ from flambeau.ops.view import copying, shape, strided
 from flambeau.ops.view.conversion import cast, clone
 from flambeau.ops.view.copies import copies, copying_kernel, exact_copies
 from flambeau.ops.view.diagonal import diagonal
-from flambeau.ops.view.reshaping import reinterpretable, view
+from flambeau.ops.view.reshaping import check_reinterpreted, view
 from flambeau.ops.view.shape import movedim, select
 from flambeau.ops.view.splitting import (
     cut,
@@ -54,7 +54,7 @@ exact_copies(split_with_sizes, out_reported_as=False)
 view_copy = exact_copies(
     view, kernel=lambda self, size: views.view(views.contiguous(self), size), batch=None)
 op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", overload_of=view_copy,
-   kernel=copying_kernel(reinterpreted), canonical=reinterpretable, differentiable=False,
+   kernel=copying_kernel(reinterpreted), canonical=check_reinterpreted, differentiable=False,
    method=False, out_type=OUT_TYPE, batch=lambda size, dims, self, dtype: (
        table["view_copy.dtype"].call(movedim(self, dims[0], 0), dtype), 0))
 op("detach_copy(Tensor self) -> Tensor", kernel=views.contiguous, differentiable=False,
@@ -180,8 +180,8 @@ def _prepare_slice(input: Tensor, src: Tensor, dim: int = 0, start: int | None =
     return input, _typed(src, input), dim, start, end, step
 
 
-def _write_slice(self: Any, src: Any, dim: int, start: int | None, end: int | None,
-                 step: int) -> Any:
+def _slice_scatter_kernel(self: Any, src: Any, dim: int, start: int | None, end: int | None,
+                          step: int) -> Any:
     if step < 1 or src.ndim != self.ndim:
         raise Misfit
     first, count = _slice_extent(self.shape[dim], start, end, step)
@@ -193,8 +193,8 @@ def _write_slice(self: Any, src: Any, dim: int, start: int | None, end: int | No
 slice_scatter = op(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
     "SymInt step=1) -> Tensor",
-    kernel=_write_slice, kind="linear", dims="dim", canonical=_prepare_slice, kernel_checks=True,
-    d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
+    kernel=_slice_scatter_kernel, kind="linear", dims="dim", canonical=_prepare_slice,
+    kernel_checks=True, d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
         grad, new_zeros(grad, src_shape), dim, start, end, step),
     d_src=lambda grad, dim, start, end, step: cut(grad, dim, start, end, step),
     out_type=OUT_TYPE, out_reported_as="aten::slice_scatter",

@@ -245,7 +245,7 @@ expand = op(
 expand_to = expand.op.call
 
 
-def _summed(input: Tensor, size: Any) -> Tensor:
+def _sum_to_size(input: Tensor, size: Any) -> Tensor:
     target, shape = size_of((size,)), input._array.shape
     if target == shape and shape:
         return input
@@ -261,7 +261,8 @@ def _summed(input: Tensor, size: Any) -> Tensor:
 
 
 sum_to_size = op(
-    "sum_to_size(Tensor self, SymInt[] size) -> Tensor", body=_summed, function=False, out=False,
+    "sum_to_size(Tensor self, SymInt[] size) -> Tensor", body=_sum_to_size, function=False,
+    out=False,
     doc="The sum over the dimensions that broadcasting from `size` would have added or repeated.")
 expand_as = op("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
                body=lambda input, other: expand(input, other._array.shape),

@@ -116,7 +116,8 @@ def split_vjp(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
                 if g is None else g for g, n in zip(grad, sizes)], dim)
 
 
-def _sized(input: Tensor, sizes: Any, dim: int = 0) -> tuple[Tensor, tuple[int, ...], int]:
+def _prepare_split_with_sizes(input: Tensor, sizes: Any,
+                              dim: int = 0) -> tuple[Tensor, tuple[int, ...], int]:
     if not input._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     sizes, wrapped = size_of((sizes,)), wrap_dim(dim, input._array.ndim)
@@ -132,7 +133,8 @@ def _sized(input: Tensor, sizes: Any, dim: int = 0) -> tuple[Tensor, tuple[int, 
 
 split_with_sizes = op(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-    kernel=views.split_with_sizes, kind="linear", dims="dim", canonical=_sized, kernel_checks=True,
+    kernel=views.split_with_sizes, kind="linear", dims="dim", canonical=_prepare_split_with_sizes,
+    kernel_checks=True,
     vjp=lambda grad, self_shape, split_sizes, dim: split_vjp(grad, self_shape, split_sizes, dim),
     doc="Parts of the given extents along `dim`, as views.")
 

@@ -89,8 +89,8 @@ def _as_strided_batched(count: int, dims: Any, self: Tensor, size: Any, stride: 
     return as_strided(whole, (count, *size), (whole.stride()[0], *stride), storage_offset), 0
 
 
-def _as_strided_tangent(self: Tensor, self_t: Tensor, size: Any, stride: Any,
-                        storage_offset: int | None) -> Tensor:
+def _as_strided_jvp(self: Tensor, self_t: Tensor, size: Any, stride: Any,
+                    storage_offset: int | None) -> Tensor:
     """The same window on the tangent: a view, if its memory is like that of the tensor."""
     own = geometry(self)
     window = _window(size, stride, storage_offset, own)
@@ -106,7 +106,7 @@ as_strided = op(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor(a)",
     kernel=kernels.as_strided, kind="linear", canonical=_prepare_as_strided, kernel_checks=True,
-    batch=_as_strided_batched, jvp=_as_strided_tangent,
+    batch=_as_strided_batched, jvp=_as_strided_jvp,
     d_self=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
         grad, _window(size, stride, storage_offset, self_geometry), self_geometry, self_geometry),
     doc="""A view of `input`'s memory with any size, strides and offset (in elements).
@@ -156,8 +156,9 @@ replaced = op(
     doc="`self` with `src` where `window` lies in its memory, which `own` describes.")
 
 
-def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None
-                  ) -> tuple[Any, ...]:
+def _prepare_as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any,
+                                storage_offset: int | None
+                                ) -> tuple[Any, ...]:
     size, stride = _prepare_as_strided(input, size, stride, storage_offset)[1:3]
     if src._array.shape != size:
         kernels.as_strided(input._array, size, stride, storage_offset)  # is there such a slice?
@@ -168,8 +169,8 @@ def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_of
     return input, src, size, stride, storage_offset
 
 
-def _scatter_batched(count: int, dims: Any, self: Tensor, src: Tensor, size: Any, stride: Any,
-                     storage_offset: int | None) -> Any:
+def _as_strided_scatter_batched(count: int, dims: Any, self: Tensor, src: Tensor, size: Any,
+                                stride: Any, storage_offset: int | None) -> Any:
     own = geometry(self) if dims[0] is None else _examples(movedim(self, dims[0], 0))
     return _replaced_batched(count, dims, self, src, _window(size, stride, storage_offset, own),
                              own)
@@ -178,8 +179,8 @@ def _scatter_batched(count: int, dims: Any, self: Tensor, src: Tensor, size: Any
 as_strided_scatter = op(
     "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
     "SymInt? storage_offset=None) -> Tensor",
-    kernel=kernels.as_strided_scatter, kind="linear", canonical=_for_a_window, kernel_checks=True,
-    batch=_scatter_batched, out=False,
+    kernel=kernels.as_strided_scatter, kind="linear", canonical=_prepare_as_strided_scatter,
+    kernel_checks=True, batch=_as_strided_scatter_batched, out=False,
     d_self=lambda grad, src_shape, self_geometry, size, stride, storage_offset: replaced(
         grad, new_zeros(grad, src_shape),
         _window(size, stride, storage_offset, self_geometry), self_geometry),
