@@ -142,12 +142,14 @@ def _cast(x, dtype):
         x = x.astype(np.float32)
     if x.dtype.kind == "f" and dtype.kind in "iu":
         return _to_integer(x, dtype)
-    if is_reduced(dtype) and (x.dtype.kind not in "fc" or kind_of(dtype) == "8"):
+    if kind_of(dtype) == "8":
         x = x.astype(np.float32)
-    if dtype.name == "float8_e4m3fn":  # saturates, as do no others
-        x = np.clip(x, -448, 448)
-    elif dtype.name == "float8_e8m0fnu":  # has powers of two only: no sign, no zero
-        x = np.maximum(np.abs(x), np.float32(2.0**-127))
+        if dtype.name == "float8_e4m3fn":  # saturates, as do no others
+            x = np.clip(x, -448, 448)
+        elif dtype.name == "float8_e8m0fnu":  # has powers of two only: no sign, no zero
+            x = np.maximum(np.abs(x), np.float32(2.0**-127))
+    elif is_reduced(dtype) and x.dtype.kind not in "fc":
+        x = x.astype(np.float32)
     return x.astype(dtype)
 
 

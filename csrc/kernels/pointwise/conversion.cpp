@@ -238,14 +238,16 @@ PyArrayObject *empty_in(PyArrayObject *x, DType to, bool channels_last) {
                                                  nullptr);
 }
 
-// A row-major array as complex32: pairs of half-precision numbers, a type that Python has made.
-PyObject *to_half_complex(PyArrayObject *x, DType from, PyArray_Descr *descr) {
+// An array as complex32: pairs of half-precision numbers, a type that Python has made.
+PyObject *to_half_complex(PyArrayObject *x, DType from, PyArray_Descr *descr, bool channels_last) {
     if (descr->kind != 'W' || PyDataType_ELSIZE(descr) != 4) return not_here();
-    PyArrayObject *wide = convert_into(empty_in(x, C8, false), x, from, C8);
+    PyArrayObject *wide = convert_into(empty_in(x, C8, channels_last), x, from, C8);
     if (!wide) return nullptr;
+    npy_intp strides[NPY_MAXDIMS];
+    for (int d = 0; d < PyArray_NDIM(x); d++) strides[d] = PyArray_STRIDE(wide, d) / 2;
     Py_INCREF(descr);
     PyArrayObject *r = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(x),
-                                                             PyArray_DIMS(x), nullptr, nullptr, 0, nullptr);
+                                                             PyArray_DIMS(x), strides, nullptr, 0, nullptr);
     npy_intp n = 2 * PyArray_SIZE(x);
     Operand o[2] = {{PyArray_BYTES(wide), {4}, 4}, {r ? PyArray_BYTES(r) : nullptr, {2}, 2}};
     if (r && n) run_loop(casts[F4][F2], 1, &n, 2, o);
@@ -264,12 +266,12 @@ PyObject *to_copy(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     if (PyArray_DescrCheck(args[1])) to = dtype_of(((PyArray_Descr *)args[1])->type_num);
     else if (args[1] != Py_None) return not_here();
     bool row = PyArray_IS_C_CONTIGUOUS(x), keeps = format == Py_None || format == known.preserve;
-    if (from != NONE && to == NONE && row && (keeps || format == known.contiguous))
-        return to_half_complex(x, from, (PyArray_Descr *)args[1]);
-    if (from == NONE || to == NONE || (from >= C8 && to < C8 && to != B1)) return not_here();
     int rank = format == known.channels_last ? 4 : format == known.channels_last_3d ? 5 : 0;
     if (rank ? PyArray_NDIM(x) != rank : !keeps && format != known.contiguous) return not_here();
     if (keeps && row && !is_row_major(x)) return not_here();
+    if (from != NONE && to == NONE && args[1] != Py_None && (row || !keeps))
+        return to_half_complex(x, from, (PyArray_Descr *)args[1], rank);
+    if (from == NONE || to == NONE || (from >= C8 && to < C8 && to != B1)) return not_here();
     if (keeps && !row) {
         if (to == from) return not_here();
         for (int d = 0; d < PyArray_NDIM(x); d++)

@@ -9,6 +9,7 @@ from flambeau.kernels.dtypes import cast
 from flambeau.kernels.moving import views as kernels
 
 _CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+_RANKS = {"channels_last": 4, "channels_last_3d": 5}
 _BACK = {n: tuple(np.argsort(axes)) for n, axes in _CHANNELS_LAST.items()}
 
 
@@ -34,10 +35,15 @@ def has_channels_last(x):
     return True
 
 
+def check_rank(ndim, memory_format):
+    """Raise if a memory format is for tensors of another rank."""
+    rank = _RANKS.get(memory_format.name, ndim)
+    if rank != ndim:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+
+
 def channels_last_strides(shape):
     """The strides, in elements, of an image or a volume with the channels last."""
-    if len(shape) not in _CHANNELS_LAST:
-        raise RuntimeError("required rank 4 tensor to use channels_last format")
     strides, step = [0] * len(shape), 1
     for axis in reversed(_CHANNELS_LAST[len(shape)]):
         strides[axis], step = step, step * max(shape[axis], 1)
@@ -88,7 +94,7 @@ def clone(x, memory_format):
         return kernels.copy(x)
     if memory_format.name == "contiguous_format":
         return kernels.contiguous(x)
-    channels_last_strides(x.shape)
+    check_rank(x.ndim, memory_format)
     return channels_last(x)
 
 

@@ -66,6 +66,7 @@ def _clone_batched(dim: int, self: Tensor, memory_format: Any) -> Any:
         return copy_in(self, memory_format), dim
     front = self.movedim(dim, 0)                        # each slice has a memory of its own then
     if memory_format in type_info.CHANNELS_LAST:
+        kernels.check_rank(front._array.ndim - 1, memory_format)
         memory_format = kernels.channels_last_strides(front._array.shape[1:])
     if type(memory_format) is tuple:
         memory_format = (max(prod(front._array.shape[1:]), 1), *memory_format)
@@ -105,9 +106,7 @@ def _is_laid_out(tensor: Tensor, memory_format: Any) -> bool:
     """Does `to` leave the strides as they are? It tells channels last from all others only."""
     if memory_format is None or memory_format is type_info.preserve_format:
         return True
-    rank = {type_info.channels_last: 4, type_info.channels_last_3d: 5}.get(memory_format)
-    if rank not in (None, tensor._array.ndim):
-        raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format)[6:]} format")
+    kernels.check_rank(tensor._array.ndim, memory_format)
     return kernels.has_channels_last(tensor._array) is (
         memory_format is not type_info.contiguous_format)
 

@@ -1,4 +1,6 @@
 """Conversions: which tensor they give, in which memory, and with which history."""
+from functools import partial
+
 import numpy as np
 import pytest
 from sample_tests import SampleTests
@@ -64,10 +66,28 @@ def test_memory_formats(convert):
         if convert(X, torch.contiguous_format) is not X else True
 
 
-def test_a_format_of_other_ranks_is_refused():
-    for convert in (X[0].clone, X[0].to, X[0].double):
-        with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last"):
-            convert(memory_format=torch.channels_last)
+@pytest.mark.parametrize("rank", range(1, 7))
+@pytest.mark.parametrize("form, wanted", [("channels_last", 4), ("channels_last_3d", 5)])
+def test_a_format_of_other_ranks_is_refused(rank, form, wanted):
+    x, last = torch.ones([2] * rank), {"memory_format": getattr(torch, form)}
+    for convert in (x.clone, x.to, x.double, x.half, x.chalf, x.contiguous,
+                    partial(torch.empty_like, x), partial(torch.empty, x.shape)):
+        if rank == wanted:
+            assert convert(**last).stride(1) == 1
+            continue
+        with pytest.raises(RuntimeError, match=f"required rank {wanted} tensor to use {form} for"):
+            convert(**last)
+
+
+@pytest.mark.parametrize("source", [torch.float32, torch.int64, torch.bool, torch.complex64])
+@pytest.mark.parametrize("shape", [(2, 3, 2, 3), (1, 3, 1, 2), (0, 3, 2, 2)])
+@pytest.mark.parametrize("turned", [0, 1, 3])
+@pytest.mark.parametrize("form", ["channels_last", "contiguous_format", "preserve_format"])
+def test_half_complex_copies_lie_as_copies_of_other_types(source, shape, turned, form):
+    x = torch.randint(9, shape).to(source).transpose(0, turned)
+    form = {"memory_format": getattr(torch, form)}
+    found, other = x.to(torch.complex32, **form), x.to(torch.complex128, **form)
+    assert found.stride() == other.stride() and found.to(torch.complex128).equal(other)
 
 
 def test_gradients_return_as_the_type_that_they_came_from():
