@@ -31,6 +31,11 @@ def python_on_meta(said: str) -> Any:
     return lambda read, out, found: PYTHON_TYPE if read[0]._device is devices.meta else said
 
 
+def of_given_type(read: Any, out: Any, found: Any) -> str:
+    """Where a `dtype`, the last argument, is given, `out` must be of it; else results are cast."""
+    return OUT_TYPE if read[-1] is not None else ""
+
+
 def _full_name(op: Op) -> str:
     space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
     return op.name if space in ("torch", None) else f"{space}.{op.name.removeprefix(f'{space}_')}"

@@ -239,6 +239,7 @@ def lu_unpack(lu: np.ndarray, pivots: np.ndarray, unpack_data: bool, unpack_pivo
     fits(lu.ndim > 1 and (not unpack_pivots or pivots.dtype == np.int32))
     (m, n), nothing = lu.shape[-2:], np.empty(0, lu.dtype)
     k = min(m, n)
+    fits(not unpack_pivots or bool((pivots <= m).all()))
     P = permutation_matrix(pivots, m, lu.dtype) if unpack_pivots else nothing
     if not unpack_data:
         return P, nothing, np.empty(0, lu.dtype)

@@ -103,9 +103,14 @@ def embedded_slices(x, shape, dim, start, step):
 def scattered_slices(x, src, dim, start, step):
     """A copy of x with `src` as those slices of it."""
     result = np.array(x, order="C")
-    count = src.shape[dim] if src.ndim == x.ndim else 1
-    result[_slices_at(src, x.ndim, dim, start, step, count)] = src
+    write_slices(result, src, dim, start, step)
     return result
+
+
+def write_slices(x, src, dim, start, step):
+    """Write `src` as those slices of x."""
+    count = src.shape[dim] if src.ndim == x.ndim else 1
+    x[_slices_at(src, x.ndim, dim, start, step, count)] = src
 
 
 @compiled("block_diag")

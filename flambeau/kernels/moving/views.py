@@ -326,6 +326,19 @@ def array_offset(array):
     return (array.__array_interface__["data"][0] - root.__array_interface__["data"][0])
 
 
+def copy_in_place(array):
+    """A copy that lies in its memory as `array` in its own: at that offset, with those strides,
+    unless several of its elements are one."""
+    if has_internal_overlap(array):
+        return np.array(array, order="C")
+    start, strides = array_offset(array), [s * array.itemsize for s in array_strides(array)]
+    reach = sum((n - 1) * s for n, s in zip(array.shape, strides)) + array.itemsize
+    memory = np.empty((start + reach) // array.itemsize if array.size else 0, array.dtype)
+    result = np.ndarray(array.shape, array.dtype, memory, start if array.size else 0, strides)
+    copy_into(result, array)
+    return result
+
+
 def has_internal_overlap(array):
     """Are several elements one in memory, as those of expanded tensors are?"""
     return 0 in array.strides and any(

@@ -52,6 +52,17 @@ def _check_spread(name, x, axis, correction):
                       UserWarning, stacklevel=3)
 
 
+def updated_mean(x, axis, mean):
+    """Means that every element updates: an infinite one stays if it is the last, and the only one;
+    what comes after it makes inf - inf."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    wrong = ~np.isfinite(x)
+    last = tuple([slice(-1, None) if d in axes else slice(None) for d in range(x.ndim)])
+    alone = wrong.sum(axis=tuple(axes) or None, keepdims=True) == wrong[last]
+    return np.where(np.isinf(mean) & ~alone.reshape(np.shape(mean)), np.nan, mean).astype(
+        mean.dtype)
+
+
 def _moments(x, axis, correction, keepdims):
     if x.dtype.kind == "W":  # the parts each round
         parts = [part(x, "real"), part(x, "imag")]
@@ -99,20 +110,27 @@ def vector_norm(x, ord, axis, keepdims, dtype):
     return cast(np.asarray(found), real_dtype(x.dtype))
 
 
+def check_norm_type(found, dtype, name):
+    """Raise unless elements of the type `found` may become another one for their norm."""
+    said = f"but got {type_title(dtype)}"
+    if dtype.kind not in "fcVW":
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, {said}")
+    kind = "complex" if found.kind in "cW" else "real"
+    if (kind == "complex") != (dtype.kind in "cW"):
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, {said}")
+    if dtype.itemsize <= found.itemsize:
+        raise RuntimeError(f"{name}: the dtype of the input ({type_title(found)}) should be "
+                           "convertible without narrowing to the specified dtype "
+                           f"({type_title(dtype)})")
+
+
 def _normed(x, ord, axis, dtype):
     """The elements that a norm is of."""
     if x.dtype.kind not in "fcVW":
         raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
                            f"input. Got {type_title(x.dtype)}")
     if dtype is not None and dtype != x.dtype:
-        said = f"but got {type_title(dtype)}"
-        if dtype.kind not in "fcVW":
-            raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, "
-                               + said)
-        kind = "complex" if x.dtype.kind in "cW" else "real"
-        if (kind == "complex") != (dtype.kind in "cW"):
-            raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, "
-                               + said)
+        check_norm_type(x.dtype, dtype, "linalg.vector_norm")
         x = cast(x, dtype)
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of "

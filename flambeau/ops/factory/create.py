@@ -14,7 +14,7 @@ from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.dispatch.members import member
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import as_element, beyond_c
-from flambeau.ops.factory.from_data import tensor
+from flambeau.ops.factory.from_data import tensor, warn_of_copies
 from flambeau.ops.out_types import NO_RESIZING
 from flambeau.transforms.meta import memory as hollow
 
@@ -89,6 +89,9 @@ scalar_tensor = factory(
         "bool requires_grad=False) -> Tensor", function=False)
 def new_tensor(self: Tensor, data: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """`tensor` with this tensor's type and device unless given."""
+    if isinstance(data, Tensor):
+        warn_of_copies("tensor.new_tensor")
+        data = data.detach()
     if hasattr(self, "_level"):             # one slice of a batch: a new tensor for each
         return self._level.repeated(tensor(data, dtype=dtype or self.dtype))
     return tensor(data, dtype=dtype or self.dtype, device=device or self._device,

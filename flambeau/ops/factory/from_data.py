@@ -56,13 +56,17 @@ def tensor(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_grad: 
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        warnings.warn("To copy construct from a tensor, it is recommended to use "
-                      "sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than "
-                      "torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+        warn_of_copies("torch.tensor")
     if pin_memory:
         raise devices.cannot_pin()
     return finish(array_of(data, dtype, copy=True), device, requires_grad)
+
+
+def warn_of_copies(said: str) -> None:
+    """Warn of data that are a tensor."""
+    warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
+                  "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+                  f"{said}(sourceTensor).", UserWarning, stacklevel=3)
 
 
 def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:

@@ -145,8 +145,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     >>> flambeau.stft(flambeau.ones(8), 4, window=flambeau.ones(4), return_complex=True).shape
     torch.Size([3, 9])
     """
-    if center and align_to_window:
-        raise RuntimeError("stft only supports align_to_window for center = False.")
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
         input = _centered(input, n_fft, pad_mode)
     return _stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
@@ -230,7 +230,9 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
     if window is not None and window._array.shape != (size,):
         raise refused(": Invalid window shape. window has to be 1D and length of `win_length`")
     if return_complex and half:
-        raise refused("Cannot have onesided output if window or input is complex")
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if not return_complex and window is not None and window._array.dtype.kind in "cW":
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")
     parts = view_as_real(input)
     if input._array.ndim == 2:
         parts = unsqueeze(parts, 0)

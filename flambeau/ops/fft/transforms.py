@@ -15,13 +15,14 @@ import numpy as np
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import wrap_dim
+from flambeau.core.shapes import refuse_negative, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.linalg import fourier
 from flambeau.kernels.moving import views
+from flambeau.kernels.refused import no_kernel
 from flambeau.ops.indexing.basic import basic_view
 from flambeau.ops.linalg.support import conj, differentiating, with_gradient_by_rows
 from flambeau.ops.out_types import FOUND_TYPE
@@ -415,19 +416,27 @@ def _frequencies(name: str, of: Any, doc: str) -> None:
     def kernel(n: int, d: float, target: np.dtype) -> np.ndarray:
         if target not in FLOATING:
             raise RuntimeError(f"{name} requires a floating point or complex dtype")
-        return of(n).astype(target) * target.type(1 / (n * d)) if n else np.zeros(0, target)
+        if target.kind in "cW":
+            raise no_kernel("arange_cpu", target)
+        values = of(n).astype(target)
+        return values * target.type(1 / (n * d)) if n else values * np.nan
     factory(f"fft_{name}(int n, float d=1.0, *, {OPTIONS}) -> Tensor", kernel=kernel, out=True,
             doc=doc)
 
 
-_frequencies("fftfreq", lambda n: np.fft.ifftshift(np.arange(-(n // 2), (n + 1) // 2)),
+def _count_to(n: int) -> np.ndarray:
+    refuse_negative((n,))
+    return np.arange(n)
+
+
+_frequencies("fftfreq", lambda n: (_count_to(n) + n // 2) % (n or 1) - n // 2,
              """The frequencies of `fft`'s values, for samples `d` apart: 0, 1, … then the negative.
 
     >>> import flambeau
     >>> flambeau.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """)
-_frequencies("rfftfreq", lambda n: np.arange(n // 2 + 1), "The frequencies of `rfft`'s values.")
+_frequencies("rfftfreq", lambda n: _count_to(n // 2 + 1), "The frequencies of `rfft`'s values.")
 
 
 def _shift(name: str, sign: int, doc: str) -> None:

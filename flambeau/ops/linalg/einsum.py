@@ -64,11 +64,10 @@ def _einsum(*args: Any) -> Tensor:
 @op("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", function=False,
     method=False, out=False)
 def _of_equation(equation: str, tensors: Any, path: Any) -> Tensor:
-    inputs, output = _parse(equation)
-    if len(inputs) != len(tensors):
-        more = "more" if len(tensors) > len(inputs) else "fewer"
-        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
-                           "equation")
+    inputs, output = _parse(equation, len(tensors))
+    if isinstance(output, RuntimeError):    # said after what is wrong with the operands
+        _width(inputs, [x._array.shape for x in tensors])
+        raise output
     return _evaluate(inputs, output, tensors)
 
 
@@ -82,7 +81,8 @@ _declared.op.published = public["torch"]["einsum"] = einsum
 # ---- the equation -------------------------------------------------------------------------------
 
 
-def _labels(text: str, where: str) -> list[Any]:
+def _labels(text: str, where: str, start: int = 0) -> list[Any]:
+    """The labels of a part of the equation, which begins there at `start`."""
     found: list[Any] = []
     i = 0
     while i < len(text):
@@ -90,28 +90,46 @@ def _labels(text: str, where: str) -> list[Any]:
         if c == " ":
             i += 1
         elif c == ".":
-            if text[i:i + 3] != "..." or ELLIPSIS in found:
-                raise RuntimeError("einsum(): found '.' for "
-                                   f"{where} that is not part of any ellipsis"
-                                   if text[i:i + 3] != "..." else
-                                   "einsum(): found '.' for "
-                                   f"{where} for which an ellipsis was already found")
+            if text[i:i + 3] != "...":
+                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any "
+                                   "ellipsis" + " (...)" * (where == "output"))
+            if ELLIPSIS in found:
+                _raise_second_ellipsis(where)
             found.append(ELLIPSIS)
             i += 3
         elif c.isascii() and c.isalpha():
             found.append(c)
             i += 1
         else:
-            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation "
-                               "string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(f"einsum(): invalid subscript given at index {start + i} in the "
+                               "equation string, subscripts must be in [a-zA-Z]")
     return found
 
 
+def _raise_second_ellipsis(where: str) -> None:
+    which = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
+    raise RuntimeError(f"einsum(): found '.' for {where} {which} was already found")
+
+
 @lru_cache(maxsize=256)
-def _parse(equation: str) -> tuple[Inputs, Labels | None]:
+def _parse(equation: str, operands: int) -> tuple[Inputs, Labels | RuntimeError | None]:
+    """The labels of the operands and of the output, or what is wrong with the latter."""
     left, arrow, right = equation.partition("->")
-    inputs = [tuple(_labels(part, f"operand {i}")) for i, part in enumerate(left.split(","))]
-    return tuple(inputs), tuple(_labels(right, "the output")) if arrow else None
+    inputs: list[Labels] = []
+    start = 0
+    for i, part in enumerate(left.split(",")):
+        if i == operands:
+            raise RuntimeError("einsum(): fewer operands were provided than specified in the "
+                               "equation")
+        inputs.append(tuple(_labels(part, f"operand {i}", start)))
+        start += len(part) + 1
+    if len(inputs) < operands:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    try:
+        output = tuple(_labels(right, "output", len(left) + 2)) if arrow else None
+    except RuntimeError as wrong:
+        return tuple(inputs), wrong
+    return tuple(inputs), output
 
 
 def _from_lists(args: Any) -> tuple[Inputs, Labels | None, list[Tensor]]:
@@ -119,13 +137,17 @@ def _from_lists(args: Any) -> tuple[Inputs, Labels | None, list[Tensor]]:
     operands, inputs = list(args[:len(args) - len(args) % 2:2]), list(args[1::2])
     output = args[-1] if len(args) % 2 else None
 
-    def named(labels: Any) -> Labels:
-        for n in labels:
+    def named(labels: Any, where: str) -> Labels:
+        for k, n in enumerate(labels):
+            if n is Ellipsis and Ellipsis in labels[:k]:
+                _raise_second_ellipsis(where)
             if n is not Ellipsis and not (n >= 0 and n < 52):
-                raise RuntimeError("einsum(): not within the valid range [0, 52)")
+                raise ValueError("einsum(): subscript in subscript list is not within the valid "
+                                 "range [0, 52)")
         return tuple([ELLIPSIS if n is Ellipsis
                       else chr(ord("A") + n if n < 26 else ord("a") + n - 26) for n in labels])
-    return tuple([named(i) for i in inputs]), None if output is None else named(output), operands
+    return (tuple([named(labels, f"operand {i}") for i, labels in enumerate(inputs)]),
+            None if output is None else named(output, "output"), operands)
 
 
 # ---- evaluation ---------------------------------------------------------------------------------

@@ -154,9 +154,12 @@ _pinv = op("_pinv(Tensor self, object atol, object rtol, bool hermitian) -> Tens
            function=False, method=False, out=False)
 
 
-def numbers(limit: Any) -> Any:
+def numbers(limit: Any, name: str) -> Any:
     """A tolerance, a number or a tensor of them, as NumPy takes it."""
     if isinstance(limit, Tensor):
+        if limit.dtype.is_complex:
+            raise RuntimeError(f"{name} tensor of complex type is not supported. Got "
+                               f"{type_name(limit.dtype)}")
         return limit.detach()._array if type(limit) in plain_types or limit.ndim else limit.item()
     return limit
 
@@ -174,17 +177,17 @@ def pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
             [0.0000]])
     """
     if atol is not None or rtol is not None:    # limits are made of the type's precision
-        rows, columns = self.size(-2), self.size(-1)
-        if rows and columns and self.dtype.kind not in ("f", "c"):
+        if self.ndim > 1 and self.size(-2) and self.size(-1) and self.dtype.kind not in ("f", "c"):
             raise RuntimeError("This function doesn't handle types other than float and double")
-    return _pinv(self, numbers(atol), numbers(rtol), hermitian)
+    return _pinv(self, numbers(atol, "torch.linalg.pinv: atol"),
+                 numbers(rtol, "torch.linalg.pinv: rtol"), hermitian)
 
 
 @op("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
     "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
     overload_of=pinv, out_cast=CASTABLE_RESULT)
 def _pinv_rcond(self: Tensor, rcond: Any, hermitian: bool) -> Tensor:
-    return _pinv(self, None, numbers(rcond), hermitian)
+    return _pinv(self, None, numbers(rcond, "torch.linalg.pinv: rcond"), hermitian)
 
 
 @op("pinverse(Tensor self, float rcond=1e-15) -> Tensor", out=False, autocast="full")

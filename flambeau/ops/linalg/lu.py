@@ -164,6 +164,9 @@ def _check_lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpa
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
                            "torch.int32 dtype.\nNote: this function is intended to be used with "
                            "the output produced by torch.linalg.lu_factor")
+    if unpack_pivots and (LU_pivots._array > LU_data._array.shape[-2]).any():
+        raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                           "Did you properly pass the result of lu_factor?")
     return LU_data, LU_pivots, unpack_data, unpack_pivots
 
 

@@ -14,6 +14,7 @@ from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.linalg.matrix_exp import matrix_exp
+from flambeau.kernels.reduction.statistics import check_norm_type
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.indexing.index import new_zeros
@@ -168,16 +169,18 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     tensor(7.)
     """
     name = "linalg.matrix_norm"
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
     check_matrix(A, name)
     if A._array.dtype.kind in "bui":
         check_floating(A, name)
     rows, columns = _pair(dim, name, A._array.ndim)
-    if dtype is not None:
-        A = cast(A, as_numpy_dtype(dtype))
+    wanted = None if dtype is None else as_numpy_dtype(dtype)
+    if wanted is not None and wanted != A._array.dtype:
+        check_norm_type(A._array.dtype, wanted, name)
+        A = cast(A, wanted)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim)
-    if isinstance(ord, str) and ord != "nuc":
-        raise RuntimeError(f"{name}: Order {ord} not supported.")
     if ord == "nuc" or ord in (2, -2):
         check_floating(A, name)
         S = singular_values(movedim(A, (rows, columns), (-2, -1)))
@@ -211,10 +214,13 @@ def linalg_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     tensor(5.)
     """
     n = A._array.ndim
-    if dim is not None and not isinstance(dim, int) and len(dim) == 1:
-        dim = dim[0]
+    if dim is not None and not isinstance(dim, int):
+        if len(dim) not in (1, 2):
+            raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
+                               f"{[*dim]}")
+        dim = dim[0] if len(dim) == 1 else dim
     if isinstance(ord, str) and dim is not None and isinstance(dim, int):
-        return matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+        return matrix_norm(A, ord, (dim,), keepdim, dtype=dtype)
     if ord is not None and dim is None and n not in (1, 2):
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D "
                            f"or 2D. Got {n}D.")
@@ -264,7 +270,6 @@ def cond(A: Tensor, p: Any) -> Tensor:
 
 
 def _check_rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
-    check_matrix(self, "torch.linalg.matrix_rank", "input")
     if hermitian:
         check_square(self, "linalg.eigh")
     check_lapack(self)
@@ -292,14 +297,20 @@ def matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool, self: Tens
     >>> flambeau.linalg.matrix_rank(flambeau.ones(3, 3))
     tensor(1)
     """
-    return _rank(self if input is None else input, numbers(atol), numbers(rtol), hermitian)
+    return _find_rank(self if input is None else input, atol, rtol, hermitian)
+
+
+def _find_rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
+    name = "torch.linalg.matrix_rank"
+    check_matrix(self, name, "input")
+    return _rank(self, numbers(atol, f"{name}: atol"), numbers(rtol, f"{name}: rtol"), hermitian)
 
 
 @op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
     "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
     overload_of=matrix_rank, **_OF_RANK)
 def _rank_above(self: Tensor, tol: Any, hermitian: bool, input: Tensor) -> Tensor:
-    return _rank(self if input is None else input, numbers(tol), 0.0, hermitian)
+    return _find_rank(self if input is None else input, tol, 0.0, hermitian)
 
 
 # ---- Vandermonde --------------------------------------------------------------------------------

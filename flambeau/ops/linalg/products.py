@@ -405,6 +405,9 @@ def _conjugate_transpose(self: Tensor) -> Tensor:
 
 def _checked_adjoint(self: Tensor, name: str) -> Tensor:
     n = self.ndim
+    if n == 0:
+        said = name if name.endswith(")") else f"Tensor.{name}"
+        warn_once(f"{said} is deprecated on 0-D tensors. Consider using x.conj().")
     if n == 1:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. "
                            f"Got {n}-D tensor.")

@@ -27,7 +27,7 @@ from flambeau.core.shapes import broadcast_error, broadcast_shapes
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.kernels.refused import characters, no_kernel, refuse
 from flambeau.ops.coercion import as_element, within
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import times
@@ -447,11 +447,15 @@ addcdiv = pointwise(
 
 def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
     for name, other in (("end", end), ("weight", weight)):
-        if isinstance(other, Tensor) and other.dtype is not self.dtype:
+        if isinstance(other, Tensor) and other.dtype is not self.dtype and (
+                name == "end" or other.ndim):
             raise RuntimeError(f"expected dtype {c_name(self.dtype)} for `{name}` but got dtype "
                                f"{c_name(other.dtype)}")
-    refuse(self._array, "bBilU8",
-           f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}")
+    if not isinstance(weight, Tensor):
+        refuse(self._array, "bBilU8", "lerp_kernel_scalar")
+    elif self._array.dtype.char in characters("bBilU8"):    # of 0 dimensions it may be floating
+        found = result_type([self._array, weight._array]).numpy
+        refuse(np.empty(0, found), "bBilU8", "lerp_kernel_tensor")
 
 
 lerp = pointwise(
@@ -460,7 +464,8 @@ lerp = pointwise(
     kernel=lambda self, end, weight, out=None: kernels.lerp(
         self, end, as_element(weight, self.dtype) if type(weight) is complex else weight, out),
     raw=True, check=_check_lerp, refuses=("lerp_kernel_scalar", "bBilU8"),
-    out_type=lambda read, out, found: FOUND_TYPE if isinstance(read[-1], Tensor) else "",
+    out_type=lambda read, out, found: (
+        FOUND_TYPE if isinstance(read[-1], Tensor) and read[-1].ndim else ""),
     d_self=lambda weight: 1 - weight, d_end=lambda weight: weight,
     d_weight=lambda self, end: end - self,
     doc="""input + weight · (end - input): `input` at weight 0, `end` at weight 1.

@@ -8,6 +8,7 @@ that write in place are one kernel call, where nothing is recorded.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,25 +54,37 @@ def _checked(tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-def _each(tensors: list[Tensor], other: Any) -> list[Any]:
+def _each(tensors: list[Tensor], other: Any, of_tensors: bool) -> list[Any]:
     """The operand for each tensor."""
     if isinstance(other, tuple | list):
         if len(other) != len(tensors):
-            if other and isinstance(other[0], Tensor):
+            if of_tensors:
                 raise RuntimeError("Tensor lists must have the same number of tensors, got "
                                    f"{len(tensors)} and {len(other)}")
             raise RuntimeError("Tensor list must have same number of elements as scalar list.")
         return list(other)
-    if isinstance(other, Tensor) and other.numel() != 1:
-        raise RuntimeError("scalar tensor expected to have only 1 element but got "
-                           f"{other.numel()} elements.")
-    return [other.reshape(()) if isinstance(other, Tensor) else other] * len(tensors)
+    if isinstance(other, Tensor) and other.ndim:
+        raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.ndim} dimensions "
+                           f"and {other.numel()} elements.")
+    return [other] * len(tensors)
 
 
 # ---- the rule ------------------------------------------------------------------------------------
 
+_OF_NUMBERS = ("scalars", "weight")       # where lists hold numbers
 _KEYWORDS = {"alpha": "alpha", "value": "value", "dtype": "dtype",
              "memory_format": "memory_format"}
+
+
+def _unpacked(tensors: list[Tensor], packed: Tensor) -> list[Any]:
+    """The numbers that a tensor holds for each one of a list."""
+    if packed.ndim != 1:
+        raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {packed.ndim} "
+                           "instead.")
+    if len(packed) != len(tensors):
+        raise RuntimeError("Expected length of scalars to match input of length "
+                           f"{len(tensors)} but got {len(packed)} instead.")
+    return packed.tolist()
 
 
 def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -81,12 +94,12 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
         if value is None or (name == "alpha" and value == 1) or name in ("self", "non_blocking"):
             continue
         if "tensor1" in given and name == "scalars":
-            values = value.tolist() if isinstance(value, Tensor) else value
-            named["value"] = _each(tensors, values)
+            values = _unpacked(tensors, value) if isinstance(value, Tensor) else value
+            named["value"] = _each(tensors, values, False)
         elif name in _KEYWORDS:
             named.setdefault(name, [value] * len(tensors))
         else:
-            operands.append(_each(tensors, value))
+            operands.append(_each(tensors, value, name not in _OF_NUMBERS))
     return operands, named
 
 
@@ -156,6 +169,15 @@ def _both(name: str, overloads: dict[str, str], function: Any = None, write: Any
 # ---- the functions -------------------------------------------------------------------------------
 
 _ALONE = {"": ""}
+
+
+def _greatest(tensor: Tensor) -> Tensor:
+    if not tensor.numel():
+        raise RuntimeError("_foreach_max cannot compute the maximum of an empty tensor; max over "
+                           "zero elements is undefined.")
+    return tensor.max()
+
+
 _NUMBERS = {"Scalar": "Scalar scalar", "List": "Tensor[] other", "ScalarList": "Scalar[] scalars"}
 _SCALED = {**_NUMBERS, "List": "Tensor[] other, *, Scalar alpha=1"}
 _THREE = "Tensor[] tensor1, Tensor[] tensor2"
@@ -166,7 +188,7 @@ for _name in ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc
     _both(_name, _ALONE)
 _declare("zero_", _ALONE, rule=list_updates.fill_zero)
 _declare("clone", {"": "*, MemoryFormat? memory_format=None"})
-_declare("max", _ALONE, nodes="1")
+_declare("max", _ALONE, _greatest, nodes="1")
 _declare("copy_", {"": "Tensor[] src, bool non_blocking=False"},
          rule=list_updates.copy)
 _declare("mm", {"": "Tensor[] mat2"})
@@ -216,6 +238,9 @@ member(*[f"_foreach_pow.{overload}({own}, {more}) -> Tensor[]" for own, overload
 
 def _norm(tensor: Tensor, ord: Any, dtype: Any = None) -> Tensor:
     from flambeau.ops.reduction.statistics import vector_norm
+    if not tensor.numel() and ord == math.inf:
+        raise RuntimeError("_foreach_norm cannot compute the infinity norm on an empty tensor "
+                           "because the operation does not have an identity")
     return vector_norm(tensor, ord, dtype=dtype)
 
 

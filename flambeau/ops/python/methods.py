@@ -400,6 +400,9 @@ class Copying(Chapter):
 def _check_type(cls: Any) -> None:
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type_name_of(cls)})")
+    if not issubclass(cls, Tensor):
+        raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor "
+                        "is not possible. Make sure your class inherits from Tensor.")
 
 
 _enter_type = TensorMeta.__init__

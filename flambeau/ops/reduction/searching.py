@@ -165,6 +165,20 @@ def _unique_batched(size: int, dims: Any, self: Tensor, sorted: bool, inverse: b
     return found, [0, 0, 0]
 
 
+def _slices_along(self: np.ndarray, dim: int) -> int:
+    """The dimension, if there are slices along it that can be compared."""
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    dim, empty = wrap_dim(dim, self.ndim), self.shape.count(0)
+    if not self.shape[dim] and empty > 1:
+        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be "
+                           "applied ")
+    if self.shape[dim] and empty:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique "
+                           "cannot be applied")
+    return dim
+
+
 def _unique_dim_batched(size: int, dims: Any, self: Tensor, dim: int, *asked: bool) -> Any:
     return distinct_slices_batched(size, dims, self, wrap_dim(dim, self._array.ndim - 1), False)
 
@@ -201,7 +215,7 @@ unique_dim = op(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, "
     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     kernel=lambda self, dim, sorted, inverse, counts: [
-        np.asarray(f) for f in sorting.unique_rows(self, wrap_dim(dim, self.ndim), True, True)],
+        np.asarray(f) for f in sorting.unique_rows(self, _slices_along(self, dim), True, True)],
     vjp=_declare_without_derivative("unique_dim"), differentiable=(True, False, False),
     batch=_unique_dim_batched, doc="`unique` of slices, always with three results.", **_PARTS)
 
@@ -210,7 +224,7 @@ def _unique_consecutive_kernel(self: np.ndarray, return_inverse: bool, return_co
                                dim: int | None) -> Any:
     if dim is None:
         return kernels.distinct_runs(self, return_inverse, return_counts)
-    return _drop_unrequested(sorting.unique_consecutive(self, wrap_dim(dim, self.ndim), True, True),
+    return _drop_unrequested(sorting.unique_consecutive(self, _slices_along(self, dim), True, True),
                              return_inverse, return_counts)
 
 
@@ -277,6 +291,9 @@ def _searchsorted_kernel(sorted_sequence: np.ndarray, self: np.ndarray, sorter: 
                          *rest: Any) -> Any:
     if sorted_sequence.dtype != self.dtype:
         sorted_sequence, self = promote(sorted_sequence, self)
+    if sorter is not None and sorter.size and sorter.shape == sorted_sequence.shape and not (
+            sorter.min() >= 0 and sorter.max() < sorter.shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
     return kernels.searchsorted(sorted_sequence, self, sorter, *rest)
 
 

@@ -77,15 +77,20 @@ def _out_types(values: str, indices: str) -> Any:
         return values if found is read[0].dtype else indices
     return said
 
+def _refused(name: Any, least: int) -> Any:
+    """What is said of types that a choice of the k-th elements does not take: after k itself."""
+    def said(self: Any, k: int, dim: int, *_: Any) -> str:
+        return name(self) if least <= k <= (self.shape[dim] if self.ndim else 1) else ""
+    return said
 
 
 topk = _declare_choice(
     f"topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> {_BOTH}",
     kernel=sorting.topk, keepdim=True, out_type=OUT_TYPE, out_device=OUT_DEVICE,
-    overlap="element", refuses=(lambda self, *_: (
+    overlap="element", refuses=(_refused(lambda self: (
         "topk does not support bool dtypes on CPU" if self.dtype.kind == "b" else
         " topk does not support complex dtypes on CPU" if self.dtype.kind in "cW" else
-        "topk_cpu" if self.ndim else ""), "bcUW8"),
+        "topk_cpu" if self.ndim else ""), 0), "bcUW8"),
     doc="""The `k` largest (or smallest) elements along `dim`, and their positions.
 
     >>> import flambeau
@@ -99,8 +104,7 @@ kthvalue = _declare_choice(
     kernel=sorting.kthvalue, out_type=_out_types("output values must be of same type as input",
                                                  "output indices must be of scalar type Long"),
     overlap="index",
-    refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim else "",
-             "bUcW8"),
+    refuses=(_refused(lambda self: "kthvalue_cpu" if self.ndim else "", 1), "bUcW8"),
     doc="The k-th smallest element along `dim`, counted from 1, and its position.")
 
 

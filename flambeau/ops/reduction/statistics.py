@@ -14,6 +14,7 @@ from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels.reduction.statistics import updated_mean
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import zeros_like
@@ -78,6 +79,17 @@ def _std_mean_vjp(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction
     return _add_mean_grad(spread, grad, self, dim, keepdim)
 
 
+def _with_mean(name: str) -> Any:
+    kernel = getattr(kernels, name)
+
+    def run(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+        spread, middle = kernel(self, dim, correction, keepdim)
+        if self.dtype.kind in "fV" and np.isinf(middle).any():
+            middle = updated_mean(self, dim, middle)
+        return spread, middle
+    return run
+
+
 def _declare(name: str, doc: str, results: str = "Tensor", **declared: Any) -> Any:
     """The schemas that var, std, var_mean and std_mean share."""
     return op(
@@ -86,7 +98,8 @@ def _declare(name: str, doc: str, results: str = "Tensor", **declared: Any) -> A
         same_as=(f"{name}(Tensor self, bool unbiased=True) -> {results}",
                  f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
                  f"-> {results}"),
-        parameter_names="unbiased=correction", kernel=getattr(kernels, name), dims="dim",
+        parameter_names="unbiased=correction", dims="dim",
+        kernel=_with_mean(name) if name.endswith("mean") else getattr(kernels, name),
         refuses=(lambda self, *_: "std_cpu" if self.dtype.char in characters("8") else
                  f"{'std and var' if name in ('std', 'var') else name} only support floating point "
                  "and complex dtypes", "bBilU8"), doc=doc, **declared)
@@ -180,9 +193,11 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """
     if not isinstance(input, Tensor):
         raise AttributeError(f"'{type_name_of(input)}' object has no attribute 'layout'")
-    if isinstance(p, str) and p != "fro":
+    several = isinstance(dim, (tuple, list)) and len(dim) > 2
+    if isinstance(p, str) and (p != "fro" or several):
         import flambeau
-        dims = tuple(range(input._array.ndim)) if dim is None else dim
+        dims = tuple(range(input._array.ndim)) if dim is None else (
+            (dim,) if isinstance(dim, int) else dim)
         return flambeau.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
     order = 2 if p is None or p == "fro" else p
     if dtype is out is None:

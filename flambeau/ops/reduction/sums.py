@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.factory.create import eye, ones_like
+from flambeau.ops.out_types import of_given_type
 from flambeau.ops.pointwise.comparison import isnan, logical_not
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.pointwise.conditional import masked_fill
@@ -49,7 +50,7 @@ sum = op(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
     kernel=kernels.sum, kind="linear", dims="dim", typed_by_out=True, out="dim_IntList",
-    refuses=(_sum_name, "UW8"), overlap="anywhere",
+    refuses=(_sum_name, "UW8"), overlap="anywhere", out_type=of_given_type,
     d_self=_sum_vjp,
     doc="""The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
 
@@ -91,7 +92,7 @@ mean = op(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     kernel=_mean_kernel, kind="linear", dims="dim", first=_check_mean, out_cast=_mean_out_type,
-    refuses=("sum_cpu", "W8"),
+    out_type=of_given_type, refuses=("sum_cpu", "W8"),
     d_self=lambda grad, self_shape, dim, keepdim: _sum_vjp(
         grad, self_shape, dim, keepdim) / count(self_shape, dim),
     doc="""The mean of all elements, or along `dim` (one or several).
@@ -143,7 +144,7 @@ prod = op(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     kernel=kernels.prod, dims="dim", typed_by_out=True, out="dim_int", overlap="anywhere",
-    autocast="full",
+    autocast="full", out_type=of_given_type,
     refuses=(lambda self, dim, keepdim, dtype: (
         "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
     batch=_prod_batched, d_self=_prod_vjp,
@@ -161,7 +162,8 @@ prod = op(
 def _sum_out_type(read: Any, out: Any, found: Any) -> str:
     if found.is_floating_point and not out.is_floating_point:
         raise no_kernel("nansum_cpu", out.numpy)
-    return ""
+    return "nansum: provided dtype must match dtype of result. Got {out} and {found}." \
+        if read[-1] is not None else ""
 
 
 nansum = op(
@@ -250,9 +252,16 @@ def _logsumexp_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim
     return restore(grad, shape, dim, keepdim) * conjugated(weight)
 
 
+def _logsumexp_kernel(self: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    if dim is None and not keepdim and self.ndim and self.size:     # of `()`: it drops none
+        raise RuntimeError("output with shape [] doesn't match the broadcast shape "
+                           f"{[1] * self.ndim}")
+    return kernels.logsumexp(self, dim, keepdim)
+
+
 logsumexp = op(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-    kernel=kernels.logsumexp, dims="dim", floating=True,
+    kernel=_logsumexp_kernel, dims="dim", floating=True,
     out_cast="logsumexp(): Expected floating point type for result tensor, but got: {out}",
     refuses=(lambda self, *_: "exp_vml_cpu" if self.dtype.char in characters("W")
              else "max_values_cpu", "W8"),

@@ -207,7 +207,8 @@ def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: 
         return made(name, shape, dtype, requires_grad)
     if name == "empty_like":
         raise without_kernel("empty_strided", f"{TITLES[layout]}CPU")
-    if name not in ("zeros", "empty", "zeros_like"):
+    if name.removeprefix("new_") not in ("zeros", "empty", "zeros_like"):
+        name = "full" if name == "ones" else name
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     result = empty(shape, dtype, layout)
     if device is not devices.cpu:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core import devices
 from flambeau.core.dtypes import default_float, from_numpy_dtype
 from flambeau.core.promotion import convert
@@ -236,9 +237,8 @@ def _meshgrid(tensors: Any, indexing: str | None) -> tuple[Tensor, ...]:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        import warnings
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the "
-                      "indexing argument.", UserWarning, stacklevel=4)
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the "
+                  "indexing argument.", stacklevel=4)
         indexing = "ij"
     for fact in ("dtype", "device"):
         if len({getattr(t, fact) for t in _all_tensors(tensors)}) > 1:

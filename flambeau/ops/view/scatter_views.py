@@ -136,13 +136,11 @@ def _prepare_select_scatter(input: Tensor, src: Tensor, dim: int, index: int) ->
 
 def _scattered(self: np.ndarray, src: np.ndarray, dim: int, start: int, step: int) -> np.ndarray:
     """A copy, laid out in memory as the tensor is, with `src` as some of its slices."""
-    if self.flags.c_contiguous:
+    if self.base is None and self.flags.c_contiguous:
         return rearranging.scattered_slices(self, src, dim, start, step)
-    order = list(views.memory_order(self))
-    if src.ndim < self.ndim:
-        src = np.expand_dims(src, dim)
-    return views.in_order(rearranging.scattered_slices(
-        self.transpose(order), src.transpose(order), order.index(dim), start, step), order)
+    result = views.copy_in_place(self)
+    rearranging.write_slices(result, src, dim, start, step)
+    return result
 
 
 select_scatter = op(
@@ -208,9 +206,17 @@ def _prepare_diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1:
     return input, _typed(src, input), offset, wrap_dim(dim1, n), wrap_dim(dim2, n)
 
 
+def _diagonal_scatter_kernel(self: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+    if self.base is None and self.flags.c_contiguous:
+        return rearranging.diagonal_scatter(self, src, offset, dim1, dim2)
+    result = views.copy_in_place(self)
+    views.diagonal(result, offset, dim1, dim2)[...] = src
+    return result
+
+
 diagonal_scatter = op(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-    kernel=rearranging.diagonal_scatter, kind="linear", dims="dim1 dim2",
+    kernel=_diagonal_scatter_kernel, kind="linear", dims="dim1 dim2",
     canonical=_prepare_diagonal_scatter, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, offset, dim1, dim2: diagonal_scatter(
         grad, new_zeros(grad, src_shape), offset, dim1, dim2),

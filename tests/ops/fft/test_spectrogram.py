@@ -1,6 +1,9 @@
 """Samples of the ops of `flambeau/ops/fft/spectrogram.py`."""
+import pytest
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau
 
 family = Samples()
 
@@ -29,3 +32,14 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_refusals_of_complex_windows_and_of_alignment():
+    x, parts = flambeau.ones(10), flambeau.ones(3, 5, dtype=flambeau.complex64)
+    for aligned in (True, False):
+        with pytest.raises(RuntimeError, match="should only be set when center = false"):
+            flambeau.stft(x, 4, return_complex=True, align_to_window=aligned)
+    with pytest.raises(RuntimeError, match=r"^Cannot have onesided output if window or input is c"):
+        flambeau.istft(parts, 4, return_complex=True)
+    with pytest.raises(RuntimeError, match="Complex windows are incompatible with return_complex="):
+        flambeau.istft(parts, 4, window=flambeau.ones(4, dtype=flambeau.complex64))

@@ -52,11 +52,22 @@ def test_errors():
                        "number of dimensions (2) for operand 0 and no ellipsis was given"),
             ("ij->k", [a], "einsum(): output subscript k does not appear in the equation for any "
                            "input operand"),
+            ("i,.j", [a, a], "einsum(): found '.' for operand 1 that is not part of any ellipsis"),
+            ("ij->i..", [a], "einsum(): found '.' for output that is not part of any ellipsis ("),
+            ("ij->...i...", [a], "einsum(): found '.' for output but an ellipsis (...) was already "
+                                 "found"),
+            ("i->i1", [a], "einsum(): the number of subscripts in the equation (1) does not match"),
+            ("ij->i->j", [a], "einsum(): invalid subscript given at index 5 in the equation"),
+            ("i,j1", [a, a], "einsum(): invalid subscript given at index 3 in the equation string"),
             ("ij->ii", [a], "einsum(): output subscript i appears more than once in the output"),
             ("ii", [a], "einsum(): subscript i is repeated for operand 0 but the sizes don't "
                         "match, 3 != 2")]:
         with pytest.raises(RuntimeError, match="^" + re.escape(message)):
             flambeau.einsum(equation, *operands)
+    with pytest.raises(ValueError, match=re.escape("is not within the valid range [0, 52)")):
+        flambeau.einsum(a, [0, 52])
+    with pytest.raises(RuntimeError, match="for operand 0 for which an ellipsis was already found"):
+        flambeau.einsum(a, [..., ..., 0])
 
 
 @pytest.mark.parametrize(("equation", "shapes", "strides", "node"), [

@@ -1,8 +1,11 @@
 """Samples of the ops of `flambeau/ops/linalg/lu.py`."""
 import numpy as np
+import pytest
 from matrices import KINDS, matrix, of_square, square
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau
 
 family = Samples()
 
@@ -42,3 +45,8 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_pivots_out_of_range():
+    with pytest.raises(RuntimeError, match=r"must be between 1 and LU.size"):
+        flambeau.lu_unpack(flambeau.eye(2), flambeau.tensor([2, 3], dtype=flambeau.int32))

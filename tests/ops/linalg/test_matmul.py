@@ -103,3 +103,13 @@ def test_the_gradients_of_linear_lie_as_its_factors(bias):
     assert flambeau.autograd.grad(y, rows, weights)[0].stride() == (5, 1)
     assert flambeau.autograd.gradgradcheck(
         flambeau.nn.functional.linear, (x, w, b) if bias else (x, w))
+
+
+def test_empty_batches_of_two_types():
+    """Where nothing is multiplied the types need not agree: the second one is the result's."""
+    for m, k, n in ((0, 2, 3), (2, 0, 3), (2, 3, 0)):
+        found = flambeau.ones(2, m, k) @ flambeau.ones(2, k, n, dtype=flambeau.float64)
+        assert found.dtype is flambeau.float64 and flambeau.equal(
+            found, flambeau.zeros(2, m, n, dtype=flambeau.float64))
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        flambeau.ones(2, 1, 1) @ flambeau.ones(2, 1, 1, dtype=flambeau.float64)

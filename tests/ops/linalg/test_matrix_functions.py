@@ -1,10 +1,12 @@
 """Samples of the ops of `flambeau/ops/linalg/matrix_functions.py`."""
 import numpy as np
+import pytest
 from matrices import KINDS, definite, matrix, of_square, square
 from sample_tests import SampleTests
 from samples import Samples, call
 
 import flambeau
+from flambeau import linalg
 
 family = Samples()
 
@@ -82,3 +84,31 @@ def test_condition_numbers_of_what_is_not_finite():
 def test_the_first_power_is_a_copy():
     x = flambeau.eye(2)
     assert flambeau.linalg.matrix_power(x, 1).fill_(3).sum() == 12 and x.sum() == 2
+
+
+def test_types_of_norms():
+    """A norm is never of a narrower type, nor real of complex numbers or the other way round."""
+    x = flambeau.ones(2, 2, dtype=flambeau.float64)
+    for norm, name in ((linalg.vector_norm, "vector"), (linalg.matrix_norm, "matrix")):
+        with pytest.raises(RuntimeError, match=rf"linalg\.{name}_norm: the dtype of the input "
+                           r"\(Double\) should be convertible without narrowing .*\(Float\)"):
+            norm(x, dtype=flambeau.float32)
+        with pytest.raises(RuntimeError, match="should be real for real inputs"):
+            norm(x, dtype=flambeau.complex128)
+        with pytest.raises(RuntimeError, match="without narrowing"):
+            norm(x.half(), dtype=flambeau.bfloat16)
+        assert norm(x.half(), dtype=flambeau.float64).dtype == flambeau.float64
+
+
+def test_refused_norms_and_tolerances():
+    x, limit = flambeau.eye(2), flambeau.tensor(1j)
+    for dim in ((), (0, 1, 1)):
+        with pytest.raises(RuntimeError, match=r"linalg.norm: If dim is specified, it must be of "):
+            linalg.norm(x, 2, dim)
+    for order in ("fro", "nuc"):
+        with pytest.raises(RuntimeError, match=r"dim must be a 2-tuple. Got 0"):
+            linalg.norm(x, order, 0)
+    with pytest.raises(RuntimeError, match="matrix_rank: rtol tensor of complex type is not"):
+        linalg.matrix_rank(x, rtol=limit)
+    with pytest.raises(RuntimeError, match="pinv: rcond tensor of complex type is not supported"):
+        linalg.pinv(x, limit)

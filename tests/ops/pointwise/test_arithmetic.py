@@ -148,3 +148,19 @@ def test_reflected_operators_take_their_operand_by_name():
     assert x.__rpow__(other=2).tolist() == [2.0, 16.0]
     assert x.__rtruediv__(other=2).tolist() == [2.0, 0.5]
     assert x.__rpow__() is x.__rpow__(2, 3) is x.__rpow__(base=2) is NotImplemented
+
+
+def test_weights_without_dimensions_have_any_type():
+    """They take part in promotion as every tensor without dimensions does."""
+    half = flambeau.tensor(0.5, dtype=flambeau.float64, requires_grad=True)
+    for dtype, expected in ((flambeau.float32, flambeau.float32), (flambeau.float16,) * 2,
+                            (flambeau.int64, flambeau.float64)):
+        x, y = flambeau.zeros(3, dtype=dtype), flambeau.full((3,), 2, dtype=dtype)
+        found = flambeau.lerp(x, y, half)
+        assert found.dtype is expected and found.tolist() == [1.0] * 3
+        slope, = flambeau.autograd.grad(found.sum(), half)
+        assert slope.dtype is flambeau.float64 and slope.item() == 6
+    with pytest.raises(RuntimeError, match="expected dtype float for `weight` but got dtype doubl"):
+        flambeau.lerp(flambeau.zeros(3), flambeau.ones(3), half.expand(3))
+    with pytest.raises(NotImplementedError, match="lerp_kernel_tensor"):
+        flambeau.lerp(flambeau.tensor([1]), flambeau.tensor([2]), flambeau.tensor(1))

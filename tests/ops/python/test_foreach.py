@@ -54,3 +54,16 @@ def test_results_require_grad_where_one_tensor_does():
     assert a.grad.tolist() == [0.5] * 3 and b.grad is None
     with torch.no_grad():
         assert not torch._foreach_sqrt([a, b])[1].requires_grad
+
+
+def test_refused_operands():
+    x = [torch.ones(2)]
+    for call, said in (
+            (lambda: torch._foreach_add(x, torch.ones(1)), "expected to be 0 dim but it has 1 dim"),
+            (lambda: torch._foreach_addcmul(x, x, x, torch.ones(2)), "input of length 1 but got 2"),
+            (lambda: torch._foreach_addcmul(x, x, x, torch.ones(())), "of dimension 1. Got 0"),
+            (lambda: torch._foreach_addcmul(x, x, [], 1), "same number of tensors, got 1 and 0"),
+            (lambda: torch._foreach_norm([torch.ones(0)], float("inf")), "_foreach_norm cannot"),
+            (lambda: torch._foreach_max([torch.ones(0)]), "_foreach_max cannot compute the max")):
+        with pytest.raises(RuntimeError, match=said):
+            call()

@@ -183,3 +183,20 @@ def test_coordinates_of_places_on_meta():
                                            (2, 5))
     assert rows.is_meta and columns.is_meta
     assert rows.shape == columns.shape == (3,) and rows.dtype is flambeau.int64
+
+
+def test_slices_that_cannot_be_compared():
+    for find in (flambeau.unique, flambeau.unique_consecutive):
+        for shape, error, said in (((), IndexError, "Dimension specified as 0 but tensor has no"),
+                                   ((3, 0), RuntimeError, "There are 0 sized dimensions, and they"),
+                                   ((0, 0), RuntimeError, "zero sized dimensions is more than on")):
+            with pytest.raises(error, match=said):
+                find(flambeau.ones(shape), dim=0)
+        assert find(flambeau.ones(0, 3), dim=0).shape == (0, 3)
+
+
+def test_sorters_lie_in_the_sequence():
+    for sorter in ([0, 1, 3], [0, -1, 1]):
+        with pytest.raises(RuntimeError, match="sorter index out of range"):
+            flambeau.searchsorted(flambeau.ones(3), flambeau.ones(1),
+                                  sorter=flambeau.tensor(sorter))

@@ -1,7 +1,10 @@
 """Samples of the ops of `flambeau/ops/reduction/sort.py`."""
 import numpy as np
+import pytest
 from sample_tests import SampleTests
 from samples import TIES, WITH_NAN, Samples, call
+
+import flambeau
 
 family = Samples()
 
@@ -52,3 +55,12 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_k_is_refused_before_the_type():
+    for x in (flambeau.tensor([True, False]), flambeau.tensor([1j, 2j])):
+        for choose in (flambeau.topk, flambeau.kthvalue):
+            with pytest.raises(RuntimeError, match=r"selected (index k|number k) out of range"):
+                choose(x, 3)
+        with pytest.raises(RuntimeError, match="topk does not support"):
+            flambeau.topk(x, 1)

@@ -151,3 +151,17 @@ def test_gradients_of_extreme_moduli_go_to_the_extreme_elements(dtype, dim, orde
 def test_tangents_of_norms_of_zero_are_zero(ord):
     x = flambeau.zeros(3)
     assert flambeau.func.jvp(lambda x: flambeau.norm(x, ord), (x,), (x + 1,))[1] == 0
+
+
+@given(st.lists(st.sampled_from([1.0, -2.0, inf, -inf]), min_size=1, max_size=5))
+def test_infinite_means_beside_variances(values):
+    """The mean is that of Welford's updates, m + (x - m) / n."""
+    mean = 0.0
+    for n, value in enumerate(values, 1):
+        mean += (value - mean) / n
+    for dtype in (flambeau.float64, flambeau.float16):
+        x = flambeau.tensor([values, [0.0] * len(values)], dtype=dtype)
+        for found in (flambeau.var_mean(x[0], correction=0)[1],
+                      flambeau.std_mean(x, 1, correction=0)[1][0],
+                      flambeau.var_mean(x.T, 0, correction=0)[1][0]):
+            np.testing.assert_allclose(float(found), mean, rtol=1e-2)

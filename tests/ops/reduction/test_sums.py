@@ -1,8 +1,11 @@
 """Samples of the ops of `flambeau/ops/reduction/sums.py`."""
 import numpy as np
+import pytest
 from matrices import products
 from sample_tests import SampleTests
 from samples import Samples, call, inf, nan
+
+import flambeau
 
 family = Samples()
 
@@ -56,3 +59,21 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_out_has_the_type_that_is_asked_for():
+    x, out = flambeau.ones(2, 3), flambeau.ones(3)
+    for name in ("sum", "prod", "mean", "nansum", "nanmean"):
+        reduce = getattr(flambeau, name)
+        with pytest.raises(RuntimeError, match=r"out tensor to have dtype double, but got float|"
+                           r"dtype must match dtype of result. Got Float and Double"):
+            reduce(x, 0, dtype=flambeau.float64, out=out)
+        assert reduce(x, 0, dtype=flambeau.float32, out=out) is out
+
+
+def test_logsumexp_of_no_dimensions():
+    """All are summed over, none of which the result of the maximum loses, as in PyTorch."""
+    x = flambeau.zeros(2, 3)
+    with pytest.raises(RuntimeError, match=r"output with shape \[\] doesn't match .* \[1, 1\]"):
+        x.logsumexp(())
+    assert flambeau.allclose(x.logsumexp((), True), flambeau.tensor([[6.0]]).log())

@@ -3,6 +3,8 @@ import numpy as np
 from sample_tests import SampleTests
 from samples import Samples, call
 
+import flambeau
+
 family = Samples()
 
 
@@ -27,3 +29,16 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_copies_lie_as_the_tensor_does():
+    """At the same offset in their memory, with the same strides; of expanded ones, dense."""
+    for x in (flambeau.arange(12.0)[4:].view(2, 4), flambeau.arange(12.0).view(3, 4)[:, 1:3],
+              flambeau.arange(12.0).view(4, 3).t()[1:]):
+        for part, found in ((x[:1], x.slice_scatter(x[:1] * 2, 0, 0, 1)),
+                            (x[0], x.select_scatter(x[0] * 2, 0, 0)),
+                            (x.diagonal(), x.diagonal_scatter(x.diagonal() * 2))):
+            assert (found.stride(), found.storage_offset()) == (x.stride(), x.storage_offset())
+            assert found._base is None and found.sum() == x.sum() + part.sum()
+    x = flambeau.ones(3).expand(2, 3)
+    assert x.select_scatter(x[0], 0, 0).stride() == (3, 1)
