@@ -87,7 +87,7 @@ class OpOverload(OperatorBase):
         return found if "not_compliant" in facts else [Tag.pt2_compliant_tag, *found]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if modes.function_modes.get() or overrides.overriding(args, kwargs):
+        if modes.function_modes.get() or overrides.overriding_args(args, kwargs):
             return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
         if self._facts is not None and not self._schema.takes_exactly(args, kwargs):
             _, args, kwargs = _fitted([(self._schema, self._facts)], args, kwargs, True)
@@ -290,7 +290,7 @@ class OpOverloadPacket:
                 break
         else:
             if not self._recorded_overloads or modes.function_modes.get() \
-                    or overrides.overriding(args, kwargs):
+                    or overrides.overriding_args(args, kwargs):
                 return self.op(*args, **kwargs)
             schema, args, kwargs = _fitted(self._recorded_overloads, args, kwargs)
         if schema.overload_name in self._run_as_overloads:

@@ -25,7 +25,11 @@ from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau._support.c_functions import takes_one, takes_positions
 from flambeau._support.own_methods import adopt
 from flambeau._support.scopes import within
-from flambeau.core.calling.overrides import handle_torch_function, overriding, subclasses_enabled
+from flambeau.core.calling.overrides import (
+    handle_torch_function,
+    overriding_args,
+    subclasses_enabled,
+)
 from flambeau.core.calling.overrides import has_torch_function as overrides_any
 from flambeau.core.modes import function_modes
 from flambeau.core.tensor import Tensor
@@ -35,7 +39,7 @@ from flambeau.transforms.function_modes import TorchFunctionMode, is_tensor_like
 
 def _get_overloaded_args(relevant_args: Any, get_type_fn: Any = None) -> list[Any]:
     """The arguments whose types override functions, one a type, subclasses first."""
-    return overriding(relevant_args)
+    return overriding_args(relevant_args)
 
 
 def _overridden(relevant: Any) -> bool:

@@ -16,7 +16,7 @@ from flambeau._support.c_functions import takes_nothing, takes_one
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
-from flambeau.schema.arguments import parsed
+from flambeau.schema.arguments import bound_by
 from flambeau.schema.errors import type_name
 
 _DTYPES = {
@@ -59,12 +59,12 @@ def is_autocast_available(device_type: str) -> bool:
     return _is_autocast_available(device_type)
 
 
-@parsed("_is_autocast_available(str device_type) -> bool")
+@bound_by("_is_autocast_available(str device_type) -> bool")
 def _is_autocast_available(device_type: str) -> bool:
     return _device_type(device_type) in _state.get().dtypes
 
 
-@parsed("get_autocast_dtype(str device_type) -> ScalarType")
+@bound_by("get_autocast_dtype(str device_type) -> ScalarType")
 def get_autocast_dtype(device_type: str) -> flambeau.dtype:
     """The type that ops of the lower-precision list run in, on this type of device.
 
@@ -83,21 +83,21 @@ def _check_dtype(dtype: Any) -> None:
                         f"not {type_name(dtype)}")
 
 
-@parsed("set_autocast_dtype(str device_type, ScalarType dtype) -> ()")
+@bound_by("set_autocast_dtype(str device_type, ScalarType dtype) -> ()")
 def set_autocast_dtype(device_type: str, dtype: flambeau.dtype) -> None:
     """Set what `get_autocast_dtype` gives."""
     _switch(_state.get().with_device(_device_type(device_type), is_autocast_enabled(device_type),
                                      dtype))
 
 
-@parsed("is_autocast_enabled(str device_type) -> bool", "is_autocast_enabled() -> bool")
+@bound_by("is_autocast_enabled(str device_type) -> bool", "is_autocast_enabled() -> bool")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Is autocast on, on this thread, for this type of device?"""
     return _state.get().enabled.get(_device_type(device_type), False)
 
 
-@parsed("set_autocast_enabled(str device_type, bool enabled) -> ()",
-        "set_autocast_enabled(bool enabled) -> ()")
+@bound_by("set_autocast_enabled(str device_type, bool enabled) -> ()",
+          "set_autocast_enabled(bool enabled) -> ()")
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off; with one argument, for `cuda`."""
     if enabled is None:

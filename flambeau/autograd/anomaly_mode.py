@@ -14,12 +14,12 @@ from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.core import modes
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.backward_errors import described
+from flambeau.core.autograd.backward_errors import describe_place
 from flambeau.core.autograd.engine import current_autograd_node
 from flambeau.core.autograd.graph import Node
 from flambeau.core.autograd.recording import node_watchers
 from flambeau.core.tensor import plain_types
-from flambeau.schema.arguments import parsed
+from flambeau.schema.arguments import bound_by
 from flambeau.schema.errors import type_name
 
 
@@ -55,7 +55,7 @@ def _mode_changes(mode: bool, check_nan: bool) -> Any:
     return *changes, (node_watchers, _store_traceback, *(() if mode else (absent,)))
 
 
-@parsed("set_anomaly_enabled(bool enabled, bool check_nan=True) -> ()")
+@bound_by("set_anomaly_enabled(bool enabled, bool check_nan=True) -> ()")
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off."""
     set_detect_anomaly(enabled, check_nan)
@@ -91,7 +91,7 @@ def warn_forward_traceback(node: Node) -> None:
     if stack is None:
         _warn(f"Error detected in {node.name()}. No forward pass information available. "
               "Enable detect anomaly during forward pass for more information. It was made here:"
-              + described(node))
+              + describe_place(node))
         return
     _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
           f"{''.join(stack)}")

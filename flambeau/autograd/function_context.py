@@ -5,7 +5,7 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.backward_errors import freed_error
 from flambeau.core.autograd.graph import Node, unpack
 from flambeau.core.autograd.saved_hooks import SavedTensor
 from flambeau.core.tensor import Tensor, tensor_types
@@ -137,7 +137,7 @@ class BackwardNode(Node, FunctionCtx):
         if self._in_forward:
             return self.saved_for_forward or ()
         if self.saved is None:
-            raise freed(self)
+            raise freed_error(self)
         return tuple([unpack(self, i) for i in range(len(self.saved))])
 
     @property
@@ -150,7 +150,7 @@ class BackwardNode(Node, FunctionCtx):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         if self.saved is None:
-            raise freed(self)
+            raise freed_error(self)
         return tuple([SavedTensor.of(self, i) for i in range(len(self.saved))])
 
     def maybe_clear_saved_tensors(self) -> None:

@@ -21,21 +21,22 @@ from typing import Any
 from flambeau.core.dtypes import dtype
 
 
-def _named(name: str, kind: str = "packed", itemsize: int = 1, is_signed: bool = False) -> dtype:
+def _make_dtype(name: str, kind: str = "packed", itemsize: int = 1,
+                is_signed: bool = False) -> dtype:
     made = dtype._made(name, kind, f"arrays of {name}", __name__)
     vars(made).update(itemsize=itemsize, _is_signed=is_signed)
     return made
 
 
 int1, int2, int3, int4, int5, int6, int7 = (
-    _named(f"int{n}", is_signed=True) for n in range(1, 8))
-uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (_named(f"uint{n}") for n in range(1, 8))
-bits1x8, bits2x4, bits4x2, bits8 = (_named(f"bits{n}") for n in ("1x8", "2x4", "4x2", "8"))
-bits16 = _named("bits16", itemsize=2)
+    _make_dtype(f"int{n}", is_signed=True) for n in range(1, 8))
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (_make_dtype(f"uint{n}") for n in range(1, 8))
+bits1x8, bits2x4, bits4x2, bits8 = (_make_dtype(f"bits{n}") for n in ("1x8", "2x4", "4x2", "8"))
+bits16 = _make_dtype("bits16", itemsize=2)
 quint8, qint8, quint4x2, quint2x4 = (
-    _named(n, "quantized") for n in ("quint8", "qint8", "quint4x2", "quint2x4"))
-qint32 = _named("qint32", "quantized", itemsize=4)
-float4_e2m1fn_x2 = _named("float4_e2m1fn_x2", "f", is_signed=True)
+    _make_dtype(n, "quantized") for n in ("quint8", "qint8", "quint4x2", "quint2x4"))
+qint32 = _make_dtype("qint32", "quantized", itemsize=4)
+float4_e2m1fn_x2 = _make_dtype("float4_e2m1fn_x2", "f", is_signed=True)
 bit = uint1
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from flambeau._support.settings import warn_of_complex_half
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, late_bound, type_info
-from flambeau.core.calling.call import into
+from flambeau.core.calling.call import store_out
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, module_of, table
@@ -153,7 +153,7 @@ class Factory(Record):
         places = [names.index(n) if n in names else -1 for n in ("self", *_OWN[:-1])]
         by_size = self.fill is None and (self.like or self.names[:1] == ["size"])
         return (_TYPED.index(own) if isinstance(own, str) else 1, own,
-                _hollow if by_size and self.hollow is None else None, self.like,
+                _meta_tensor if by_size and self.hollow is None else None, self.like,
                 self.fill is not None, *places)
 
     # ---- a call ----------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Factory(Record):
         if out is not None:
             if self.counted and out._array.size == result._array.size:
                 result = result.view(out._array.shape)
-            result = into(out, self.op, result)
+            result = store_out(out, self.op, result)
         return as_leaf(result) if wanted and not leaf else result
 
     def _array(self, own: Any, canonical: list[Any], array_type: np.dtype, where: Any,
@@ -296,7 +296,7 @@ def check_out_dtype(out: Tensor, wanted: np.dtype | None) -> np.dtype:
     return out._array.dtype
 
 
-def _hollow(shape: tuple[int, ...], array_type: np.dtype) -> Tensor:
+def _meta_tensor(shape: tuple[int, ...], array_type: np.dtype) -> Tensor:
     """A tensor on meta."""
     return alias(meta.meta_array(shape, array_type), meta.MetaTensor)
 

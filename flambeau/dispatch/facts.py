@@ -80,7 +80,7 @@ def one_of(*choices: str) -> Callable[..., None]:
     """The check of a fact that, if it is a word, is one of these."""
     def check(fact: str, said: Any, texts: tuple[str, ...]) -> None:
         if isinstance(said, str) and said not in choices:
-            raise _wrong(texts, fact, said, "is none of", choices)
+            raise _fact_error(texts, fact, said, "is none of", choices)
     return check
 
 
@@ -88,11 +88,11 @@ def some_of(*choices: str) -> Callable[..., None]:
     """… that is some words of these."""
     def check(fact: str, said: str, texts: tuple[str, ...]) -> None:
         if not set(said.split()).issubset(choices):
-            raise _wrong(texts, fact, said, "has words that are none of", choices)
+            raise _fact_error(texts, fact, said, "has words that are none of", choices)
     return check
 
 
-def _parameters(fact: str, said: str, texts: tuple[str, ...]) -> None:
+def _check_parameters(fact: str, said: str, texts: tuple[str, ...]) -> None:
     """… that names parameters; of a list of tensors, "tensors_from1" are all but the first."""
     for name in said.split():
         if not _is_parameter(_FROM.sub("", name), texts):
@@ -106,32 +106,32 @@ def _is_parameter(name: str, texts: tuple[str, ...]) -> bool:
 def _names_none(texts: tuple[str, ...], fact: str, said: str) -> ValueError:
     known = [name for text in texts for name in _NAMES.findall(text.partition("(")[2]
                                                                .rpartition("->")[0])]
-    return _wrong(texts, fact, said, "names no parameter of its schemas, which have",
-                  dict.fromkeys(known))
+    return _fact_error(texts, fact, said, "names no parameter of its schemas, which have",
+                       dict.fromkeys(known))
 
 
-def _rules(fact: str, rules: dict[str, Any], texts: tuple[str, ...]) -> None:
+def _check_rules(fact: str, rules: dict[str, Any], texts: tuple[str, ...]) -> None:
     """… that has gradients of tensors, by name; of a pointwise op, `d` is that of the only one."""
     for name in rules:
         if name != "d" and not _is_parameter(name, texts):
             raise _names_none(texts, f"d_{name}", "…")
 
 
-def _overloads(fact: str, said: Any, texts: tuple[str, ...]) -> None:
+def _check_overloads(fact: str, said: Any, texts: tuple[str, ...]) -> None:
     """… that names overloads, or is true or false of all."""
     if isinstance(said, str):
         known = {text.partition("(")[0].partition(".")[2]: None for text in texts}
         if not set(said.split(" ")).issubset(known):
-            raise _wrong(texts, fact, said, "names overloads that are none of", known)
+            raise _fact_error(texts, fact, said, "names overloads that are none of", known)
 
 
-def _refused(fact: str, said: Any, texts: tuple[str, ...]) -> None:
+def _check_refused(fact: str, said: Any, texts: tuple[str, ...]) -> None:
     """… that is a name, and letters for kinds of dtypes."""
     if said and not set(said[1]).issubset(CHARACTERS):
-        raise _wrong(texts, fact, said[1], "has letters that are none of", CHARACTERS)
+        raise _fact_error(texts, fact, said[1], "has letters that are none of", CHARACTERS)
 
 
-def _spellings(fact: str, said: str, texts: tuple[str, ...]) -> None:
+def _check_spellings(fact: str, said: str, texts: tuple[str, ...]) -> None:
     """… that says whose value other parameters are: "unbiased=correction"."""
     for pair in said.split():
         if not _is_parameter(pair.partition("=")[2], texts):
@@ -144,11 +144,11 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "out_first": one_of("bool"),
     "overlap": some_of("index", "element", "anywhere", "fill", "whole"),
     "autocast": one_of("", "lower", "full", "widest", "untouched", "opened"),
-    "out": _overloads, "hidden": _overloads, "refuses": _refused, "parameter_names": _spellings,
-    "rules": _rules,
+    "out": _check_overloads, "hidden": _check_overloads, "refuses": _check_refused,
+    "parameter_names": _check_spellings, "rules": _check_rules,
     "type": one_of("default", "floating", "value", "whole"),    # of a factory
     **dict.fromkeys(("dims", "new_dims", "all_dims", "some_dims", "sizes", "unused", "order",
-                     "nondiff", "conditions"), _parameters)}
+                     "nondiff", "conditions"), _check_parameters)}
 _CHECKED = _CHECKS.keys()
 _SCHEMAS = ("texts", "same_as", "aliases", "deprecated")
 
@@ -165,7 +165,7 @@ def check_words(facts: dict[str, Any]) -> None:
                       (*texts, *facts.get("aliases", ()), *facts.get("same_as", ())))
 
 
-def _wrong(texts: tuple[str, ...], fact: str, said: Any, what: str, choices: Iterable[Any]
-           ) -> ValueError:
+def _fact_error(texts: tuple[str, ...], fact: str, said: Any, what: str, choices: Iterable[Any]
+                ) -> ValueError:
     return ValueError(f"{texts[0].partition('(')[0]}: {fact}={said!r} {what} "
                       + ", ".join([repr(choice) for choice in choices]))

@@ -20,7 +20,7 @@ from flambeau._support.settings import warn_once
 from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, late_bound
 from flambeau.core.calling import overrides
-from flambeau.core.calling.call import into
+from flambeau.core.calling.call import store_out
 from flambeau.core.calling.overrides import intercept
 from flambeau.core.generator import Generator
 from flambeau.core.modes import interceptors
@@ -46,7 +46,7 @@ from flambeau.dispatch.canonical import (
 from flambeau.kernels._extension import Misfit
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.schema import errors
-from flambeau.schema.arguments import Wrong, bind
+from flambeau.schema.arguments import NoFurtherOverload, bind
 from flambeau.schema.parser import MISSING, Parameter
 from flambeau.schema.signature import NUMPY_NAMES, Signature, python_signature
 
@@ -125,7 +125,7 @@ class Function:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if interceptors:
             return intercept(self.seen, args, kwargs)
-        if overrides.wanted(args, kwargs):
+        if overrides.needs_override(args, kwargs):
             return overrides.call(self.seen, args, kwargs)
         return self.run(args, kwargs)
 
@@ -155,7 +155,7 @@ class Function:
             if out is not None:
                 late_bound.refuse_out(out, op, canonical, error)
             raise
-        return result if out is None else into(out, op, result, canonical)
+        return result if out is None else store_out(out, op, result, canonical)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool = False
              ) -> tuple[Op, Any, Any]:
@@ -202,7 +202,7 @@ class Function:
             try:
                 values = bind(overload.signature, self.name, args, kwargs,
                               numbers_as_tensors=self.numbers)
-            except Wrong as error:
+            except NoFurtherOverload as error:
                 raise TypeError(str(error)) from None
             if not isinstance(values, str):
                 if overload.signature.is_deprecated:
@@ -340,7 +340,7 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
              numbers: bool = False) -> Any:
     """An overload as C reads it: what it calls (the op, if nothing else is said), and how. Do
     `numbers` fit where tensors are wanted?"""
-    parameters = [_described(p, numbers) for p in overload.parameters]
+    parameters = [_describe_parameter(p, numbers) for p in overload.parameters]
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
     op = overload.op.functional or overload.op
     declared = op.declaration
@@ -353,7 +353,7 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
     return parameters, arguments, target or op.call, overload.out, kind, facts, stored
 
 
-def _described(p: Parameter, numbers: bool) -> Any:
+def _describe_parameter(p: Parameter, numbers: bool) -> Any:
     kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER)
     if numbers and kind == 0 and may_be_number(p):
         kind = _TENSOR_OR_NUMBER

@@ -30,7 +30,7 @@ class MemberFunction(Function):
     """The function, or the method, of a member."""
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if (modes.function_modes.get() or overrides.overriding(args, kwargs)) \
+        if (modes.function_modes.get() or overrides.overriding_args(args, kwargs)) \
                 and self.name not in _UNASKED:
             return overrides.handle_torch_function(self.published, (*args, *kwargs.values()),
                                                    *args, **kwargs)

@@ -136,7 +136,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
 
     def call(*canonical: Any) -> Any:
         if interceptors:
-            if overrides.wanted(canonical):         # what a level's tensors hold
+            if overrides.needs_override(canonical):         # what a level's tensors hold
                 return overrides.call(op, *as_call_arguments(op, canonical))
             return intercept_canonical(op, canonical)
         if len(canonical) < n + len(defaults):
@@ -226,7 +226,7 @@ def promoted(op: Op, values: list[Any]) -> list[Any]:
     if len(values) == 1:
         return values
     if len(values) == 2 and not op.raw and all(v is not None for v in values):
-        return [*_pair(op, *values)]
+        return [*_convert_pair(op, *values)]
     numbers = [v for v in values if type(v) in SCALARS]
     target = result_type([v for v in values if isinstance(v, np.ndarray)], numbers).numpy
     if op.raw:
@@ -236,7 +236,7 @@ def promoted(op: Op, values: list[Any]) -> list[Any]:
             else scalar_operand(example, v)[1] for v in values]
 
 
-def _pair(op: Op, x: Any, y: Any) -> tuple[Any, Any]:
+def _convert_pair(op: Op, x: Any, y: Any) -> tuple[Any, Any]:
     if type(y) in SCALARS:
         known = scalar_cache.get((x.dtype, y)) if type(y) is not complex else None
         return scalar_operand(x, y, op.wide) if known is None else (x, known)
@@ -248,7 +248,7 @@ def _pair(op: Op, x: Any, y: Any) -> tuple[Any, Any]:
 
 def coerce(op: Op, canonical: tuple[Any, ...]) -> Any:
     """A call whose operands are not all plain tensors and numbers."""
-    if overrides.wanted(canonical):
+    if overrides.needs_override(canonical):
         return overrides.call(op, canonical, {})
     n = len(op.tensors)
     inputs = [_as_python_number(v) if isinstance(v, (np.generic, int, float, complex)) else v

@@ -40,8 +40,8 @@ class PythonFunction:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         wanted = not is_passive(map(type, (*args, *kwargs.values()))) \
-            and overrides.wanted(args, kwargs)
-        if function_modes.get() or (wanted and overrides.overriding(args, kwargs)):
+            and overrides.needs_override(args, kwargs)
+        if function_modes.get() or (wanted and overrides.overriding_args(args, kwargs)):
             args, kwargs = self.normalize_call(args, kwargs)
         if interceptors:
             return intercept(self.op, args, kwargs)

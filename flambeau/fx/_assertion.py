@@ -8,7 +8,7 @@ from flambeau.core.calling import overrides
 
 def _assert(condition: Any, message: str) -> None:
     """`assert condition, message`, as a function."""
-    if overrides.wanted((condition,)):
+    if overrides.needs_override((condition,)):
         return overrides.handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
     return None

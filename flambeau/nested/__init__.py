@@ -23,7 +23,7 @@ from flambeau import Tensor
 from flambeau._support.settings import warn_once
 from flambeau.nested import calls
 from flambeau.nested.tensors import NestedTensor, join, over_jagged
-from flambeau.schema.arguments import parsed
+from flambeau.schema.arguments import bound_by
 
 
 def _check_layout(layout: Any) -> bool:
@@ -108,7 +108,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         "NestedTensorFromTensorListBackward0"))
 
 
-@parsed("nested_to_padded_tensor(Tensor input, float padding, int[]? output_size=None) -> Tensor")
+@bound_by("nested_to_padded_tensor(Tensor input, float padding, int[]? output_size=None) -> Tensor")
 def to_padded_tensor(input: NestedTensor, padding: float, output_size: Any = None) -> Tensor:
     """An ordinary tensor as large as the largest part (or as `output_size`), filled up with
     `padding`."""

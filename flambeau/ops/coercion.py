@@ -60,7 +60,7 @@ def as_users_pass_them(op: Op, canonical: tuple[Any, ...]) -> tuple[Any, dict[st
 
 def coerce_general(op: Op, canonical: Any) -> Any:
     """A call of any other op whose tensors are not all plain."""
-    if overrides.wanted(canonical):
+    if overrides.needs_override(canonical):
         args, kwargs = (canonical, {}) if op.schema is None else as_users_pass_them(op, canonical)
         return overrides.call(op, args, kwargs)
     inputs = op.inputs(canonical)

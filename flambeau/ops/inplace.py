@@ -107,7 +107,7 @@ def _general_inplace(op: Op, interceptors: Any, plain_types: Any) -> Callable[..
 
 
 def coerce_inplace(op: Op, args: tuple[Any, ...]) -> Any:
-    if overrides.wanted(args):
+    if overrides.needs_override(args):
         return overrides.call(op, args, {})
     if type(args[0]) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "

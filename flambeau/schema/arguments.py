@@ -28,7 +28,7 @@ from flambeau.schema.parser import Parameter, parse
 from flambeau.schema.signature import NUMPY_NAMES, Signature, function_signature
 
 
-class Wrong(TypeError):
+class NoFurtherOverload(TypeError):
     """A value for which no further overload is tried."""
 
 
@@ -46,7 +46,7 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
         positional = place < count
         if positional and parameter.by_name:
             return errors.too_many(signature, name, count)
-        spelled = parameter.name if positional else _spelling(parameter.name, kwargs)
+        spelled = parameter.name if positional else _given_name(parameter.name, kwargs)
         if spelled is None:
             if parameter.default is None:
                 return errors.missing(signature, name, i)
@@ -65,7 +65,8 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
                 return f"{name}(): {said}"
             value, place = tuple(args), count
         if parameter.kind == "int" and isinstance(value, (tuple, list)):
-            unpacked = _not_unpacked(name, parameter, value) or unpacked    # the last one is named
+            unpacked = _unpacking_error(name, parameter,
+                                        value) or unpacked    # the last one is named
         values.append(value)
     if used < len(kwargs):
         return errors.unknown_name(signature, name, kwargs, count)
@@ -76,13 +77,13 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
     return values
 
 
-def _spelling(name: str, kwargs: dict[str, Any]) -> str | None:
+def _given_name(name: str, kwargs: dict[str, Any]) -> str | None:
     if not kwargs or name in kwargs:
         return name if name in kwargs else None
     return next((other for other in NUMPY_NAMES.get(name, ()) if other in kwargs), None)
 
 
-def _not_unpacked(name: str, parameter: Parameter, values: Sequence[Any]) -> str:
+def _unpacking_error(name: str, parameter: Parameter, values: Sequence[Any]) -> str:
     """Elements after the first are looked at when the overload has been chosen."""
     for j, item in enumerate(values):
         if type(item) is int and not -2 ** 63 <= item < 2 ** 63:
@@ -143,29 +144,31 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _is(kind: str, value: Any) -> bool:
+def _is_kind(kind: str, value: Any) -> bool:
     return kind not in _CHECKS or _CHECKS[kind](value)
 
 
 def fits(parameter: Parameter, value: Any, numbers_as_tensors: bool = False, place: int = 0
          ) -> bool:
-    """Is `value` one for this parameter? Raises `Wrong` where PyTorch tries no other overload."""
+    """Is `value` one for this parameter? Raises `NoFurtherOverload` if PyTorch tries no other."""
     kind = parameter.kind
     if not parameter.is_list:
-        return _is(kind, value) or (numbers_as_tensors and kind == "Tensor"
-                                    and _is("Scalar", value) and not isinstance(value, Tensor))
+        return _is_kind(kind, value) or (numbers_as_tensors and kind == "Tensor"
+                                         and _is_kind("Scalar", value) and not isinstance(value,
+                                                                                          Tensor))
     if not isinstance(value, (tuple, list)):
         return parameter.size > 0 and (is_index(value) if kind == "int" else
-                                       kind == "float" and _is(kind, value))
+                                       kind == "float" and _is_kind(kind, value))
     if kind == "Tensor":
         for i, item in enumerate(value):
             if not isinstance(item, Tensor) and not (item is None and parameter.nullable_items):
-                raise Wrong(f"expected Tensor as element {i} in argument {place}, but got "
-                            f"{errors.type_name(item)}")
+                raise NoFurtherOverload(
+                    f"expected Tensor as element {i} in argument {place}, but got "
+                                        f"{errors.type_name(item)}")
         return True
     if kind == "float" and value and isinstance(value[0], Tensor):
         return False
-    return not value or (is_index(value[0]) if kind == "int" else _is(kind, value[0]))
+    return not value or (is_index(value[0]) if kind == "int" else _is_kind(kind, value[0]))
 
 
 # ---- values as kernels take them -----------------------------------------------------------------
@@ -179,15 +182,15 @@ def as_declared(parameter: Parameter, value: Any) -> Any:
             _check_range(value)
         return value.decode() if type(value) is bytes and kind in ("str", "Device") else value
     if not parameter.is_list:
-        return _plain(value, kind)
+        return _as_python_number(value, kind)
     if not isinstance(value, (tuple, list)):
-        return (_plain(value, kind),) * parameter.size
+        return (_as_python_number(value, kind),) * parameter.size
     if any(isinstance(v, (Tensor, np.generic)) for v in value):
-        return tuple([_plain(v) for v in value])
+        return tuple([_as_python_number(v) for v in value])
     return value
 
 
-def _plain(value: Any, kind: str = "") -> Any:
+def _as_python_number(value: Any, kind: str = "") -> Any:
     found = value
     if isinstance(value, Tensor):
         found = value.item()
@@ -212,7 +215,7 @@ def _check_range(number: int) -> None:
 
 # ---- functions of C that are no ops --------------------------------------------------------------
 
-def parsed(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
+def bound_by(*schemas: str) -> Callable[[Callable[..., Any]], Any]:
     """Decorates a function whose arguments are bound by schemas. It takes the values of the
     parameters of the one that a call fits; several are told apart by how many those are."""
     def decorate(function: Callable[..., Any]) -> Any:
@@ -234,7 +237,7 @@ def bound(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any
     for signature in signatures:
         try:
             values = bind(signature, name, args, kwargs)
-        except Wrong as error:
+        except NoFurtherOverload as error:
             raise TypeError(str(error)) from None
         if not isinstance(values, str):
             return values
@@ -242,4 +245,5 @@ def bound(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any
     raise TypeError(errors.fits_none(name, signatures, said, args, kwargs))
 
 
-__all__ = ["Wrong", "as_declared", "bind", "bound", "fits", "is_index", "is_int", "parse", "parsed"]
+__all__ = ["NoFurtherOverload", "as_declared", "bind", "bound", "bound_by", "fits", "is_index",
+           "is_int", "parse"]

@@ -50,7 +50,7 @@ Declaration: aten::sum(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor
             raise WrongCall("{name}() is missing value for argument '{}'. Declaration: {schema}",
                             schema, argument.name)
     if used < len(kwargs):
-        raise _unknown(schema, len(args), kwargs)
+        raise _unknown_argument(schema, len(args), kwargs)
     return values
 
 
@@ -69,7 +69,7 @@ def _value(schema: FunctionSchema, i: int, value: Any, numbers: bool) -> Any:
             misfit.introduction, misfit) from None
 
 
-def _unknown(schema: FunctionSchema, positional: int, kwargs: dict[str, Any]) -> WrongCall:
+def _unknown_argument(schema: FunctionSchema, positional: int, kwargs: dict[str, Any]) -> WrongCall:
     names = [argument.name for argument in schema.arguments]
     for name in kwargs:
         if name not in names:

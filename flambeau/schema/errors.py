@@ -104,7 +104,7 @@ def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, 
         if unknown:
             return f"got unrecognized keyword arguments: {', '.join(unknown)}"
         if _has_as_many(shown[0], args, kwargs):
-            got = _marked(shown[0], args, kwargs)
+            got = _mark_misfits(shown[0], args, kwargs)
         return f"got {got}, but expected {shown[0]}"
     text = f"got {got}, but expected one of:"
     for signature in shown:
@@ -113,7 +113,7 @@ def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, 
             unknown = _unknown_names(signature, kwargs)
             text += "\n      didn't match because some of the " + (
                 f"keywords were incorrect: {', '.join(unknown)}" if unknown else
-                f"arguments have invalid types: {_marked(signature, args, kwargs)}")
+                f"arguments have invalid types: {_mark_misfits(signature, args, kwargs)}")
     return f"{text}\n"
 
 
@@ -141,7 +141,7 @@ def _in_hash_order(names: Iterable[str]) -> list[str]:
     return in_hash_order(names)
 
 
-def _described(value: Any) -> str:
+def _type_with_elements(value: Any) -> str:
     """The type of a value; of lists and tuples with the types of the elements."""
     if not isinstance(value, (list, tuple)):
         return type_name(value)
@@ -153,11 +153,11 @@ def _described(value: Any) -> str:
 _ALSO = {"float": ("float", "int"), "int": ("int",)}
 
 
-def _marked(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+def _mark_misfits(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """The types of the arguments, those that do not fit between exclamation marks."""
     entries = _entries(signature)
     positional = [("", value, entry[1]) for value, entry in zip(args, entries)]
     named = [(f"{name}=", kwargs[name], kind) for name, kind in entries[len(args):]]
-    marks = [(prefix, _described(value), type_name(value) in _ALSO.get(kind, (kind,)))
+    marks = [(prefix, _type_with_elements(value), type_name(value) in _ALSO.get(kind, (kind,)))
              for prefix, value, kind in positional + named]
     return f"({', '.join([p + (found if fits else f'!{found}!') for p, found, fits in marks])})"

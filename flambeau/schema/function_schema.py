@@ -103,21 +103,22 @@ def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
     """Name, arguments and result of "name(Tensor x, int n=2) -> Tensor"."""
     match = re.fullmatch(r"\s*([\w.:]*)\s*\((.*)\)\s*->\s*(.+?)\s*", schema, re.DOTALL)
     if match is None:
-        raise RuntimeError(_trouble(schema.strip()))
+        raise RuntimeError(_syntax_error(schema.strip()))
     name, inside, result = match.groups()
-    arguments = [Argument(argument, kind, MISSING if default is None else _default(kind, default),
+    arguments = [Argument(argument, kind,
+                          MISSING if default is None else _parse_default(kind, default),
                           keyword_only)
                  for kind, argument, default, keyword_only in split_arguments(inside)]
     return name, arguments, result
 
 
-def _written(part: str) -> str:
+def _format_argument(part: str) -> str:
     """An argument with its default as PyTorch writes it: `float x=2.`, `str s="x"`."""
     declared, equals, default = part.partition("=")
-    return f"{declared.strip()}={_written_default(declared, default.strip())}" if equals else part
+    return f"{declared.strip()}={_format_default(declared, default.strip())}" if equals else part
 
 
-def _written_default(declared: str, default: str) -> str:
+def _format_default(declared: str, default: str) -> str:
     if declared.startswith("Device"):
         return default.strip("\"'")
     if declared.startswith("ScalarType") and default in _NAMED_DEFAULTS:
@@ -126,7 +127,7 @@ def _written_default(declared: str, default: str) -> str:
         return f'"{default[1:-1]}"'
     if default[:1] == "[":
         inside = split_at_commas(default[1:-1])
-        return f"[{', '.join(_written_default(declared, each) for each in inside)}]"
+        return f"[{', '.join(_format_default(declared, each) for each in inside)}]"
     is_float = declared.startswith("float") or (
         declared.startswith("Scalar") and re.search(r"[.e]", default))
     if is_float and re.fullmatch(r"[-+\d.e]+", default):
@@ -135,7 +136,7 @@ def _written_default(declared: str, default: str) -> str:
     return default
 
 
-def _trouble(schema: str) -> str:
+def _syntax_error(schema: str) -> str:
     """What is wrong with a schema that cannot be read."""
     if "(" not in schema:
         return "Tried to parse a function schema but only the operator name was given"
@@ -155,7 +156,7 @@ _NAMED_DEFAULTS = {
     "cdouble": 10}
 
 
-def _default(kind: str, text: str) -> Any:
+def _parse_default(kind: str, text: str) -> Any:
     try:
         value = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
@@ -281,7 +282,7 @@ class FunctionSchema:
         name, bracket, rest = self._text.partition("(")
         inside, end, result = rest.rpartition("->")
         close = inside.rindex(")")
-        written = ", ".join(map(_written, split_at_commas(inside[:close])))
+        written = ", ".join(map(_format_argument, split_at_commas(inside[:close])))
         return f"{name}{bracket}{written}) {end}{result}"
 
     __repr__ = __str__

@@ -18,14 +18,14 @@ def _hash(text: str) -> int:
     whole = len(data) // 8 * 8
     result = _SEED ^ len(data) * _FACTOR & _BITS
     for i in range(0, whole, 8):
-        word = _shifted(int.from_bytes(data[i:i + 8], "little") * _FACTOR & _BITS)
+        word = _shift_mix(int.from_bytes(data[i:i + 8], "little") * _FACTOR & _BITS)
         result = (result ^ word * _FACTOR & _BITS) * _FACTOR & _BITS
     if whole < len(data):
         result = (result ^ int.from_bytes(data[whole:], "little")) * _FACTOR & _BITS
-    return _shifted(_shifted(result) * _FACTOR & _BITS)
+    return _shift_mix(_shift_mix(result) * _FACTOR & _BITS)
 
 
-def _shifted(word: int) -> int:
+def _shift_mix(word: int) -> int:
     return word ^ word >> 47
 
 

@@ -68,7 +68,8 @@ class Parameter(NamedTuple):
     @property
     def value(self) -> Any:
         """The default as an object; MISSING if there is none."""
-        return MISSING if self.default is None else _value(self.default, self.kind, self.size)
+        return MISSING if self.default is None else _parse_default(self.default, self.kind,
+                                                                   self.size)
 
 
 class Schema(NamedTuple):
@@ -173,8 +174,8 @@ def parse(text: str) -> Schema:
         raise ValueError("expected a schema like 'name(Tensor x, int n=2) -> Tensor', got "
                          f"{text!r}")
     base, _, overload = name.strip().rpartition("::")[2].partition(".")
-    parameters = [_typed(*written) for written in split_arguments(inside[:-1])]
-    return Schema(base, overload, tuple(parameters), _results(after.strip()))
+    parameters = [_parse_parameter(*written) for written in split_arguments(inside[:-1])]
+    return Schema(base, overload, tuple(parameters), _parse_results(after.strip()))
 
 
 def split_arguments(inside: str) -> Iterator[tuple[str, str, str | None, bool]]:
@@ -195,18 +196,19 @@ def split_at_commas(text: str) -> list[str]:
     return [part.strip() for part in _COMMA.split(text) if part.strip()]
 
 
-def _results(text: str) -> tuple[Parameter, ...]:
+def _parse_results(text: str) -> tuple[Parameter, ...]:
     if not text or text == "()":
         return ()
     several = text[0] == "(" and text[-1] == ")"
     found = []
     for part in _COMMA.split(text[1:-1]) if several else [text]:
         kind, _, name = part.strip().rpartition(" ")
-        found.append(_typed(kind, name) if kind else _typed(name, ""))
+        found.append(_parse_parameter(kind, name) if kind else _parse_parameter(name, ""))
     return tuple(found)
 
 
-def _typed(text: str, name: str, default: str | None = None, by_name: bool = False) -> Parameter:
+def _parse_parameter(text: str, name: str, default: str | None = None,
+                     by_name: bool = False) -> Parameter:
     match = _TYPE.fullmatch(text.replace(" ", ""))
     if match is None:               # types that no kernel of ours takes: Dict(str, Tensor)
         return Parameter(name, text, -1, text.endswith("?"), default, by_name)
@@ -218,20 +220,20 @@ def _typed(text: str, name: str, default: str | None = None, by_name: bool = Fal
                      mark.rstrip("!")[:1], "!" in mark, bool(inner and listed), stem == "SymInt")
 
 
-def _value(text: str, kind: str, size: int) -> Any:
+def _parse_default(text: str, kind: str, size: int) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] in "[{":
-        return tuple(_number(t) for t in text[1:-1].split(",") if t.strip())
+        return tuple(_parse_number(t) for t in text[1:-1].split(",") if t.strip())
     if text[0] in "\"'":
         return text[1:-1]
-    value = _number(text)
+    value = _parse_number(text)
     if kind == "float":
         value = float(value)
     return (value,) * size if size > 0 else value
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     try:
         return int(text)
     except ValueError:

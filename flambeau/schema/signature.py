@@ -41,7 +41,7 @@ def title(parameter: Parameter) -> str:
     return f"tuple of {'Scalar' if name == 'Number' else name}s"
 
 
-def _shown(default: str) -> str:
+def _format_default(default: str) -> str:
     """A default as messages have it: spelled as in C++."""
     if default[0] == "[":
         return f"{{{default[1:-1]}}}" if len(default) > 2 else "None"
@@ -73,7 +73,7 @@ class Signature(NamedTuple):
         return self.positions == 1 and first is not None and first.kind == "int" and first.is_list
 
     def __str__(self) -> str:
-        parts = [f"{title(p)} {p.name}" + (f" = {_shown(p.default)}" if p.default else "")
+        parts = [f"{title(p)} {p.name}" + (f" = {_format_default(p.default)}" if p.default else "")
                  for p in self.parameters]
         if self.positions < len(parts):
             parts.insert(self.positions, "*")
@@ -193,12 +193,12 @@ def _comes_after(one: Signature, other: Signature) -> bool:
     a, b = ([p for p in s.parameters if p.name != "out"] for s in (one, other))
     if len(a) != len(b):
         return False
-    same = [_kind(p) == _kind(q) for p, q in zip(a, b)]
-    return not all(same) and all(e or _is_more_special(_kind(p), _kind(q))
+    same = [_full_type(p) == _full_type(q) for p, q in zip(a, b)]
+    return not all(same) and all(e or _is_more_special(_full_type(p), _full_type(q))
                                  for e, p, q in zip(same, a, b))
 
 
-def _kind(p: Parameter) -> str:
+def _full_type(p: Parameter) -> str:
     return p.kind + "[]" * p.is_list + "?" * p.nullable
 
 

@@ -54,7 +54,7 @@ class Type:
         return hash((type(self), str(self)))
 
 
-def _single(name: str, text: str) -> Any:
+def _single_type(name: str, text: str) -> Any:
     def initialise(self: Any, declared: str = "") -> None:
         Type.__init__(self, text, declared or text)
 
@@ -63,24 +63,24 @@ def _single(name: str, text: str) -> Any:
     return made
 
 
-AnyType = _single("AnyType", "Any")
-BoolType = _single("BoolType", "bool")
-ComplexType = _single("ComplexType", "complex")
-DeviceObjType = _single("DeviceObjType", "Device")
-FloatType = _single("FloatType", "float")
-IntType = _single("IntType", "int")
-NoneType = _single("NoneType", "NoneType")
-NumberType = _single("NumberType", "number")
-PyObjectType = _single("PyObjectType", "PyObject")
-StreamObjType = _single("StreamObjType", "Stream")
-StringType = _single("StringType", "str")
-SymBoolType = _single("SymBoolType", "SymBool")
-SymIntType = _single("SymIntType", "SymInt")
-TensorType = _single("TensorType", "Tensor")
-_GeneratorType = _single("_GeneratorType", "Generator")
+AnyType = _single_type("AnyType", "Any")
+BoolType = _single_type("BoolType", "bool")
+ComplexType = _single_type("ComplexType", "complex")
+DeviceObjType = _single_type("DeviceObjType", "Device")
+FloatType = _single_type("FloatType", "float")
+IntType = _single_type("IntType", "int")
+NoneType = _single_type("NoneType", "NoneType")
+NumberType = _single_type("NumberType", "number")
+PyObjectType = _single_type("PyObjectType", "PyObject")
+StreamObjType = _single_type("StreamObjType", "Stream")
+StringType = _single_type("StringType", "str")
+SymBoolType = _single_type("SymBoolType", "SymBool")
+SymIntType = _single_type("SymIntType", "SymInt")
+TensorType = _single_type("TensorType", "Tensor")
+_GeneratorType = _single_type("_GeneratorType", "Generator")
 
 
-class _Around(Type):
+class _TypeWithElement(Type):
     """A type around another."""
 
     def __init__(self, element: Type, declared: str = ""):
@@ -98,7 +98,7 @@ class _Around(Type):
         return f"{type(self).__name__.removesuffix('Type')}[{self._element}]"
 
 
-class OptionalType(_Around):
+class OptionalType(_TypeWithElement):
     """`T?`: one of `T`, or None."""
 
     @staticmethod
@@ -107,7 +107,7 @@ class OptionalType(_Around):
         return OptionalType(TensorType())
 
 
-class ListType(_Around):
+class ListType(_TypeWithElement):
     """`T[]`: a list."""
 
     @staticmethod
@@ -136,15 +136,15 @@ class ListType(_Around):
         return ListType(StringType())
 
 
-class FutureType(_Around):
+class FutureType(_TypeWithElement):
     """A value that is not there yet."""
 
 
-class AwaitType(_Around):
+class AwaitType(_TypeWithElement):
     """A value that is computed when it is asked for."""
 
 
-class RRefType(_Around):
+class RRefType(_TypeWithElement):
     """A value of another process."""
 
 

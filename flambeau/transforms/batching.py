@@ -322,15 +322,15 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         return _batch_sparse(op, size, canonical, inputs, values, dims)
     if op.kind == "pointwise" or op.core:
         found = _broadcast(op, canonical, inputs, values, dims)
-        return found, _zeros(op, found)
+        return found, _all_in_front(op, found)
     if (op.dims or op.shapes) and all(t is None or t._array.ndim or not op.dims for t in inputs):
         fronted = [v if v is None else batch_first(v, d, size) for v, d in zip(values, dims)]
-        shifted = _shift(op, size, canonical, inputs)
+        shifted = _shift_dims(op, size, canonical, inputs)
         found = op.call(*op.with_inputs(shifted, fronted))
-        return found, _zeros(op, found)
+        return found, _all_in_front(op, found)
     if op.dims and not op.shapes and size and not op.variadic:
         return _at_least_1d(op, size, canonical, inputs, values, dims)
-    return _loop(op, size, canonical, values, dims)
+    return _batch_by_loop(op, size, canonical, values, dims)
 
 
 def _batch_sparse(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
@@ -339,9 +339,9 @@ def _batch_sparse(op: Op, size: int, canonical: Any, inputs: Any, values: list[A
     them."""
     if not op.dims or op.namespace is None or any(d for d in dims):
         raise RuntimeError(f"vmap: {op.name} of sparse tensors cannot be batched")
-    shifted = _shift(op, size, canonical, inputs)[len(inputs):]
+    shifted = _shift_dims(op, size, canonical, inputs)[len(inputs):]
     found = op.function(*values, **dict(zip(op.params, shifted)))
-    return found, _zeros(op, found)
+    return found, _all_in_front(op, found)
 
 
 def _at_least_1d(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
@@ -350,7 +350,7 @@ def _at_least_1d(op: Op, size: int, canonical: Any, inputs: Any, values: list[An
     results for one slice."""
     fronted = [v if v is None else batch_first(v, d, size) for v, d in zip(values, dims)]
     rows = [v if v is None or v._array.ndim > 1 else unsqueeze(v, 1) for v in fronted]
-    found = op.call(*op.with_inputs(_shift(op, size, canonical, inputs, 1), rows))
+    found = op.call(*op.with_inputs(_shift_dims(op, size, canonical, inputs, 1), rows))
     one = op.call(*op.with_inputs(canonical, [
         v if d is None else select(v, d, 0) for v, d in zip(values, dims)]))
     if op.returns is None:
@@ -358,7 +358,7 @@ def _at_least_1d(op: Op, size: int, canonical: Any, inputs: Any, values: list[An
     return [reshape(f, (size, *o._array.shape)) for f, o in zip(found, one)], [0] * len(one)
 
 
-def _zeros(op: Op, found: Any = None) -> Any:
+def _all_in_front(op: Op, found: Any = None) -> Any:
     return 0 if op.returns is None else [0] * len(found) if found is not None else [0]
 
 
@@ -403,7 +403,7 @@ def _in_one_type(op: Op, inputs: Any, values: list[Any]) -> list[Any]:
             for v, counts in zip(values, common)]
 
 
-def _shift(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tuple[Any, ...]:
+def _shift_dims(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tuple[Any, ...]:
     """Dimensions one further, shapes with the slices in front; of at least so many dimensions."""
     shifted = list(canonical)
     first = 1 if op.variadic else len(op.tensors)
@@ -425,11 +425,11 @@ def _zero_slice(value: Tensor, bdim: int) -> Tensor:
     return cast(sum_over(value, (bdim,), False), value._array.dtype)
 
 
-def _stacked(results: list[Tensor], size: int) -> Tensor:
+def _stack_slices(results: list[Tensor], size: int) -> Tensor:
     return stack(results, 0) if size else expand_to(results[0], (0, *results[0].shape))
 
 
-def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
+def _batch_by_loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
     """One call a slice: right for every op, fast for none."""
     calls = []
     for i in range(max(size, 1)):
@@ -437,8 +437,8 @@ def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any])
                   for v, d in zip(values, dims)]
         calls.append(op.call(*op.with_inputs(canonical, slices)))
     if op.returns is None:
-        return _stacked(calls, size), 0
-    stacked = [_stacked(list(column), size) for column in zip(*calls)]
+        return _stack_slices(calls, size), 0
+    stacked = [_stack_slices(list(column), size) for column in zip(*calls)]
     return stacked, [0] * len(stacked)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._support.scopes import within
 from flambeau.core import late_bound
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.formulas import chaining, is_unit, parameters, scaled
+from flambeau.core.autograd.formulas import chain_rule_op, is_unit, multiply_by_constant, parameters
 from flambeau.core.autograd.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.calling.overrides import sparse_types
 from flambeau.core.dtypes import FLOATING
@@ -219,9 +219,9 @@ def derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result: 
 def _derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result: Any) -> Any:
     inputs = op.inputs(canonical)
     if op.jvp_rule is not None:
-        return _declared(op, canonical, inputs, tangents, result)
+        return _declared_jvp(op, canonical, inputs, tangents, result)
     if op.kind == "pointwise":
-        return _pointwise(op, canonical, tangents, result)
+        return _pointwise_jvp(op, canonical, tangents, result)
     if op.kind == "linear":
         rules = [op.rules.get(t) for t in op.tensors]
         moving = [op.variadic or op.vjp is not None or rules[i] is not None
@@ -237,7 +237,7 @@ def _derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result:
                 term = op.call(*op.with_inputs(canonical, replaced))
                 total = term if total is None else add(total, term)
         return total
-    return _transposed(op, canonical, inputs, tangents, result)
+    return _transposed_vjp(op, canonical, inputs, tangents, result)
 
 
 def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, Any]:
@@ -269,7 +269,7 @@ def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, A
     return values
 
 
-def _declared(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
+def _declared_jvp(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
     values = named_values(op, canonical, result) | {"tangents": tangents}
     for name, tensor, tangent in zip(op.tensors, inputs, tangents):
         if tangent is None and tensor is not None:
@@ -281,7 +281,7 @@ def _declared(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: 
     return op.jvp_rule(*[values[n] for n in parameters(op.jvp_rule)])
 
 
-def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
+def _pointwise_jvp(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
     values, total = named_values(op, canonical, result), None
     for i, (name, tangent) in enumerate(zip(op.tensors, tangents)):
         if tangent is None:
@@ -298,11 +298,11 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
                 continue
             factor = rule(*[values[n] for n in parameters(rule)]) if callable(rule) else rule
             if factor is rule:
-                term = scaled(tangent, factor)
+                term = multiply_by_constant(tangent, factor)
             elif is_unit(rule, factor):         # a tangent of its own, which may be written to
-                term = clone(tangent) if factor == 1 else scaled(tangent, factor)
+                term = clone(tangent) if factor == 1 else multiply_by_constant(tangent, factor)
             else:
-                term = getattr(late_bound, chaining(rule))(tangent, factor)
+                term = getattr(late_bound, chain_rule_op(rule))(tangent, factor)
         total = term if total is None else add(total, term)
     return None if total is None else fitted(total, result)
 
@@ -318,7 +318,7 @@ def fitted(tangent: Tensor, result: Tensor) -> Tensor:
     return tangent
 
 
-def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
+def _transposed_vjp(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
     """Forward mode out of the reverse rule: with v(u) = the reverse rule, the tangent is the
     gradient by u of <v(u), t>."""
     if not op.is_differentiable:

@@ -17,7 +17,7 @@ from flambeau.core import modes
 from flambeau.core.calling.overrides import (
     _disabled_torch_function,
     handle_torch_function,
-    overriding,
+    overriding_args,
     subclasses_enabled,
 )
 from flambeau.core.tensor import Tensor
@@ -53,7 +53,7 @@ class _Watched:
             return self.member.__get__(None, owner)
         if not isinstance(self.member, property):
             return _BoundMethod(self.member.__get__(None, owner), instance)
-        return _asked(self.member.__get__, (instance,), {})
+        return _call_watched(self.member.__get__, (instance,), {})
 
 
 class _WatchedProperty(_Watched):
@@ -63,10 +63,10 @@ class _WatchedProperty(_Watched):
         return getattr(self.member, name)               # `fget`, `fset`
 
     def __set__(self, instance: Any, value: Any) -> None:
-        _asked(self.member.__set__, (instance, value), {})
+        _call_watched(self.member.__set__, (instance, value), {})
 
     def __delete__(self, instance: Any) -> None:
-        _asked(self.member.__delete__, (instance,), {})
+        _call_watched(self.member.__delete__, (instance,), {})
 
 
 class _BoundMethod:
@@ -78,14 +78,14 @@ class _BoundMethod:
         self.__func__, self.__self__ = function, instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _asked(self.__func__, (self.__self__, *args), kwargs)
+        return _call_watched(self.__func__, (self.__self__, *args), kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__func__, name)
 
 
-def _asked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if modes.function_modes.get() or (subclasses_enabled.get() and overriding(args[:1])):
+def _call_watched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if modes.function_modes.get() or (subclasses_enabled.get() and overriding_args(args[:1])):
         return handle_torch_function(function, args, *args, **kwargs)
     return function(*args, **kwargs)
 
@@ -112,10 +112,10 @@ def watch_class(cls: Any) -> None:
 def watch() -> None:
     """Watch the members of Tensor: a mode is going to be entered."""
     if not watchers:
-        locked(_lock, _replace)
+        locked(_lock, _watch_members)
 
 
-def _replace() -> None:
+def _watch_members() -> None:
     for name, member in list(vars(Tensor).items()):
         if _is_ours(name, member) and not isinstance(member, _Watched):
             _originals[name] = member

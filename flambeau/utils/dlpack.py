@@ -5,7 +5,7 @@ import enum
 from typing import Any
 
 import flambeau
-from flambeau.schema.arguments import parsed
+from flambeau.schema.arguments import bound_by
 
 
 class DLDeviceType(enum.IntEnum):
@@ -27,7 +27,7 @@ class DLDeviceType(enum.IntEnum):
     kDLMAIA = 17
 
 
-@parsed("_to_dlpack(Tensor data) -> object")
+@bound_by("_to_dlpack(Tensor data) -> object")
 def to_dlpack(tensor: flambeau.Tensor) -> Any:
     """A capsule that looks at the memory of `tensor`; it can be taken once.
 

@@ -3,7 +3,15 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau.schema.arguments import Wrong, as_declared, bind, fits, is_index, is_int, parsed
+from flambeau.schema.arguments import (
+    NoFurtherOverload,
+    as_declared,
+    bind,
+    bound_by,
+    fits,
+    is_index,
+    is_int,
+)
 from flambeau.schema.parser import parse
 from flambeau.schema.signature import function_signature
 
@@ -52,7 +60,8 @@ def test_what_fits_a_type(text, right, wrong):
 
 
 def test_a_list_with_something_else_ends_the_search():
-    with pytest.raises(Wrong, match="expected Tensor as element 1 in argument 0, but got int"):
+    with pytest.raises(NoFurtherOverload,
+                       match="expected Tensor as element 1 in argument 0, but got int"):
         fits(parameter("Tensor[] n"), [x, 1])
 
 
@@ -82,7 +91,7 @@ def test_arrays_that_are_one_number_are_sizes():
 
 
 def test_calls_are_bound_by_the_first_schema_that_fits():
-    @parsed("scale(Tensor self, float factor=2)", "scale(int count)")
+    @bound_by("scale(Tensor self, float factor=2)", "scale(int count)")
     def scale(*values):
         return values
 

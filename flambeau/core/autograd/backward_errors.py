@@ -11,7 +11,7 @@ from flambeau.core.promotion import type_label
 from flambeau.core.tensor import gradient_edge, tensor_types
 
 
-def described(place: Any) -> str:
+def describe_place(place: Any) -> str:
     """A place as tracebacks show it: file, line, function, and the line itself."""
     found = read_place(place)
     if found is None:
@@ -27,7 +27,7 @@ def op_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
+def stale_error(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
     """A saved tensor cannot be used: it was written to."""
     if tensor._detached:
         return RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. "
@@ -43,8 +43,8 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{type_label(tensor.dtype)} {list(tensor.shape)}]{origin} is at version "
         f"{found}; expected version {expected} instead. Hint: {_hint()}\n{node.name()}, made here, "
-        f"saved it for its derivative:{described(node)}\n{written.strip()}"
-        f"{described(tensor._counter[1]) if written else ''}\n"
+        f"saved it for its derivative:{describe_place(node)}\n{written.strip()}"
+        f"{describe_place(tensor._counter[1]) if written else ''}\n"
         "Use the functional form of the operation that wrote to it, or clone() the tensor "
         "before.")
 
@@ -58,15 +58,15 @@ def _hint() -> str:
             "with torch.autograd.set_detect_anomaly(True, check_nan=False).")
 
 
-def freed(node: Any) -> RuntimeError:
+def freed_error(node: Any) -> RuntimeError:
     """The saved values of a node are asked for after a pass has freed them."""
     place = getattr(node, "freed_by", None)
     by = "" if place is None else \
-        f"\nIts saved values were freed by the backward pass called here:{described(place)}"
+        f"\nIts saved values were freed by the backward pass called here:{describe_place(place)}"
     return RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors "
         "after they have already been freed). Saved intermediate values of the graph are freed "
         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
         "backward through the graph a second time or if you need to access saved tensors after "
         f"calling backward.\nThe node that was freed is {node.name()}, made here:"
-        f"{described(node)}{by}")
+        f"{describe_place(node)}{by}")

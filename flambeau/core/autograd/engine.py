@@ -30,7 +30,7 @@ from flambeau import kernels
 from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
 from flambeau.core import late_bound
-from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.backward_errors import freed_error
 from flambeau.core.autograd.graph import (
     Node,
     Output,
@@ -202,7 +202,7 @@ class Pass:
                         break
                 else:
                     if node.saved is None:
-                        raise freed(node)
+                        raise freed_error(node)
                     produced = node.apply(grad)
                 if not retain and node.frees:
                     node.saved, node.freed_by = None, place
@@ -386,7 +386,7 @@ def apply_node(node: Node, grad: Any) -> Any:
         if not node.accepts_undefined:
             return (None,) * len(node.edges)
     elif node.saved is None:
-        raise freed(node)
+        raise freed_error(node)
     return node.apply(grad)
 
 

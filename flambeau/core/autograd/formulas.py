@@ -115,7 +115,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             return produced if type(produced) in (tuple, list) else (produced,)
         if len(op.tensors) > 1 or op.variadic or several or 1 in takes:
             return apply
-        return fast.make_callable("apply", op, apply, ((op.vjp, _saved(takes), None, 0),))
+        return fast.make_callable("apply", op, apply, ((op.vjp, _saved_positions(takes), None, 0),))
 
     rules = [(op.rules.get(t), _positions(op, op.rules.get(t)), i)
              for t, i in sorted([(t, i) for i, t in enumerate(op.tensors)])]    # as PyTorch's turns
@@ -132,12 +132,12 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
         for rule, takes, i in rules:
             if node.edges[i] is None or rule is None:
                 continue
-            produced[i] = scaled(grad, rule) if not callable(rule) else rule(
+            produced[i] = multiply_by_constant(grad, rule) if not callable(rule) else rule(
                 *[grad if place == 0 else unpack(node, place - 2) for place in takes])
         return produced
     if several or op.variadic:
         return apply_rules
-    places = tuple([(rule, _saved(takes), None, i) for rule, takes, i in rules])
+    places = tuple([(rule, _saved_positions(takes), None, i) for rule, takes, i in rules])
     return fast.make_callable("apply", op, apply_rules, places)
 
 
@@ -150,31 +150,32 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
             if node.edges[i] is None or rule is None:
                 continue
             if not callable(rule):
-                produced[i] = scaled(grad, rule)
+                produced[i] = multiply_by_constant(grad, rule)
                 continue
             factor = rule(*[unpack(node, place - 2) for place in takes])
-            produced[i] = scaled(grad, factor) if is_unit(rule, factor) else getattr(
-                late_bound, chaining(rule))(
+            produced[i] = multiply_by_constant(grad, factor) if is_unit(rule, factor) else getattr(
+                late_bound, chain_rule_op(rule))(
                     grad, factor if node.dtype.kind not in "cW" else conjugate(factor))
         return produced
 
-    places = tuple([(rule, _saved(takes), chaining(rule), i) for rule, takes, i in rules])
+    places = tuple([(rule, _saved_positions(takes), chain_rule_op(rule), i) for rule, takes,
+                    i in rules])
     return fast.make_callable("apply", op, apply, places)
 
 
-def _saved(takes: tuple[int, ...]) -> tuple[int, ...]:
+def _saved_positions(takes: tuple[int, ...]) -> tuple[int, ...]:
     """Places among the saved values for those among (grad, needs, *saved)."""
     return tuple([i - 2 for i in takes])
 
 
-def over(divisor: Any) -> Any:
+def divides_by(divisor: Any) -> Any:
     """Marks a pointwise formula as a divisor: 1 over it is the derivative, and a gradient is
     divided by it, which rounds once where a product with the inverse rounds twice."""
     divisor.divides = True
     return divisor
 
 
-def chaining(rule: Any) -> str:
+def chain_rule_op(rule: Any) -> str:
     """The op of a gradient and of what its pointwise formula gives."""
     return "div" if hasattr(rule, "divides") else "mul"
 
@@ -196,7 +197,7 @@ def _positions(op: Op, formula: Any) -> tuple[int, ...]:
     return tuple([order[n] for n in parameters(formula)])
 
 
-def scaled(grad: Any, factor: Any) -> Any:
+def multiply_by_constant(grad: Any, factor: Any) -> Any:
     """`grad` times a constant of a declaration."""
     if factor == 1:
         return grad

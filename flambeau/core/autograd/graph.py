@@ -28,7 +28,7 @@ from flambeau._support.c_functions import ReadOnly, counted
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import Place, counter_of
 from flambeau.core import late_bound
-from flambeau.core.autograd.backward_errors import freed, stale
+from flambeau.core.autograd.backward_errors import freed_error, stale_error
 from flambeau.core.autograd.hooks import NodeHooks, hooks_of, register
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
@@ -179,7 +179,7 @@ class Node(Place):
             if grad is not None and type(grad) not in tensor_types:
                 raise TypeError(f"argument {i} is not a Variable")
         if self.saved is None or (self.part_of is not None and self.part_of[0].saved is None):
-            raise freed(self)
+            raise freed_error(self)
         self.keep()
         produced = tuple(self.of_inputs(self.apply(self.to_outputs(grads))))
         return produced[0] if len(produced) == 1 else produced
@@ -190,7 +190,7 @@ class Node(Place):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        return [*object.__dir__(self), *(f"_saved_{n}" for n in late_bound.listed(self)),
+        return [*object.__dir__(self), *(f"_saved_{n}" for n in late_bound.shown_names(self)),
                 *(f"_raw_saved_{n}" for n, k in zip(self.saved_names, self.saved_kinds)
                   if k != "value")]
 
@@ -280,7 +280,7 @@ def unpack(node: Any, i: int) -> Any:
     """The `i`-th saved value of `node`, if nobody wrote to it since."""
     saved = node.saved
     if saved is None:
-        raise freed(node)
+        raise freed_error(node)
     entry = saved[i]
     kind = node.saved_kinds[i]
     if kind == "value" or entry is None:
@@ -299,7 +299,7 @@ def check_version(node: Node, tensor: Tensor, expected: int) -> Tensor:
     counter = tensor._counter
     found = 0 if counter is None else counter[0]
     if found != expected:
-        raise stale(node, tensor, found, expected)
+        raise stale_error(node, tensor, found, expected)
     return tensor
 
 
@@ -359,7 +359,7 @@ def parts_of(node: Node) -> Node:
     last = node.unfold()
     if last is node or not isinstance(last, (Node, Output)):
         return node
-    parts = _newer(last.node, since)
+    parts = _nodes_since(last.node, since)
     held = {fresh.order: old for fresh, old in zip(parts, known) if old is not None}
     for part in parts:                          # some may still be held, though the last is not
         part.edges = tuple([e if e is None or type(e) in tensor_types or e.order not in held
@@ -372,7 +372,7 @@ def parts_of(node: Node) -> Node:
     return parts[0]
 
 
-def _newer(last: Node, since: int) -> list[Node]:
+def _nodes_since(last: Node, since: int) -> list[Node]:
     """The nodes of a graph that were made since then, the last first."""
     found: dict[int, Node] = {}
     stack = [last]

@@ -8,7 +8,7 @@ from typing import Any
 from flambeau._support.c_functions import matched
 from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
-from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.backward_errors import freed_error
 from flambeau.core.autograd.graph import Node, Packed, output_edges, saved_tensor_hooks, unpack
 from flambeau.core.tensor import Tensor, alias, gradient_edge
 
@@ -208,7 +208,7 @@ class SavedTensor:
     def entry(self) -> Any:
         """What the node keeps."""
         if self._node.saved is None:
-            raise freed(self._node)
+            raise freed_error(self._node)
         if self._index is None:
             return None
         entry = self._node.saved[self._index]

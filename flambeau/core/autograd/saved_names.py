@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.backward_errors import freed_error
 from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, unpack
 from flambeau.core.autograd.saved_hooks import SavedTensor
@@ -38,15 +38,15 @@ RESULTS = (lambda result0: result0, lambda result1: result1, lambda result2: res
 Read = Callable[[Node, int], Any]
 
 
-def _of_scales(place: int) -> Any:
+def _scale_at(place: int) -> Any:
     return lambda scales: None if scales is None else scales[place]
 
 
 # PyTorch's names of what several ops save under their own.
 ALSO: dict[str, Any] = {
     "output_size": lambda size: tuple(size), "padding": lambda pad: tuple(pad),
-    "dimension": lambda dim: dim, "scales_w": _of_scales(-1), "scales_h": _of_scales(-2),
-    "scales_d": _of_scales(-3)}
+    "dimension": lambda dim: dim, "scales_w": _scale_at(-1), "scales_h": _scale_at(-2),
+    "scales_d": _scale_at(-3)}
 
 
 def _user_value(value: Any) -> Any:
@@ -60,23 +60,23 @@ def saved_attribute(node: Node, name: str) -> Any:
     """The value of `node._saved_x`, or, of `node._raw_saved_x`, handles on the saved tensors."""
     if name.startswith("_saved_"):
         if node.part_of is not None and node.part_of[0].saved is None:
-            raise freed(node.part_of[0])
+            raise freed_error(node.part_of[0])
         return _find(node, name[7:], lambda node, i: _user_value(unpack(node, i)), "_saved_")
     found = _find(node, name[11:], SavedTensor.handle, "_raw_saved_")
     if isinstance(found, list | tuple):
         found = tuple([SavedTensor.of(node, None) if f is None else f for f in found])
     if not isinstance(found[0] if isinstance(found, tuple) and found else found, SavedTensor):
-        raise _missing(node, name)
+        raise _no_attribute(node, name)
     return found
 
 
-def _missing(node: Node, name: str) -> AttributeError:
+def _no_attribute(node: Node, name: str) -> AttributeError:
     return AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
 
 
 def _find(node: Node, name: str, read: Read, prefix: str) -> Any:
     names = node.saved_names
-    formula = _declared(node, name)
+    formula = _find_declared(node, name)
     if formula is not ABSENT:
         return _apply(node, formula, read) if callable(formula) else formula
     own = name if name in names else own_name(node, name)
@@ -86,7 +86,7 @@ def _find(node: Node, name: str, read: Read, prefix: str) -> Any:
             return REDUCTIONS[value]
         return value[0] if name == "scales" and type(value) is tuple and len(value) == 1 else value
     found = SIZES.fullmatch(name)
-    shape = None if found is None else _shape(node, own_name(node, found[1]))
+    shape = None if found is None else _saved_shape(node, own_name(node, found[1]))
     if found is not None and shape is not None:
         if found[2]:
             return tuple(shape) or ((0,) if found[3] else ())
@@ -95,17 +95,17 @@ def _find(node: Node, name: str, read: Read, prefix: str) -> Any:
     rest = getattr(node, "rest", None)          # of a fused op: what its body is given
     if rest is not None and node.op is not None and name in node.op.params:
         return rest[node.op.params.index(name)]
-    raise _missing(node, prefix + name)
+    raise _no_attribute(node, prefix + name)
 
 
 def _apply(node: Node, formula: Any, read: Read) -> Any:
     return formula(*[read(node, node.saved_names.index(n)) for n in parameters(formula)])
 
 
-def _declared(node: Node, name: str) -> Any:
+def _find_declared(node: Node, name: str) -> Any:
     """What gives the value of that name, of what the op declares or results are called."""
-    if name in declared(node):
-        return declared(node)[name]
+    if name in declared_by_op(node):
+        return declared_by_op(node)[name]
     fields = getattr(node.op and node.op.returns, "_fields", ())
     if name in fields and f"result{fields.index(name)}" in node.saved_names:
         return RESULTS[fields.index(name)]
@@ -115,7 +115,7 @@ def _declared(node: Node, name: str) -> Any:
     return ABSENT
 
 
-def declared(node: Node) -> dict[str, Any]:
+def declared_by_op(node: Node) -> dict[str, Any]:
     """What the node's op declares."""
     return {} if node.op is None else node.op.saved_as
 
@@ -126,7 +126,7 @@ def own_name(node: Node, name: str) -> str:
     return "input" if name == "self" and tensors[:1] == ("input",) else name
 
 
-def _shape(node: Node, name: str) -> Any:
+def _saved_shape(node: Node, name: str) -> Any:
     names = node.saved_names
     if f"{name}_shape" in names:
         return unpack(node, names.index(f"{name}_shape"))
@@ -135,25 +135,25 @@ def _shape(node: Node, name: str) -> Any:
 
 
 @functools.cache
-def saved_by() -> dict[str, tuple[str, ...]]:
+def names_by_class() -> dict[str, tuple[str, ...]]:
     """What each class of PyTorch's nodes saves."""
     with open(os.path.join(os.path.dirname(__file__), "nodes.txt"), encoding="utf-8") as file:
         return {name: tuple(names) for name, *names in map(str.split, file)}
 
 
-def listed(node: Node) -> list[str]:
+def shown_names(node: Node) -> list[str]:
     """The names that `dir` shows: PyTorch's, for its classes of nodes, as far as they are known."""
-    names = saved_by().get(type(node).__name__)
+    names = names_by_class().get(type(node).__name__)
     if names is not None:
-        return [name for name in names if has(node, name)]
+        return [name for name in names if has_saved(node, name)]
     return [*(re.sub("_shape$", "_sym_sizes", n) for n in node.saved_names),
-            *declared(node)]
+            *declared_by_op(node)]
 
 
-def has(node: Node, name: str) -> bool:
+def has_saved(node: Node, name: str) -> bool:
     """Is there a saved value of that name? It is not read."""
     if f"_saved_{name}" in node.__dict__ or name in node.saved_names \
-            or own_name(node, name) in node.saved_names or _declared(node, name) is not ABSENT:
+            or own_name(node, name) in node.saved_names or _find_declared(node, name) is not ABSENT:
         return True
     found = SIZES.fullmatch(name)
     if found is not None:
@@ -165,4 +165,4 @@ def has(node: Node, name: str) -> bool:
 
 def is_node_name(name: str) -> bool:
     """Is this the name of one of PyTorch's classes of nodes?"""
-    return name in saved_by()
+    return name in names_by_class()

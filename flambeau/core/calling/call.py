@@ -125,7 +125,7 @@ def no_kernel_error(op: Op, x: ndarray) -> RuntimeError:
     return NotImplementedError(f'"{plain_name}_cpu" not implemented for \'{name}\'')
 
 
-def into(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
+def store_out(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
     """Store a result into `out=`: torch's rules of resizing, casting and refusing."""
     return late_bound.store(out, op, result, read)
 

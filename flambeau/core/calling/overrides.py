@@ -23,7 +23,7 @@ plain_types: set[type] = set()          # whose tensors an op may take without a
 _PLAIN_TYPES = frozenset({int, float, bool, complex, str, type(None), slice, type(Ellipsis)})
 
 
-def overriding(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> list[Any]:
+def overriding_args(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> list[Any]:
     """The arguments whose types override functions, one a type, subclasses first."""
     if not subclasses_enabled.get():
         return []
@@ -34,10 +34,10 @@ def overriding(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) 
             continue
         if cls in (list, tuple):
             if depth < 1:
-                for inner in overriding(arg, None, depth + 1):
-                    _insert(found, inner)
+                for inner in overriding_args(arg, None, depth + 1):
+                    _insert_subclass_first(found, inner)
         elif overrides(cls):
-            _insert(found, arg)
+            _insert_subclass_first(found, arg)
     return found
 
 
@@ -69,7 +69,7 @@ own_rules: dict[type, Any] = {}         # what runs public calls on a type that 
 suspended: ContextVar[Any] = ContextVar("suspended", default=None)      # one that is at work
 
 
-def _insert(found: list[Any], arg: Any) -> None:
+def _insert_subclass_first(found: list[Any], arg: Any) -> None:
     cls = type(arg)
     if any(type(f) is cls for f in found):
         return
@@ -92,7 +92,7 @@ def find_override(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 
     return None
 
 
-def wanted(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> bool:
+def needs_override(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> bool:
     """Does any argument override functions, or need rules of its own?"""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         cls = type(arg)
@@ -101,9 +101,9 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> b
         if cls is tuple or cls is list:
             for inner in arg:
                 if type(inner) not in plain_types and type(inner) not in _PLAIN_TYPES:
-                    return bool(overriding(args, kwargs, depth) or find_override(args, kwargs))
+                    return bool(overriding_args(args, kwargs, depth) or find_override(args, kwargs))
         elif hasattr(cls, "__torch_function__"):
-            return bool(overriding(args, kwargs, depth) or find_override(args, kwargs))
+            return bool(overriding_args(args, kwargs, depth) or find_override(args, kwargs))
     return False
 
 
@@ -111,7 +111,7 @@ def has_torch_function(relevant: Any) -> bool:
     """Does any of these arguments (or a mode) override functions?"""
     if not isinstance(relevant, Iterable):
         raise TypeError("expected a sequence")
-    return bool(function_modes.get()) or bool(overriding(relevant))
+    return bool(function_modes.get()) or bool(overriding_args(relevant))
 
 
 def public_name(op: Any) -> Any:
@@ -121,13 +121,14 @@ def public_name(op: Any) -> Any:
 
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask the overriding arguments of a call, in turn."""
-    relevant = overriding(args, kwargs)
+    relevant = overriding_args(args, kwargs)
     if not relevant and (own := find_override(args, kwargs)):
         return own(public_name(op), args, kwargs)
-    return ask(public_name(op), relevant, args, kwargs)
+    return ask_torch_function(public_name(op), relevant, args, kwargs)
 
 
-def ask(function: Any, relevant: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def ask_torch_function(function: Any, relevant: list[Any], args: tuple[Any, ...],
+                       kwargs: dict[str, Any]) -> Any:
     types = tuple([type(r) for r in relevant])
     for arg in relevant:
         answer = type(arg).__torch_function__(function, types, args, kwargs)
@@ -142,20 +143,20 @@ def ask(function: Any, relevant: list[Any], args: tuple[Any, ...], kwargs: dict[
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
     """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
     if modes := function_modes.get():
-        types = tuple([type(r) for r in overriding(relevant_args)])
+        types = tuple([type(r) for r in overriding_args(relevant_args)])
         answer = within(function_modes, modes[:-1], modes[-1].__torch_function__, public_api, types,
                         args, kwargs)
         if answer is not NotImplemented:
             return answer
-    relevant = overriding(relevant_args)
+    relevant = overriding_args(relevant_args)
     if not relevant and (own := find_override(args, kwargs)):
         return own(public_api, args, kwargs)
-    return ask(public_api, relevant, args, kwargs)
+    return ask_torch_function(public_api, relevant, args, kwargs)
 
 
 def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask a `TorchFunctionMode`, with it set aside."""
-    types = tuple([type(r) for r in overriding(args, kwargs)])
+    types = tuple([type(r) for r in overriding_args(args, kwargs)])
     answer = mode.__torch_function__(public_name(op), types, args, kwargs)
     if answer is NotImplemented:
         raise TypeError(f"mode {mode!r} returned NotImplemented for {op.name}")
@@ -170,17 +171,17 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
     kwargs = kwargs or {}
     if stack := function_modes.get():
         return within(function_modes, stack[:-1], call_mode, stack[-1], op, args, kwargs)
-    if wanted(args, kwargs):
+    if needs_override(args, kwargs):
         return call(op, args, kwargs)
     policy_of = autocast.get()
     if policy_of is not None:
         policy = policy_of(op)
         if policy is not None:
             return policy(op, args, kwargs)
-    return to_levels(op, args, kwargs)
+    return dispatch_to_levels(op, args, kwargs)
 
 
-def to_levels(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def dispatch_to_levels(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that no type takes over: bound, and handed to the innermost level."""
     out = None
     if op.binder is not None and op.kind != "creation":
@@ -191,11 +192,12 @@ def to_levels(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         out = kwargs.pop("out", None)
     if replaced:
         op = replaced.get(op, op)
-    result = _composite(op, args, kwargs) if op.composite else intercept_canonical(op, args)
+    result = _dispatch_composite(op, args, kwargs) if op.composite else intercept_canonical(op,
+                                                                                            args)
     return result if out is None else late_bound.store(out, op, result, args)
 
 
-def _composite(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _dispatch_composite(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an op that is made of others: only levels that want to see it as one are asked."""
     stack: Any = levels.get()
     for level in reversed(stack):

@@ -86,7 +86,7 @@ class AtenCall(NamedTuple):
 
 def has_form(op: Op) -> bool:
     """Is this composite shown as one, or as calls other than those of its body?"""
-    declared = _declared(op).declaration
+    declared = _functional_of(op).declaration
     return declared is not None and bool(declared.explicit or declared.aten or declared.aten_calls)
 
 
@@ -97,13 +97,13 @@ def replacement_calls(op: Op) -> Any:
     return op.declaration.aten_calls or (op.parts if op.implicit else None)
 
 
-def _declared(op: Op) -> Op:
+def _functional_of(op: Op) -> Op:
     return op.functional if op.inplace and op.functional is not None else op
 
 
 def named(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[str, Any]:
     """The arguments of a call by name: canonical ones, or those of users (then with `kwargs`)."""
-    base = _declared(op)
+    base = _functional_of(op)
     if kwargs is None:
         return dict(zip((*base.tensors, *base.params), args))
     if base.schema is not None and not kwargs:      # a body's arguments, which are bound
@@ -119,7 +119,7 @@ _signature = cache(inspect.signature)
 
 def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> AtenCall:
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
-    base = _declared(op)
+    base = _functional_of(op)
     if base.kind == "creation" and base.declaration is not None:
         return _composite_call(op, args, kwargs or {})
     if base.schema is not None:
@@ -132,7 +132,7 @@ def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = Non
             values = form.values(plain if form.args is None else given)
             if values is not None:
                 form = form.written if op.inplace else form
-                values = [_public(v) for v in values]
+                values = [_as_user_value(v) for v in values]
                 return AtenCall(form.overload, *form.schema.arranged(values), form, values)
         return AtenCall(_own_overload(op), list(args), dict(kwargs or {}), None, None)
     if kwargs is None and not _takes_canonical(base):
@@ -157,7 +157,7 @@ def _composite_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> At
             given["device"] = devices.checked(None)
         if given["dtype"] is None:
             del given["dtype"]                      # the schema's default
-    values = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
+    values = [_tuple_as_list(given.get(a.name, a.default_value)) for a in form.schema.arguments]
     return AtenCall(form.overload, *form.schema.arranged(values), form, values)
 
 
@@ -166,7 +166,7 @@ def member_call(overload: Any, values: list[Any]) -> AtenCall:
     text = next(text for text in overload.op.declaration.texts
                 if text.partition("(")[0] == overload.signature.schema.full_name)
     form, given = _parse_form(text, False), dict(zip([p.name for p in overload.parameters], values))
-    own = [_listed(given.get(a.name, a.default_value)) for a in form.schema.arguments]
+    own = [_tuple_as_list(given.get(a.name, a.default_value)) for a in form.schema.arguments]
     return AtenCall(form.overload, *form.schema.arranged(own), form, own)
 
 
@@ -191,7 +191,7 @@ _OPTIONS = re.compile(r"(, )?ScalarType\? dtype=\w+, Layout\? layout=None, Devic
                       r"bool\? pin_memory=None")
 
 
-def _listed(value: Any) -> Any:
+def _tuple_as_list(value: Any) -> Any:
     return [*value] if type(value) is tuple or isinstance(value, Size) else value
 
 
@@ -252,7 +252,7 @@ def _own_overload(op: Op) -> OpOverload:
     return found
 
 
-def _public(value: Any) -> Any:
+def _as_user_value(value: Any) -> Any:
     """A value of a canonical argument as users would pass it."""
     if isinstance(value, np.dtype):
         return from_numpy_dtype(value)

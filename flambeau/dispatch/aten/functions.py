@@ -31,7 +31,7 @@ def find_function(name: str) -> Callable[..., Any] | None:
         if callable(found):
             return found
     if name.endswith("_") and not name.startswith("_"):
-        return _writing(name[:-1])
+        return _inplace_function(name[:-1])
     found = getattr(flambeau, name, None) or getattr(flambeau.nn.functional, name, None)
     if inspect.isroutine(found) or hasattr(found, "twin"):
         return found
@@ -48,7 +48,7 @@ def _read() -> None:
         importlib.import_module(f"flambeau.dispatch.aten.{module}")
 
 
-def _writing(base: str) -> Callable[..., Any] | None:
+def _inplace_function(base: str) -> Callable[..., Any] | None:
     """The in-place form of a function of `nn.functional`."""
     function = getattr(flambeau.nn.functional, base, None)
     if not callable(function) or "inplace" not in inspect.signature(function).parameters:
@@ -103,7 +103,7 @@ def _dense(self: Tensor) -> bool:
 
 
 @defines("sym_constrain_range", "sym_constrain_range_for_size")
-def _constrain(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+def _check_constraint(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     if (min is not None and size < min) or (max is not None and size > max):
         raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
 
@@ -170,7 +170,7 @@ _own["flatten_dense_tensors"] = lambda tensors: flambeau.cat([t.flatten() for t 
 
 
 @defines("unflatten_dense_tensors")
-def _unflattened(flat: Tensor, tensors: Any) -> list[Tensor]:
+def _unflatten_dense(flat: Tensor, tensors: Any) -> list[Tensor]:
     parts = flat.split([t.numel() for t in tensors])
     return [part.view(t.shape) for part, t in zip(parts, tensors)]
 
@@ -265,8 +265,8 @@ def inside(name: str) -> Any:
 
 
 @defines("pad_sequence")
-def _padded(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
-            padding_side: str = "right") -> Tensor:
+def _pad_sequences(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
+                   padding_side: str = "right") -> Tensor:
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):

@@ -15,7 +15,7 @@ from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import modes
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.backward_errors import freed
+from flambeau.core.autograd.backward_errors import freed_error
 from flambeau.core.autograd.grad_mode import no_grad
 from flambeau.core.autograd.graph import (
     Output,
@@ -169,7 +169,7 @@ class Recorder:
         found = _own_result(op, self.call.form, found)
         several = isinstance(found, (list, tuple))
         parts = [self._part(f, several) for f in (found if several else (found,))]
-        if self.tracked and _differentiable(op):
+        if self.tracked and _is_differentiable(op):
             self._record(op, parts, whole)
         if not several:
             return parts[0]
@@ -217,7 +217,7 @@ class Recorder:
         if not op.composite and (form is None or form.grads is None):
             inputs = op.inputs(self.args)
             edges = edges_of(inputs)
-            if edges is not None and any(_floats(p) for p in parts):
+            if edges is not None and any(_is_floating_tensor(p) for p in parts):
                 record(op, self.args, edges, result)
         else:
             record_through_body(self, parts, whole)
@@ -231,7 +231,7 @@ class Recorder:
         result = alias(target._array, type(target))
         result.__dict__.update(target.__dict__)
         result._counter = target._counter
-        if _differentiable(op.functional):
+        if _is_differentiable(op.functional):
             self._record(op.functional, [result], (result,))
         edge = gradient_edge(result)
         if edge is None:
@@ -249,11 +249,11 @@ def _keep_saved_results(edge: Any, results: list[Any]) -> None:
     if "result" not in node.saved_kinds or modes.deriving.get():
         return
     node.saved = tuple([
-        _kept(results[entry[3]], entry, node) if kind == "result" and type(entry) is tuple
+        _keep_result(results[entry[3]], entry, node) if kind == "result" and type(entry) is tuple
         else entry for kind, entry in zip(node.saved_kinds, node.saved)])
 
 
-def _kept(result: Any, entry: Any, node: Any) -> Any:
+def _keep_result(result: Any, entry: Any, node: Any) -> Any:
     if result._edge is None:                # it does not lead to the node
         return entry if type(result) in plain_types else Packed(result, lambda value: value, None)
     of, counter = weakref.ref(node), counter_of(result)
@@ -286,39 +286,39 @@ def _detached(tensor: Any) -> Any:
         overrides.suspended.reset(rules)
 
 
-def _floats(value: Any) -> bool:
+def _is_floating_tensor(value: Any) -> bool:
     return type(value) in tensor_types and value._array.dtype in FLOATING
 
 
-def _differentiable(op: Op) -> bool:
+def _is_differentiable(op: Op) -> bool:
     return op.composite or op.is_differentiable
 
 
 # ---- nodes that differentiate what the op computes -----------------------------------------------
 
 
-class _Place:
+class _Placeholder:
     """Stands for the `index`-th saved tensor in the arguments of a call."""
 
     def __init__(self, index: int):
         self.index = index
 
 
-def _filled(value: Any, tensors: list[Any]) -> Any:
+def _fill_placeholders(value: Any, tensors: list[Any]) -> Any:
     """Arguments with tensors in the places of those that were saved."""
-    if type(value) is _Place:
+    if type(value) is _Placeholder:
         return tensors[value.index]
     if type(value) in (list, tuple):
-        return type(value)([_filled(v, tensors) for v in value])
+        return type(value)([_fill_placeholders(v, tensors) for v in value])
     if type(value) is dict:
-        return {k: _filled(v, tensors) for k, v in value.items()}
+        return {k: _fill_placeholders(v, tensors) for k, v in value.items()}
     return value
 
 
 def _placeholders(value: Any, places: dict[int, int]) -> Any:
     """Arguments with places for the tensors."""
     if type(value) in tensor_types:
-        return _Place(places[id(value)])
+        return _Placeholder(places[id(value)])
     if type(value) in (list, tuple):
         return type(value)([_placeholders(v, places) for v in value])
     if type(value) is dict:
@@ -349,7 +349,7 @@ class _Call:
 
     def apply(self, node: Any, grad: Any) -> Any:
         if node.saved is None:
-            raise freed(node)
+            raise freed_error(node)
         inputs = [unpack(node, i) for i in range(self.count)]
         if self.formula is None:
             return self.backward_through_body(node, inputs, grad)
@@ -358,14 +358,15 @@ class _Call:
         names = forms.own_parameters(self.formula)
         if "result" in names:
             given["result"] = unpack(node, self.count)
-        produced = self.formula(*[_filled(given[n], inputs) for n in names])
+        produced = self.formula(*[_fill_placeholders(given[n], inputs) for n in names])
         if type(produced) not in (tuple, list):
             produced = (produced,)
         return (*produced, *[None] * (len(node.edges) - len(produced)))
 
     def _run_body(self, given: list[Any], wanted: list[int]) -> Any:
         inputs = [graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
-        return inputs, self.run(*_filled(self.args, inputs), **_filled(self.kwargs, inputs))
+        return inputs, self.run(*_fill_placeholders(self.args, inputs),
+                                **_fill_placeholders(self.kwargs, inputs))
 
     def backward_through_body(self, node: Any, given: list[Any], grad: Any) -> Any:
         """The gradients as the graph of what the op computes gives them."""
@@ -400,7 +401,7 @@ def record_through_body(recorder: Recorder, parts: list[Any], found: tuple[Any, 
         inputs = [recorder.args[0] if t is recorder.target else t for t in inputs]
     edges = edges_of(inputs)
     results = [p for p in parts if type(p) in tensor_types]
-    if edges is None or not any(map(_floats, results)):
+    if edges is None or not any(map(_is_floating_tensor, results)):
         return
     node = _node_of(_node_name(op))()
     node.edges, node.order, node.op = edges, next_order(), op
@@ -411,7 +412,7 @@ def record_through_body(recorder: Recorder, parts: list[Any], found: tuple[Any, 
         node.outputs, node.simple = len(results), False
         node.results = [(r._array.shape, r._array.dtype) for r in results]
         for i, r in enumerate(results):
-            if _floats(r):
+            if _is_floating_tensor(r):
                 _set_edge(r, Output(node, i, r._array.shape, r._array.dtype))
     call = _Call(recorder, inputs, found)
     saved = [save_input(t) for t in inputs]

@@ -26,11 +26,11 @@ def adapted(overload: Any) -> Callable[..., Any] | None:
     """What runs the overload; None if the function of its packet does, as it is."""
     facts = overload._facts or ()
     if "generated" in facts:
-        return _generated(overload)
+        return _generated_implementation(overload)
     if overload._packet.is_missing:
-        return _checked(overload, facts)
+        return _with_backend_check(overload, facts)
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
-    return _writing(overload, names) if names and names != ["out"] else None
+    return _writing_to(overload, names) if names and names != ["out"] else None
 
 
 # ---- backends ------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def backend_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     return max(map(_backend, _tensors((*args, *kwargs.values()))), key=_RISING.index, default=None)
 
 
-def _checked(overload: Any, facts: tuple[str, ...]) -> Callable[..., Any]:
+def _with_backend_check(overload: Any, facts: tuple[str, ...]) -> Callable[..., Any]:
     """The function of an op, for the backends that have a kernel."""
     composed = {"implicit", "explicit", "structured"}.intersection(facts)
 
@@ -82,7 +82,7 @@ def _checked(overload: Any, facts: tuple[str, ...]) -> Callable[..., Any]:
 
 # ---- results that are written to tensors --------------------------------------------------------
 
-def _generated(overload: Any) -> Callable[..., Any] | None:
+def _generated_implementation(overload: Any) -> Callable[..., Any] | None:
     """What runs an overload that PyTorch generates: of a functional one, if it has `out=`, or else
     of one that works in place."""
     packet, schema = overload._packet, overload._schema
@@ -103,7 +103,7 @@ def _generated(overload: Any) -> Callable[..., Any] | None:
     return lambda self, *args, **kwargs: inplace.run(self.clone(), *args, **kwargs)
 
 
-def _writing(overload: Any, names: list[str]) -> Callable[..., Any]:
+def _writing_to(overload: Any, names: list[str]) -> Callable[..., Any]:
     """The function of an op, which takes the tensors of these names as `out=`."""
     def called(*args: Any, **kwargs: Any) -> Any:
         function = overload._packet._function

@@ -90,19 +90,19 @@ class _SubclassLevel(DispatchLevel):
         return ((levels, (self, *levels.get())), (interceptors, self), (overrides.suspended, run))
 
     def _shown(self, op: Op, args: Any, kwargs: Any, call: Any) -> Any:
-        if not _instances((*args, *(kwargs or {}).values())):
+        if not _own_tensors((*args, *(kwargs or {}).values())):
             return call(*args, **(kwargs or {}))
         return super()._shown(op, args, kwargs, call)
 
 
     def ask(self, overload: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Show one call of an overload, if there is an instance in it."""
-        if not _instances((*args, *kwargs.values())):
+        if not _own_tensors((*args, *kwargs.values())):
             return overload.run(*args, **kwargs)
         return super().ask(overload, args, kwargs)
 
 
-def _instances(values: Any) -> list[Tensor]:
+def _own_tensors(values: Any) -> list[Tensor]:
     return [t for t in forms.tensors_in(values) if type(t) in overrides.own_rules
             and overrides.own_rules[type(t)] is run]
 
@@ -167,7 +167,7 @@ def _item(self: Tensor) -> Any:
     return show(flambeau.ops.aten._local_scalar_dense.default, self)
 
 
-def _refused(name: str) -> Callable[..., Any]:
+def _refuse_member(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f".{name}() is not supported for tensor subclasses, got "
                            f"{type(self).__name__}")
@@ -175,13 +175,13 @@ def _refused(name: str) -> Callable[..., Any]:
     return method
 
 
-def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) not in memo:
         memo[id(self)] = self.detach().clone().requires_grad_(self.requires_grad)
     return memo[id(self)]
 
 
 _OWN: dict[str, Any] = {
-    "item": _item, "tolist": _refused("tolist"), "numpy": _refused("numpy"),
+    "item": _item, "tolist": _refuse_member("tolist"), "numpy": _refuse_member("numpy"),
     "__bool__": lambda self: bool(_item(self)), "__int__": lambda self: int(_item(self)),
-    "__float__": lambda self: float(_item(self)), "__deepcopy__": _copied}
+    "__float__": lambda self: float(_item(self)), "__deepcopy__": _deepcopy}

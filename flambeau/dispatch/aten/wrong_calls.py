@@ -34,14 +34,14 @@ aten::relu6(Tensor self) -> Tensor
             if value is None and schema.arguments[i].is_one_tensor:
                 raise RuntimeError("Expected a proper Tensor but got None (or an undefined Tensor "
                                    f"in C++) for argument #{i} '{schema.arguments[i].name}'")
-        return schema, *_arranged(schema, values)
+        return schema, *_as_passed(schema, values)
     if is_overload or (len(reasons) == 1 and "scripted" not in overloads[0][1]):
         raise RuntimeError(str(reasons[0]))
     raise RuntimeError("Overloaded torch operator invoked from Python failed to match any schema:"
                        "\n" + "\n\n".join(map(str, reasons)) + "\n\n")
 
 
-def _arranged(schema: FunctionSchema, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _as_passed(schema: FunctionSchema, values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Values as they are passed: by name what must be, and what comes after one left out."""
     positional = next((i for i, value in enumerate(values)
                        if value is MISSING or schema.arguments[i].keyword_only), len(values))

@@ -17,7 +17,7 @@ from flambeau._support.scopes import within
 from flambeau.core import late_bound
 from flambeau.core.autograd.engine import Pass, fit
 from flambeau.core.autograd.engine import current_pass as current_local_pass
-from flambeau.core.autograd.graph import Node, freed
+from flambeau.core.autograd.graph import Node, freed_error
 from flambeau.core.autograd.hooks import run_prehooks
 from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import tensor_types
@@ -121,7 +121,7 @@ class LocalPass(Pass):
 
     def _run_node(self, node: Node, gradient: Any) -> None:
         if node.saved is None:
-            raise freed(node)
+            raise freed_error(node)
         produced = self._run_general(node, gradient)
         if not self.retain and node.frees:
             node.saved, node.freed_by = None, self.place

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import flambeau
 from flambeau import Tensor
 from flambeau.ops.node_names import one_node
-from flambeau.schema.arguments import parsed
+from flambeau.schema.arguments import bound_by
 from flambeau.utils._typing_utils import copy_method_params  # noqa: F401
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
@@ -163,7 +163,8 @@ def pack_padded_sequence(input: Tensor, lengths, batch_first: bool = False,
     return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
-@parsed("_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
+@bound_by(
+    "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
 def _packed_by_lengths(input, lengths, batch_first):
     if lengths.dim() != 1:
         raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got "

@@ -22,9 +22,9 @@ def overriding(index: Any, *tensors: Any) -> list[Any]:
     """The arguments of an indexing that override it; an index may hold tuples of tuples."""
     args = (*tensors, index)
     if (type(index) in _PLACES and all(type(t) in plain_types for t in tensors)) \
-            or not overrides.wanted(args, None, -1):
+            or not overrides.needs_override(args, None, -1):
         return []
-    return overrides.overriding(args, None, -1) or [tensors[0]]
+    return overrides.overriding_args(args, None, -1) or [tensors[0]]
 
 
 def parse(self: Tensor, index: Any) -> tuple[Any, Any]:

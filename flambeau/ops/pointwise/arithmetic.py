@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core import late_bound
-from flambeau.core.autograd.formulas import over
+from flambeau.core.autograd.formulas import divides_by
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import (
     c_name,
@@ -136,8 +136,8 @@ mul = pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor",
                 **_WITH_NUMBERS, doc="The product.")
 div = pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
                 "div.Scalar(Tensor self, Scalar other) -> Tensor",
-                kernel=kernels.divide, floating=True, wide=True, d_self=over(lambda other: other),
-                d_other=lambda self, other: neg(self / other / other),
+                kernel=kernels.divide, d_self=divides_by(lambda other: other),
+                d_other=lambda self, other: neg(self / other / other), floating=True, wide=True,
                 operators="__truediv__ __div__ __itruediv__ __idiv__",
                 aliases=("divide.Tensor(Tensor self, Tensor other) -> Tensor",
                          "divide.Scalar(Tensor self, Scalar other) -> Tensor",

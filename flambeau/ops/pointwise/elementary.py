@@ -7,7 +7,7 @@ from math import sqrt as number_sqrt
 from typing import Any
 
 from flambeau import kernels
-from flambeau.core.autograd.formulas import conjugate, over
+from flambeau.core.autograd.formulas import conjugate, divides_by
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.pointwise import pointwise
@@ -34,20 +34,20 @@ expm1 = pointwise("expm1(Tensor self)", refuses=("expm1_vml_cpu", ""),
                   kernel=kernels.expm1, floating=True, d=lambda result: result + 1,
                   aliases=("special_expm1(Tensor self)",), doc="exp(input) - 1, exact also near 0.")
 log = pointwise("log(Tensor self)", refuses=("log_vml_cpu", ""), kernel=kernels.log,
-                floating=True, d=over(lambda self: self),
+                floating=True, d=divides_by(lambda self: self),
                 doc="The natural logarithm.")
 log2 = pointwise("log2(Tensor self)", refuses=("log2_vml_cpu", ""), kernel=kernels.log2,
-                 floating=True, d=over(lambda self: self * LN2),
+                 floating=True, d=divides_by(lambda self: self * LN2),
                  doc="The logarithm to base 2.")
 log10 = pointwise("log10(Tensor self)", refuses=("log10_vml_cpu", ""),
-                  kernel=kernels.log10, floating=True, d=over(lambda self: self * LN10),
+                  kernel=kernels.log10, floating=True, d=divides_by(lambda self: self * LN10),
                   doc="The logarithm to base 10.")
 log1p = pointwise("log1p(Tensor self)", refuses=("log1p_vml_cpu", ""),
-                  kernel=kernels.log1p, floating=True, d=over(lambda self: self + 1),
+                  kernel=kernels.log1p, floating=True, d=divides_by(lambda self: self + 1),
                   aliases=("special_log1p(Tensor self)",), node="Log1PBackward0",
                   doc="log(1 + input), exact also near 0.")
 sqrt = pointwise("sqrt(Tensor self)", refuses=("sqrt_vml_cpu", ""), kernel=kernels.sqrt,
-                 floating=True, d=over(lambda result: 2 * result),
+                 floating=True, d=divides_by(lambda result: 2 * result),
                  doc="The square root.")
 sigmoid = pointwise("sigmoid(Tensor self)", kernel=kernels.sigmoid, floating=True,
                     aliases=("special_expit(Tensor self) -> Tensor",),
@@ -90,7 +90,7 @@ acos = pointwise("acos(Tensor self)", refuses=("acos_vml_cpu", ""), kernel=kerne
                  floating=True, d=lambda self: neg(rsqrt(1 - self * self)),
                  aliases=("arccos(Tensor self)",), doc="The inverse cosine.")
 atan = pointwise("atan(Tensor self)", refuses=("atan_vml_cpu", ""), kernel=kernels.arctan,
-                 floating=True, d=over(lambda self: self * self + 1),
+                 floating=True, d=divides_by(lambda self: self * self + 1),
                  aliases=("arctan(Tensor self)",), doc="The inverse tangent.")
 
 
@@ -123,7 +123,7 @@ acosh = pointwise("acosh(Tensor self)", kernel=kernels.arccosh, floating=True,
                   else rsqrt(self + 1) * rsqrt(self - 1), doc="The inverse hyperbolic cosine.")
 atanh = pointwise("atanh(Tensor self)", kernel=kernels.arctanh, floating=True,
                   aliases=("arctanh(Tensor self)",),
-                  d=over(lambda self: 1 - self * self), doc="The inverse hyperbolic tangent.")
+                  d=divides_by(lambda self: 1 - self * self), doc="The inverse hyperbolic tangent.")
 
 
 def _declare_angle(name: str, factor: float, doc: str) -> None:

@@ -35,7 +35,7 @@ from flambeau.dispatch.members import member
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
 from flambeau.schema import errors
-from flambeau.schema.arguments import parsed
+from flambeau.schema.arguments import bound_by
 from flambeau.schema.errors import type_name as type_name_of
 from flambeau.transforms.watched_members import watch_class
 
@@ -353,7 +353,7 @@ class Copying(Chapter):
         self.__dict__.update(state)
 
     @staticmethod
-    @parsed(_SUBCLASS)
+    @bound_by(_SUBCLASS)
     def _make_subclass(cls: type, data: Tensor, require_grad: bool, *_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
         _check_type(cls)
@@ -365,7 +365,7 @@ class Copying(Chapter):
         return result
 
     @staticmethod
-    @parsed(_WRAPPER_SUBCLASS)
+    @bound_by(_WRAPPER_SUBCLASS)
     def _make_wrapper_subclass(cls: type, *given: Any) -> Any:
         """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
         from flambeau.dispatch.aten.subclass import make_wrapper

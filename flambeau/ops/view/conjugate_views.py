@@ -23,7 +23,7 @@ from flambeau._support.source_locations import counter_of
 from flambeau.core import dtypes, type_info
 from flambeau.core.autograd.recording import replay_of
 from flambeau.core.calling import overrides
-from flambeau.core.calling.overrides import intercept_canonical, to_levels
+from flambeau.core.calling.overrides import dispatch_to_levels, intercept_canonical
 from flambeau.core.modes import grad_enabled, intercepts_ops, levels
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
@@ -423,8 +423,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         if name == "getitem":
             return item_at(*args)
         if not isinstance(binder, (InplaceFunction, MemberFunction)) and declared is not None:
-            return to_levels(binder.seen if isinstance(binder, Function) else declared, args,
-                             kwargs)
+            return dispatch_to_levels(binder.seen if isinstance(binder, Function) else declared,
+                                      args, kwargs)
     if declared is real_view.op:
         return real(*args)
     if declared is imag_view.op:

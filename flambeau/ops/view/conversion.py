@@ -224,8 +224,8 @@ def detach(self: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""
     if type(self) not in plain_types or interceptors:
         active = levels.get()
-        if overrides.wanted((self,)) and not (
-                active and active[-1].makes and not overrides.overriding((self,))):
+        if overrides.needs_override((self,)) and not (
+                active and active[-1].makes and not overrides.overriding_args((self,))):
             return overrides.handle_torch_function(Tensor.detach, (self,), self)
         if active:
             return detached(self)

@@ -41,8 +41,8 @@ def test_what_no_formula_names_is_not_kept():
 @pytest.mark.parametrize("factor, expected", [(1, 2.0), (-1, -2.0), (0, 0.0), (3, 6.0)])
 def test_constants(factor, expected):
     grad = torch.tensor(2.0)
-    assert formulas.scaled(grad, factor).item() == expected
-    assert (formulas.scaled(grad, factor) is grad) is (factor == 1)
+    assert formulas.multiply_by_constant(grad, factor).item() == expected
+    assert (formulas.multiply_by_constant(grad, factor) is grad) is (factor == 1)
 
 
 def test_derivatives_of_complex_numbers_are_conjugated():
@@ -54,8 +54,9 @@ def test_derivatives_of_complex_numbers_are_conjugated():
 
 
 def test_divisors_round_once():
-    rule = formulas.over(lambda self: self)
-    assert formulas.chaining(rule) == "div" and formulas.chaining(lambda self: self) == "mul"
+    rule = formulas.divides_by(lambda self: self)
+    assert formulas.chain_rule_op(rule) == "div" and formulas.chain_rule_op(
+        lambda self: self) == "mul"
     x = torch.tensor([3.0], requires_grad=True)
     x.log().backward(torch.tensor([7.0]))
     assert x.grad.item() == float(np.float32(7) / np.float32(3))
@@ -64,7 +65,7 @@ def test_divisors_round_once():
 def test_signs_are_no_products():
     assert formulas.is_unit(lambda self: 1, 1) and formulas.is_unit(lambda self: -1, -1)
     assert not formulas.is_unit(lambda self: 2, 2)
-    assert not formulas.is_unit(formulas.over(lambda self: 1), 1)
+    assert not formulas.is_unit(formulas.divides_by(lambda self: 1), 1)
 
 
 def test_formulas_name_the_gradient_where_they_give_it_and_only_there():
