@@ -255,7 +255,7 @@ class Factory(Record):
             raise RuntimeError(f"{self.name} only supports 0-dimensional start and end tensors, "
                                "but got " + " and ".join([
                                    f"{n} with {v._array.ndim} dimension(s)"
-                                   for n, v in {name: value, "end": values[1]}.items()
+                                   for n, v in zip(("start", "end"), values)
                                    if isinstance(v, Tensor)]) + ".")
         return value.item()
 

@@ -53,7 +53,8 @@ def householder_product(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """The first columns of the product of the reflections in the columns of `a`."""
     matrices(a)
     m, n = a.shape[-2:]
-    fits(m >= n >= tau.shape[-1] and tau.dtype == a.dtype and tau.shape[:-1] == a.shape[:-2])
+    fits(tau.ndim > 0 and m >= n >= tau.shape[-1] and tau.dtype == a.dtype
+         and tau.shape[:-1] == a.shape[:-2])
     eye = np.broadcast_to(np.eye(m, n, dtype=a.dtype), a.shape)
     return _reflected(a, tau, eye, False)
 

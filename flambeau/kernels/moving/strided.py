@@ -5,7 +5,7 @@ A *geometry* `(size, stride, offset)` says where a window's elements lie in a ro
 
 import numpy as np
 
-from flambeau.kernels._extension import compiled
+from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import views
 from flambeau.kernels.moving.views import array_offset, array_root, array_strides
 
@@ -40,6 +40,8 @@ def _window(memory, geometry):
 @compiled("as_strided")
 def as_strided(x, size, stride, offset):
     """A view of the memory under x; without an `offset` it begins where x does."""
+    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
+        raise Misfit
     root, item = array_root(x), x.itemsize
     if offset is None:
         offset = array_offset(x) // item
@@ -58,7 +60,8 @@ def as_strided(x, size, stride, offset):
 @compiled("as_strided_scatter")
 def as_strided_scatter(x, src, size, stride, offset):
     """A copy of x, laid out as x is, with `src` where a window on its memory lies."""
-    as_strided(x, size, stride, offset)                 # is the window inside the memory?
+    if as_strided(x, size, stride, offset).shape != src.shape or x.dtype != src.dtype:
+        raise Misfit
     own = geometry(x)
     return replaced(x, src, (size, stride, own[2] if offset is None else offset), own)
 

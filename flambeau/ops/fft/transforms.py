@@ -444,8 +444,8 @@ def _shift(name: str, sign: int, doc: str) -> None:
     def function(input: Tensor, dim: Any) -> Tensor:
         n = input._array.ndim
         dims = range(n) if dim is None else dim
+        sizes = [input.size(d) for d in dims]
         dims = tuple([wrap_dim(d, n) for d in dims])
-        sizes = [input._array.shape[d] for d in dims]
         shifts = [m // 2 if sign > 0 else (m + 1) // 2 for m in sizes]
         return roll(input, shifts, dims)
 

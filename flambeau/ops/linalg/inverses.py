@@ -176,8 +176,9 @@ def pinv(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     tensor([[0.5000],
             [0.0000]])
     """
-    if atol is not None or rtol is not None:    # limits are made of the type's precision
-        if self.ndim > 1 and self.size(-2) and self.size(-1) and self.dtype.kind not in ("f", "c"):
+    if atol is not None and rtol is None:       # that is made of the type's precision
+        rows, columns = self.size(-2), self.size(-1)
+        if rows and columns and self.dtype.kind not in ("f", "c"):
             raise RuntimeError("This function doesn't handle types other than float and double")
     return _pinv(self, numbers(atol, "torch.linalg.pinv: atol"),
                  numbers(rtol, "torch.linalg.pinv: rtol"), hermitian)

@@ -208,9 +208,12 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: 
     check_square(LU, f"torch.{name}")
     check_matrix(B, name, "B")
     check_fit(LU, B, left, name)
-    if pivots._array.shape != LU._array.shape[:-1]:
+    if LU.size(-1) != pivots.size(-1):
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of "
                            "the matrix")
+    if pivots._array.shape != LU._array.shape[:-1]:
+        raise RuntimeError(f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but "
+                           f"got pivots with shape {list(pivots.shape)} instead")
     check_floating(LU if B._array.size else B, f"torch.{name}", "linalg.lu_solve_cpu")
     return LU, pivots, B, left, adjoint
 

@@ -23,6 +23,7 @@ from flambeau.ops.linalg.inverses import inv, inv_ex, numbers
 from flambeau.ops.linalg.support import (
     adjoint,
     check_floating,
+    check_is_floating,
     check_lapack,
     check_matrix,
     check_square,
@@ -272,7 +273,12 @@ def cond(A: Tensor, p: Any) -> Tensor:
 def _check_rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if hermitian:
         check_square(self, "linalg.eigh")
-    check_lapack(self)
+    if atol is None and rtol is None:           # limits are made of the type's precision
+        check_lapack(self)
+    elif not hermitian:
+        check_is_floating(self, "linalg.svd")
+    check_floating(self, "torch.linalg.matrix_rank",
+                   "linalg_eigh_cpu" if hermitian else "linalg_svd_cpu")
     return self, atol, rtol, hermitian
 
 

@@ -14,7 +14,14 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.loss import cross_entropy as classes
 from flambeau.ops.loss import elementwise, margins
 from flambeau.ops.loss.distance import pairwise_distance
-from flambeau.ops.loss.reduction import MEAN, NUMBERS, number_of, reduce_loss, refuse_gradient
+from flambeau.ops.loss.reduction import (
+    MEAN,
+    NUMBERS,
+    name_of,
+    number_of,
+    reduce_loss,
+    refuse_gradient,
+)
 from flambeau.ops.nn.activation import log_sigmoid
 from flambeau.ops.node_names import clamped_value
 
@@ -58,8 +65,10 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     >>> flambeau.nn.functional.mse_loss(flambeau.tensor([1.0, 3.0]), flambeau.zeros(2))
     tensor(5.)
     """
+    if size_average is not None or reduce is not None:
+        reduction = name_of(size_average, reduce)
     input, target = _of_one_size(input, target)
-    number = number_of(reduction, size_average, reduce)
+    number = number_of(reduction)
     if weight is not None:
         return _weighted((input - target) ** 2, weight, input, number)
     return elementwise.mse_loss(input, target, number)
@@ -69,8 +78,10 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|, times `weight` if given (the mean is then the weighted one)."""
+    if size_average is not None or reduce is not None:
+        reduction = name_of(size_average, reduce)
     input, target = _of_one_size(input, target)
-    number = number_of(reduction, size_average, reduce)
+    number = number_of(reduction)
     if weight is not None:
         return _weighted((input - target).abs(), weight, input, number)
     return elementwise.l1_loss(input, target, number)
@@ -80,8 +91,10 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """½ d² / beta where d = |input - target| is below `beta`, else d - ½ beta."""
+    if size_average is not None or reduce is not None:
+        reduction = name_of(size_average, reduce)
     input, target = _of_one_size(input, target)
-    number = number_of(reduction, size_average, reduce)
+    number = number_of(reduction)
     if beta == 0.0:
         return elementwise.l1_loss(input, target, number)
     return elementwise.smooth_l1_loss(input, target, number, beta)

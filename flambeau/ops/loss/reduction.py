@@ -21,12 +21,17 @@ def number_of(reduction: Any, size_average: Any = None, reduce: Any = None) -> i
                           "reduction='mean' instead.", stacklevel=3)
             return MEAN
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    return NUMBERS[name_of(size_average, reduce)]
+
+
+def name_of(size_average: Any, reduce: Any) -> str:
+    """The reduction that two old flags say."""
     average = True if size_average is None else size_average
     reduced = True if reduce is None else reduce
     reduction = "mean" if average and reduced else "sum" if reduced else "none"
     warnings.warn("size_average and reduce args will be deprecated, please use "
                   f"reduction='{reduction}' instead.", stacklevel=3)
-    return NUMBERS[reduction]
+    return reduction
 
 
 def reduce_loss(loss: Tensor, reduction: int) -> Tensor:

@@ -143,7 +143,7 @@ def _held(bound: Any, target: np.dtype) -> bool:
 def _clamp_kernel(self: np.ndarray, min: Any = None, max: Any = None,
                   out: np.ndarray | None = None) -> np.ndarray:
     if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError(_NO_BOUND)
     kind = self.dtype.kind
     limits = _LIMITS.get(self.dtype.char)
     if limits is not None and type(min) in _BOUNDS and type(max) in _BOUNDS:
@@ -155,8 +155,6 @@ def _clamp_kernel(self: np.ndarray, min: Any = None, max: Any = None,
                 limits[0] <= high <= limits[1]):
             return (kernels.clip if self.dtype.itemsize > 1 else kernels.hardtanh)(
                 self, low, high, out)
-    if kind in "cW":
-        raise NotImplementedError("clamp is not supported for complex types")
     _refuse_clamp(self, min, max)
     bounded = kind in "ui" or self.dtype.itemsize == 2
     min, max = (n if n is None or isinstance(n, np.ndarray) else scalar_operand(
@@ -200,9 +198,23 @@ def _clamp_vjp(grad: Tensor, self: Tensor, min: Any, max: Any, needs: Any) -> An
     return grads
 
 
+_COMPLEX_CLAMP = "clamp is not supported for complex types"
+_NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
+
+
 def _check_bounds(self: Tensor, min: Any, max: Any) -> None:
+    if min is None and max is None:
+        raise RuntimeError(_NO_BOUND)
+    if self.is_complex():
+        raise NotImplementedError(_COMPLEX_CLAMP)
     if self.is_floating_point() and complex in (type(min), type(max)):
         raise too_large(dtypes.float64.numpy)
+
+
+def _check_bound(self: Tensor, bound: Any) -> None:
+    """Of `clamp_min` and `clamp_max`: with tensors they are `maximum` and `minimum`."""
+    if type(bound) is complex or (self.is_complex() and not isinstance(bound, Tensor)):
+        raise NotImplementedError(_COMPLEX_CLAMP)
 
 
 def _clamp_out_type(read: Any, out: Any, found: Any) -> str:
@@ -212,6 +224,7 @@ def _clamp_out_type(read: Any, out: Any, found: Any) -> str:
 clamp = pointwise(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clamp_kernel, raw=True,
+    refuses=("clamp_cpu", "cW"), inplace_first=_check_bounds,
     vjp=_clamp_vjp, check_complex=_check_bounds, out_type=_clamp_out_type,
     aliases=("clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
              "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
@@ -225,12 +238,14 @@ clamp = pointwise(
     """)
 clamp_min = pointwise(
     "clamp_min(Tensor self, Scalar min)", "clamp_min.Tensor(Tensor self, Tensor min)",
-    kernel=_clamp_kernel, raw=True, out_type=_clamp_out_type,
+    kernel=_clamp_kernel, refuses=("maximum_cpu", "cW"), check_complex=_check_bound,
+    inplace_first=_check_bound, raw=True, out_type=_clamp_out_type,
     vjp=lambda grad, self, min, needs: _clamp_vjp(grad, self, min, None, (*needs, False))[:2],
     doc="max(input, min).")
 clamp_max = pointwise(
     "clamp_max(Tensor self, Scalar max)", "clamp_max.Tensor(Tensor self, Tensor max)",
-    kernel=lambda self, max: _clamp_kernel(self, None, max), raw=True, out_type=_clamp_out_type,
+    kernel=lambda self, max: _clamp_kernel(self, None, max), refuses=("minimum_cpu", "cW"),
+    check_complex=_check_bound, inplace_first=_check_bound, raw=True, out_type=_clamp_out_type,
     vjp=lambda grad, self, max, needs: _clamp_vjp(
         grad, self, None, max, (needs[0], False, needs[1]))[::2],
     doc="min(input, max).")

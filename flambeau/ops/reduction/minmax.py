@@ -101,7 +101,7 @@ def _declare(name: str, other: Any, doc: str) -> Any:
     op(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
        overload_of=function, kernel=getattr(kernels, f"{name}_along"), dims="dim",
        out_type=OUT_TYPE, out_device=OUT_DEVICE, overlap="element", refuses=(
-           lambda self, *_: f"{name}(): does not support complex input"
+           lambda self, dim, *_: f"{name}(): does not support complex input"
                 if self.dtype.kind in "cW" else f"{name}_cpu" if self.ndim else "", "UcW8"),
        node=f"{title}Backward0", d_self=scatter_grad,
        jvp=lambda self_t, indices, dim, keepdim: (take_along(self_t, indices, dim, keepdim), None))

@@ -417,12 +417,12 @@ _is_member = op("_is_member(Tensor self, Tensor test) -> Tensor", out=False, fun
 def _bincount_kernel(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
     if self.dtype.kind not in "ui":
         raise no_kernel("bincount_cpu", self.dtype)
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
     if self.ndim != 1 or (self.size and self.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and weights.shape != self.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
     if weights is None:
         return np.bincount(self, minlength=minlength)
     counted = np.bincount(self, weights=weights.astype(np.float64), minlength=minlength)

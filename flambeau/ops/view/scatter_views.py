@@ -129,8 +129,9 @@ def _typed(src: Tensor, like: Tensor) -> Tensor:
 
 
 def _prepare_select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> tuple[Any, ...]:
+    part = select(input, dim, index)
     dim = wrap_dim(dim, input._array.ndim)
-    _check_part(src, select(input, dim, index))
+    _check_part(src, part)
     return input, _typed(src, input), dim, index
 
 
@@ -143,10 +144,16 @@ def _scattered(self: np.ndarray, src: np.ndarray, dim: int, start: int, step: in
     return result
 
 
+def _select_scatter_kernel(self: Any, src: Any, dim: int, index: int) -> Any:
+    shape = self.shape
+    if src.shape != shape[:dim] + shape[dim + 1:]:
+        raise Misfit
+    return _scattered(self, src, dim, _counted(index, shape[dim]), 1)
+
+
 select_scatter = op(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
-    kernel=lambda self, src, dim, index: _scattered(
-        self, src, dim, _counted(index, self.shape[dim]), 1),
+    kernel=_select_scatter_kernel,
     kind="linear", dims="dim", canonical=_prepare_select_scatter, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, dim, index: select_scatter(
         grad, new_zeros(grad, src_shape), dim, index),
@@ -173,17 +180,18 @@ def _slice_extent(n: int, start: int | None, end: int | None, step: int) -> tupl
 
 def _prepare_slice(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
                    end: int | None = None, step: int = 1) -> tuple[Any, ...]:
-    dim = wrap_dim(dim, input._array.ndim)
     _check_part(src, cut(input, dim, start, end, step))
+    dim = wrap_dim(dim, input._array.ndim)
     return input, _typed(src, input), dim, start, end, step
 
 
 def _slice_scatter_kernel(self: Any, src: Any, dim: int, start: int | None, end: int | None,
                           step: int) -> Any:
-    if step < 1 or src.ndim != self.ndim:
+    if step < 1 or not self.ndim:
         raise Misfit
-    first, count = _slice_extent(self.shape[dim], start, end, step)
-    if src.shape[dim] != count:
+    shape = self.shape
+    first, count = _slice_extent(shape[dim], start, end, step)
+    if src.shape != (*shape[:dim], count, *shape[dim + 1:]):
         raise Misfit
     return _scattered(self, src, dim, first, step)
 

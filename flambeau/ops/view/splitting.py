@@ -31,7 +31,7 @@ NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions
 def _prepare_slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                    step: int = 1) -> tuple[Any, ...]:
     if not input._array.ndim:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     return input, wrap_dim(dim, input._array.ndim), start, end, step
