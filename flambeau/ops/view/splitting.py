@@ -241,13 +241,13 @@ def _tensor_split(input: Tensor, sections: Any, dim: int, indices: Any, places: 
 
 def _read_places(given: Tensor) -> tuple[Any, Any]:
     """The number of sections, or the indices, that a tensor holds."""
+    if given.dtype != int64:
+        raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
+                           f"long, but got {type_name(given.dtype)}")
     if given.ndim > 1:
         raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a "
                            "zero-dimensional or one-dimensional tensor, but got a tensor with "
                            f"{given.ndim} dims")
-    if given.dtype != int64:
-        raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
-                           f"long, but got {type_name(given.dtype)}")
     return (given.item(), None) if given.ndim == 0 else (None, given.tolist())
 
 
