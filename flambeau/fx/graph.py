@@ -143,8 +143,8 @@ class Graph:
         if not isinstance(kwargs, dict):
             raise AssertionError(f"kwargs must be a dict, got {type(kwargs)}")
         candidate = name if name is not None else self._target_to_str(target)
-        node = Node(self, "", op, target, args, kwargs, type_expr)
-        node.name = self._graph_namespace.create_name(candidate, None)
+        given = self._graph_namespace.create_name(candidate, None)
+        node = Node(self, given, op, target, args, kwargs, type_expr)
         if self.owning_module is not None:
             for hook in getattr(self.owning_module, "_create_node_hooks", ()):
                 hook(node)

@@ -326,7 +326,8 @@ class GraphModule(nn.Module):
         made.__dict__.update(copy.deepcopy(state, memo))
         for name in _HOOKS:
             setattr(made, name, list(getattr(self, name, ())))
-        made.__class__.__name__ = type(self).__name__
+        if isinstance(made, GraphModule) and type(self).__mro__[1] is GraphModule:
+            made.__class__.__name__ = "GraphModule"
         made.graph = copy.deepcopy(self._graph)
         for hook in made._deepcopy_hooks:
             hook(made)
@@ -336,7 +337,7 @@ class GraphModule(nn.Module):
         return GraphModule.__init__
 
     def __copy__(self) -> GraphModule:
-        made = GraphModule(self, self.graph, type(self).__name__)
+        made = GraphModule(self, self.graph)
         made.meta = getattr(self, "meta", {})
         return made
 
@@ -350,7 +351,7 @@ class GraphModule(nn.Module):
         names = {k: v for k, v in self._graph.python_code("self").globals.items()
                  if k not in reserved_names()}
         state["_codegen"] = self._graph._codegen
-        return _rebuild, (state, names, type(self).__name__)
+        return _rebuild, (state, names, "GraphModule")
 
     def __str__(self) -> str:
         return "\n".join([super().__repr__(), self._code, _HINT])

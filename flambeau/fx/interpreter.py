@@ -21,7 +21,8 @@ def _say_where(error: Exception, node: Node) -> None:
     """Add to an error's message which node raised it, and the program's line behind the node."""
     said = f"{error.args[0]}\n\n" if error.args else ""
     error.args = (f"{said}While executing {node.format_node()}\nOriginal traceback:\n"
-                  f"{node.stack_trace}", *error.args[1:])
+                  f"{node.stack_trace}\nUse tlparse to see full graph. (https://github.com/pytorch/"
+                  "tlparse?tab=readme-ov-file#tlparse-parse-structured-pt2-logs)", *error.args[1:])
 
 
 class Interpreter:
@@ -82,6 +83,10 @@ class Interpreter:
     def boxed_run(self, args_list: list[Any]) -> Any:
         """`run`, which empties the list of arguments."""
         placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
+        if len(args_list) != len(placeholders):
+            what = "missing" if len(args_list) < len(placeholders) else "extra"
+            raise RuntimeError(f"Interpreter.boxed_run expected {len(placeholders)} arguments for "
+                               f"placeholders but received {len(args_list)} ({what} arguments)")
         env = dict(zip(placeholders, args_list))
         args_list.clear()
         return self.run(initial_env=env)

@@ -198,10 +198,10 @@ class Node:
         if op == "call_function":
             if not callable(target):
                 raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has "
-                                 f"type {type(target)} but a Callable is expected")
+                                 f"type {flambeau.typename(target)} but a Callable is expected")
         elif not isinstance(target, str):
             raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type "
-                             f"{type(target)} but a str is expected")
+                             f"{flambeau.typename(target)} but a str is expected")
         self.graph, self.name, self.op, self.target = graph, name, op, target
         self.type = return_type
         self.users: dict[Node, None] = {}

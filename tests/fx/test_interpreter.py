@@ -60,3 +60,10 @@ def test_errors_say_where(program, value, error, message):
     with pytest.raises((error, KeyError)) as found:
         interpreter.run(value)
     assert "While executing" not in str(found.value)
+
+
+def test_boxed_runs_take_all_arguments():
+    gm = fx.symbolic_trace(lambda x, y: x + y)
+    for given, word in ([1], "missing"), ([1, 2, 3], "extra"):
+        with pytest.raises(RuntimeError, match=rf"received {len(given)} \({word} arguments"):
+            fx.Interpreter(gm).boxed_run(given)

@@ -120,7 +120,11 @@ def _of_constants(graph: Graph, foldable: set[Node], results: list[Node]) -> Gra
     copied = Graph()
     copies: dict[Node, Node] = {}
     for node in graph.nodes:
-        if node in foldable or (node.op == "get_attr" and any(u in foldable for u in node.users)):
+        if node.op == "get_attr" and any(u in foldable for u in node.users):
+            place = copied.placeholder(node.name)       # whose name the attribute does not get
+            copies[node] = copied.node_copy(node, copies.__getitem__)
+            copied.erase_node(place)
+        elif node in foldable:
             copies[node] = copied.node_copy(node, copies.__getitem__)
     values = tuple([copies[n] for n in results])
     copied.output(values[0] if len(values) == 1 else values)

@@ -60,7 +60,9 @@ def split_module(m: GraphModule, root_m: nn.Module, split_callback: Callable[[No
         part.node_names.append(node.name)
         of[node] = part
     _connect(m, of, partitions)
-    order = list(partitions.values()) if keep_original_order else _sorted(partitions)
+    order = _sorted(partitions)             # which refuses cycles
+    if keep_original_order:
+        order = list(partitions.values())
     for node in m.graph.nodes:
         if node in of:
             _copy_node(m, node, of[node], qualname_map, keep_original_node_name,

@@ -9,7 +9,6 @@ from typing import Any
 from flambeau import nn
 from flambeau.fx import Graph, GraphModule, Node
 from flambeau.fx.node import map_arg
-from flambeau.fx.passes.tools_common import legalize_graph
 
 
 @dataclass
@@ -119,7 +118,7 @@ def _call(component: Component, gm: GraphModule, root: nn.Module, main: Graph,
     results = tuple(placed[n] for n in component.orig_outputs)
     several = return_tuple or len(results) > 1
     component.graph.output(results if several else results[0] if results else None)
-    component.gm = legalize_graph(cls(gm, component.graph, component.name))
+    component.gm = cls(gm, component.graph, component.name)
     setattr(root, component.name, component.gm)
     called = main.call_module(component.name, tuple(values[n] for n in component.orig_inputs))
     for i, node in enumerate(component.orig_outputs):

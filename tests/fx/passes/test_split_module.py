@@ -46,3 +46,10 @@ def test_split_module_hands_attributes_to_the_parts():
     unnamed = split_module(traced, traced, lambda node: int(node.name == "add"),
                            keep_original_input_name=False)
     assert "def forward(self, arg_0, arg_1):" in unnamed.submod_1.code
+
+
+def test_cycles_are_refused_in_either_order():
+    gm = fx.symbolic_trace(lambda x: ((x + 1) * 2) - x)
+    for keep in (False, True):
+        with pytest.raises(RuntimeError, match="cycle exists between partitions"):
+            split_module(gm, gm, lambda n: int(n.name == "mul"), keep_original_order=keep)
