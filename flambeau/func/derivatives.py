@@ -379,17 +379,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
 
 def _unit_vectors(leaves: list[Tensor]) -> list[Tensor]:
     """For each leaf, a stack of directions: together they are the unit vectors of all elements."""
-    from flambeau.ops.factory.create import eye, zeros
-    if len(leaves) == 1:
-        n = leaves[0].numel()
-        return [eye(n, dtype=leaves[0].dtype).view(n, *leaves[0].shape)]
     total, at, stacks = sum(leaf.numel() for leaf in leaves), 0, []
     for leaf in leaves:
-        n = leaf.numel()
-        part = zeros(total, n, dtype=leaf.dtype)
-        part[at:at + n] = eye(n, dtype=leaf.dtype)
+        part = leaf.new_zeros(total, leaf.numel())
+        part.diagonal(-at).fill_(1)
         stacks.append(part.view(total, *leaf.shape))
-        at += n
+        at += leaf.numel()
     return stacks
 
 

@@ -22,6 +22,7 @@ from flambeau.fx.experimental._tracked import (
     fetch_object_proxy,
     get_proxy_slot,
     py_sym_types,
+    set_proxy_slot,
     track_tensor_tree,
 )
 from flambeau.fx.proxy import GraphAppendingTracer
@@ -150,6 +151,13 @@ def proxy_call(proxy_mode: ProxyTorchDispatchMode, func: Any, pre_dispatch: bool
                kwargs: dict[str, Any]) -> Any:
     """Run an op, and write it down."""
     tracer = proxy_mode.tracer
+    if func._opname == "graph_alias":       # what `grad` differentiates by is the tensor itself
+        with disable_proxy_modes_tracing():
+            out = func(*args, **kwargs)
+        slot = get_proxy_slot(args[0], tracer, None)
+        if slot is not None:
+            set_proxy_slot(out, tracer, slot)
+        return out
     flat, spec = pytree.tree_flatten((args, kwargs))
     tracked = [fetch_object_proxy(tracer, v) if isinstance(v, (Tensor, *py_sym_types)) else v
                for v in flat]

@@ -16,6 +16,7 @@ from flambeau.export._trace.sizes import Symbol, Unexplained, fit, tried
 from flambeau.export.dynamic_shapes import int_oo
 from flambeau.fx import Graph, GraphModule, Node
 from flambeau.fx.node import map_aggregate
+from flambeau.overrides import TorchFunctionMode
 from flambeau.utils import _pytree as pytree
 
 
@@ -63,6 +64,39 @@ class _Inputs:
         made = flambeau.empty([wanted[d] for d in order], dtype=leaf.dtype, device="meta")
         made = made.permute(sorted(range(leaf.ndim), key=order.__getitem__))
         return made.requires_grad_(leaf.requires_grad)
+
+
+class SlicesOfAnySize(TorchFunctionMode):
+    """Inside, a slice of a dimension whose size is a symbol is one, though it is that of all
+    elements: nobody knows how many these are."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not Tensor.__getitem__:
+            return func(*args, **(kwargs or {}))
+        x, index = args
+        items = list(index) if isinstance(index, tuple) else [index]
+        if not any(isinstance(item, slice) for item in items) or not all(
+                item is None or item is Ellipsis or type(item) is int or (
+                    isinstance(item, slice) and (item.step or 1) > 0) for item in items):
+            return func(*args)
+        dim = 0
+        for place, item in enumerate(items):
+            if item is Ellipsis:
+                dim = x.dim() - sum(i is not None for i in items[place + 1:])
+            elif item is None:
+                x, dim = x.unsqueeze(dim), dim + 1
+            elif type(item) is int:
+                x = x.select(dim, item)
+            else:
+                if x.shape[dim] > 1 or item.start or item.stop is not None:
+                    step = () if item.step in (None, 1) else (item.step,)
+                    x = flambeau.ops.aten.slice.Tensor(
+                        x, dim, item.start or 0, _END if item.stop is None else item.stop, *step)
+                dim += 1
+        return x
+
+
+_END = 2 ** 63 - 1
 
 
 def trace_sizes(tracer: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> GraphModule:
@@ -172,4 +206,4 @@ class _Rewriter:
         return self.sizes[symbol]
 
 
-__all__ = ["trace_sizes"]
+__all__ = ["SlicesOfAnySize", "trace_sizes"]

@@ -188,9 +188,13 @@ class _MakefxTracer:
         from flambeau.fx.experimental._pre_dispatch import PreDispatchTorchFunctionMode
         above = PreDispatchTorchFunctionMode(self.fx_tracer, mode) if self.pre_dispatch \
             else contextlib.nullcontext()
+        from flambeau.fx.experimental._sizes_by_example import SlicesOfAnySize
+        indexing = SlicesOfAnySize() if self.tracing_mode == "symbolic" \
+            else contextlib.nullcontext()
         with decompose(self.decomposition_table), disable_autocast_cache(), _set_make_fx_tracer(
                 self), self.fake_tensor_mode or contextlib.nullcontext(), mode, above, \
-                _numbers_watched(mode), _module_stack(self.fx_tracer, f, self.record_module_stack):
+                _numbers_watched(mode), indexing, \
+                _module_stack(self.fx_tracer, f, self.record_module_stack):
             made = dispatch_trace(wrapped, tracer=self.fx_tracer, concrete_args=placeholders)
         if self.tracing_mode == "real" or not self.fake_tensor_mode:
             made.meta.setdefault("fake_mode", None)

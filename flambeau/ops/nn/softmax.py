@@ -4,6 +4,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 import flambeau
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import class_name
@@ -12,7 +14,6 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.network import softmax as kernels
-from flambeau.ops.node_names import one_node
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.conversion import cast
 
@@ -105,13 +106,26 @@ _log_softmax_backward_data = op(
         dim, True))
 
 
-@op("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", method=False,
-    out=False)
-@one_node(name="SafeSoftmaxBackward0")
-def _safe_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
-    """`softmax` with zeros where all elements along `dim` are -inf."""
-    nothing = (self == float("-inf")).all(dim, True)
-    return softmax(self.masked_fill(nothing, 0.0), dim, dtype).masked_fill(nothing, 0.0)
+def _safe_softmax_kernel(x: Any, dim: int, dtype: Any) -> Any:
+    result = kernels.softmax(x, dim) if x.size else x.copy()
+    nothing = (x == -np.inf).all(dim, keepdims=True)
+    if nothing.any():
+        result[np.broadcast_to(nothing, x.shape)] = 0
+    return result
+
+
+def _prepare_safe_softmax(self: Tensor, dim: int, dtype: Any) -> tuple[Any, ...]:
+    self = self if dtype is None else cast(self, as_numpy_dtype(dtype))
+    return self, wrap_dim(dim, self.ndim), None
+
+
+_safe_softmax = op(
+    "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    kernel=_safe_softmax_kernel, canonical=_prepare_safe_softmax, dims="dim", shape="self",
+    method=False, out=False, refuses=(_kernel_name("softmax"), _REAL), node="SafeSoftmaxBackward0",
+    d_self=lambda grad, result, dim: _softmax_backward_data(grad, result, dim, result.dtype),
+    jvp=lambda self_t, result, dim: _softmax_backward_data(self_t, result, dim, result.dtype),
+    doc="`softmax` with zeros where all elements along `dim` are -inf.")
 
 
 # ---- with a mask ---------------------------------------------------------------------------------

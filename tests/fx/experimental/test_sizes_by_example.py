@@ -33,3 +33,24 @@ def test_sizes_of_one_stay():
     graph = make_fx(lambda x: x.expand(3, 4) * 2, tracing_mode="symbolic")(torch.rand(1, 4))
     x = torch.rand(1, 4)
     torch.testing.assert_close(graph(x), x.expand(3, 4) * 2)
+
+
+@pytest.mark.parametrize("index, count", [
+    ((slice(None), 0), 1), ((Ellipsis, 1), 0), ((slice(None), None), 1), ((slice(None),) * 2, 2),
+    ((slice(None), slice(1, None)), 2), ((slice(None, -1),), 1), ((None, 0), 0)])
+def test_slices_of_all_elements_are_slices_where_sizes_are_symbols(index, count):
+    """In the other modes they are not seen."""
+    x = torch.arange(12.0).reshape(3, 4)
+    graph = make_fx(lambda a: a[index], tracing_mode="symbolic")(x)
+    shown = graph.graph.find_nodes(op="call_function", target=torch.ops.aten.slice.Tensor)
+    assert len(shown) == count
+    for n in (3, 5):
+        given = torch.randn(n, 4)
+        assert torch.equal(graph(given), given[index])
+
+
+def test_what_grad_looks_at_is_the_tensor_itself():
+    for mode in ("real", "symbolic"):
+        graph = make_fx(torch.func.grad(lambda t: (t.sin() * t).sum()), tracing_mode=mode)(
+            torch.ones(2, 3))
+        assert "graph_alias" not in graph.code
