@@ -23,20 +23,32 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload
+from flambeau._subclasses.functional_views import View
+from flambeau._support.symbolic_names import Tag
 from flambeau.core import modes
 from flambeau.utils import _pytree as pytree
 from flambeau.utils._python_dispatch import TorchDispatchMode, _ModeLevel, modes_set_aside
 
 
 class _Memory:
-    """What views of one memory share: its value, and how often that has changed."""
+    """What views of one memory share: its value, the writes that it has not seen yet, and how many
+    there have been."""
 
     def __init__(self, value: Tensor):
         self.value, self.generation = value, 0
+        self.pending: list[tuple[tuple[View, ...], Tensor]] = []
 
-    def write(self, value: Tensor) -> None:
-        self.value = value
-        self.generation += 1
+    def settled(self) -> Tensor:
+        """The value, after all writes."""
+        for views, value in self.pending:
+            bases = [self.value]
+            for view in views[:-1]:
+                bases.append(view.of(bases[-1]))
+            for view, base in zip(reversed(views), reversed(bases)):
+                value = view.put_back(base, value)
+            self.value = value
+        self.pending = []
+        return self.value
 
 
 class FunctionalTensor(Tensor):
@@ -44,7 +56,7 @@ class FunctionalTensor(Tensor):
 
     elem: Tensor
     _memory: _Memory
-    _views: tuple[Any, ...]             # the calls that lead from the memory to this view
+    _views: tuple[View, ...]            # the calls that lead from the memory to this view
     _generation: int
     _mutated: bool
     _mode: Any
@@ -72,9 +84,9 @@ class FunctionalTensor(Tensor):
         """The value, after all writes to the memory."""
         if self._generation != self._memory.generation:
             with disable_functional_mode():
-                value = self._memory.value
-                for call in self._views:
-                    value = call(value)
+                value = self._memory.settled()
+                for view in self._views:
+                    value = view.of(value)
             self.elem, self._generation = value, self._memory.generation
         return self.elem
 
@@ -97,14 +109,10 @@ class FunctionalTensor(Tensor):
     def replace_(self, output: Any) -> None:
         """Give it another value, and the memory that it looks at."""
         value = output._current() if isinstance(output, FunctionalTensor) else output
-        with disable_functional_mode():
-            for at in range(len(self._views) - 1, -1, -1):
-                base = self._memory.value
-                for call in self._views[:at]:
-                    base = call(base)
-                value = _put_back(base, self._views[at], value)
-        self._memory.write(value)
-        self._mutated = True
+        self._memory.pending.append((self._views, value))
+        self._memory.generation += 1
+        self._mutated, self.elem = True, value
+        self._current()
 
     def commit_update(self) -> None:
         """Writes are seen at once: nothing to do."""
@@ -127,15 +135,6 @@ class FunctionalTensor(Tensor):
         return (mode or FunctionalTensorMode()).dispatch(func, args, kwargs or {})
 
 
-def _put_back(base: Tensor, view: Callable[[Tensor], Tensor], value: Tensor) -> Tensor:
-    """`base` with `value` where a view of it looks."""
-    places = view(flambeau.arange(base.numel()).view(base.shape)) if not base.is_meta else None
-    if places is None:
-        return base.clone()
-    flat = base.flatten().index_copy(0, places.flatten(), value.flatten().to(base.dtype))
-    return flat.view(base.shape)
-
-
 def _active() -> FunctionalTensorMode | None:
     return next((lv.mode for lv in reversed(modes.levels.get()) if isinstance(lv, _ModeLevel)
                  and isinstance(lv.mode, FunctionalTensorMode)), None)
@@ -149,40 +148,56 @@ class FunctionalTensorMode(TorchDispatchMode):
         super().__init__()
         self.pre_dispatch, self.export, self.is_on_stack = pre_dispatch, export, False
         self._tokens: dict[Any, Any] = {}
+        self._copies_views = False          # are views written down as copies?
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatch(func, args, kwargs or {})
 
     def dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Run an op on the values of functional tensors."""
-        def value(t: Any) -> Any:
-            return t._current() if isinstance(t, FunctionalTensor) else t
-        plain_args, plain_kwargs = pytree.tree_map_only(Tensor, value, (args, kwargs))
-        schema = getattr(func, "_schema", None)
-        if isinstance(func, OpOverload) and schema.is_mutable:
-            return self._write(func, schema, args, kwargs, plain_args, plain_kwargs)
-        with disable_functional_mode():
-            found = func(*plain_args, **plain_kwargs)
         looks = isinstance(func, OpOverload) and func.is_view and args \
             and isinstance(args[0], FunctionalTensor)
+
+        def value(t: Any) -> Any:
+            # what only looks waits with the writes until somebody reads
+            return t if not isinstance(t, FunctionalTensor) else t.elem if looks else t._current()
+        plain_args, plain_kwargs = pytree.tree_map_only(Tensor, value, (args, kwargs))
+        schema = getattr(func, "_schema", None)
+        if isinstance(func, OpOverload) and Tag.inplace_view in func.tags and _functional(func):
+            return self._turn(_functional(func), args, kwargs)
+        if isinstance(func, OpOverload) and schema.is_mutable:
+            return self._write(func, schema, args, kwargs, plain_args, plain_kwargs)
+        view = View(func, plain_args[1:], plain_kwargs, self._copies_views) if looks else None
+        with disable_functional_mode():
+            found = func(*plain_args, **plain_kwargs) if view is None \
+                else view.call(plain_args[0])
 
         def wrap(t: Tensor, part: Any = None) -> FunctionalTensor:
             with flambeau.utils._python_dispatch._disable_current_modes():
                 made = FunctionalTensor(t, self)
-            if looks:
-                base = args[0]
-
-                def call(x: Tensor) -> Tensor:
-                    result = func(x, *plain_args[1:], **plain_kwargs)
-                    return result if part is None else result[part]
-                made._memory, made._views = base._memory, (*base._views, call)
-                made._generation = base._memory.generation
+            if view is not None:
+                made._memory = args[0]._memory
+                made._views = (*args[0]._views, view if part is None else view.part(part))
             return made
         if isinstance(found, (list, tuple)):
             return type(found)([wrap(t, i) if isinstance(t, Tensor) else t
                                 for i, t in enumerate(found)]) if type(found) in (list, tuple) \
                 else type(found)(*[wrap(t, i) for i, t in enumerate(found)])
         return pytree.tree_map_only(Tensor, wrap, found)
+
+    def _turn(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Let a tensor be a view of what it was: `t_` and its kind."""
+        target = args[0]
+        if not isinstance(target, FunctionalTensor):
+            raise NotImplementedError(f"functionalization: {func} of a tensor from outside")
+        view = View(func, args[1:], kwargs, self._copies_views)
+        with disable_functional_mode():
+            value = view.of(target.elem)
+        with flambeau.utils._python_dispatch._disable_current_modes():
+            seen = FunctionalTensor(value, self)
+        target._array, target.elem = seen._array, value
+        target._views = (*target._views, view)
+        return target
 
     def _write(self, func: Any, schema: Any, args: Any, kwargs: Any, plain_args: Any,
                plain_kwargs: Any) -> Any:
@@ -197,8 +212,6 @@ class FunctionalTensorMode(TorchDispatchMode):
                 if tuple(target.shape) != tuple(value.shape):
                     raise NotImplementedError(f"functionalization: {func} changes a shape")
                 target.replace_(value)
-                target.elem = value
-                target._generation = target._memory.generation
             else:
                 with disable_functional_mode():
                     target.copy_(value)
@@ -238,9 +251,10 @@ def _functional(func: Any) -> Any:
         known = packet is not None and overload in packet.overloads()
         return packet.overload(overload) if known else None
     if overload == "out" or overload.endswith("_out"):
-        overload = overload.removesuffix("out").removesuffix("_") or "default"
+        wanted = [a.name for a in func._schema.arguments if not a.is_out]
         packet = func.overloadpacket
-        return packet.overload(overload) if overload in packet.overloads() else None
+        return next((packet.overload(o) for o in packet.overloads() if wanted == [
+            a.name for a in packet.overload(o)._schema.arguments]), None)
     return None
 
 

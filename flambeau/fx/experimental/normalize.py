@@ -72,10 +72,9 @@ class NormalizeOperators(AnnotateTypesWithSchema):
     """
 
     binary_magic_method_remap: dict[Any, Any] = {
-        getattr(flambeau, name): getattr(operator, symbol) for name, symbol in {
-            "add": "add", "mul": "mul", "sub": "sub", "div": "truediv",
-            "floor_divide": "floordiv", "remainder": "mod", "eq": "eq", "ne": "ne", "lt": "lt",
-            "le": "le", "gt": "gt", "ge": "ge"}.items()}
+        getattr(flambeau, getattr(flambeau.Tensor, f"__{symbol}__").op.name): getattr(
+            operator, symbol)
+        for symbol in "add mul sub truediv floordiv mod eq ne lt le gt ge".split()}
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """A call of a function, or of the operator."""
