@@ -231,3 +231,82 @@ SECOND = {name: rest for name, *rest in record_second_strides.layouts()}
 def test_gradients_of_gradients_lie_as_recorded(name):
     expected = json.loads((DATA / "second_strides.json").read_text())[name]
     assert record_second_strides.strides(flambeau, *SECOND[name]) == expected
+
+
+ROWS_OF_ANY = {
+    "renorm": lambda x: x.renorm(2, 0, 0.5), "mvlgamma": lambda x: (x + 2).mvlgamma(2),
+    "pixel_shuffle": lambda x: F.pixel_shuffle(x, 1), "max": lambda x: (x > 0.5).max(1).values,
+    "layer_norm": lambda x: F.layer_norm(x, (4,)), "rms_norm": lambda x: F.rms_norm(x, (4,)),
+    "group_norm": lambda x: F.group_norm(x, 3), "batch_norm": lambda x: F.batch_norm(
+        x, None, None, training=True),
+}
+
+
+@pytest.mark.parametrize("name", ROWS_OF_ANY)
+@quickly
+@given(orders)
+def test_results_that_lie_by_rows_have_tangents_that_do(name, order):
+    x, function = laid(order), ROWS_OF_ANY[name]
+    assert function(x).is_contiguous()
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(function(forward_ad.make_dual(x, laid(order))))
+    assert found.primal.is_contiguous()
+    assert found.tangent is None or found.tangent.is_contiguous()
+
+
+SCATTERED = {
+    "select": lambda x, y: flambeau.select_scatter(x, y[0], 0, 1),
+    "slice": lambda x, y: flambeau.slice_scatter(x, y[:1], 0, 1),
+    "diagonal": lambda x, y: flambeau.diagonal_scatter(x, y[0, :2, :].mT, 0, 0, 1),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+@quickly
+@given(orders, st.booleans())
+def test_what_is_scattered_into_keeps_its_strides(name, order, gaps):
+    x = laid(order, (2, 3, 8))[..., ::2] if gaps else laid(order)
+    y = laid((0, 1, 2))
+    found = SCATTERED[name](x, y)
+    assert found.stride() == x.stride()
+    assert flambeau.equal(found, SCATTERED[name](x.contiguous(), y))
+
+
+@quickly
+@given(orders, orders)
+def test_gradients_that_lie_as_the_point(own, other):
+    x, by = laid(own), laid(other)
+    assert gradient(lambda x: x.take(flambeau.tensor([1, 0])).sum(), x, by).stride() == x.stride()
+    for pair in (flambeau.maximum, flambeau.minimum):
+        one, two = x.clone().requires_grad_(), laid(other).requires_grad_()
+        for found in flambeau.autograd.grad(pair(one, two), (one, two), by):
+            assert found.stride() == x.stride()
+    point = x.clone().requires_grad_()
+    found, = flambeau.autograd.grad(point.logit(), point, by, create_graph=True)
+    assert found.stride() == x.stride()
+
+
+@pytest.mark.parametrize("heads", [(), (2,), (2, 3)])
+def test_gradients_of_attention(heads):
+    q, k, v = [flambeau.rand(*heads, n, 5, requires_grad=True) for n in (4, 6, 6)]
+    result = F.scaled_dot_product_attention(q, k, v)
+    dq, dk, dv = flambeau.autograd.grad(result.sum(), (q, k, v))
+    if len(heads) == 2:
+        assert all(d.transpose(1, 2).is_contiguous() for d in (dq, dk, dv))
+    else:
+        assert dq.is_contiguous() and dv.is_contiguous()
+        assert (dk.mT if heads else dk).is_contiguous()
+
+
+@pytest.mark.parametrize("dim", range(4))
+def test_a_stack_of_images_is_a_join_that_is_split(dim):
+    x = flambeau.rand(2, 3, 4, 5).contiguous(memory_format=flambeau.channels_last)
+    stacked, joined = flambeau.stack([x, x], dim), flambeau.cat([x, x], dim)
+    assert stacked.stride() == joined.unflatten(dim, (2, -1)).stride()
+    assert flambeau.equal(stacked, flambeau.stack([x.contiguous()] * 2, dim))
+
+
+def test_expanded_channels_are_no_channels_last():
+    x = flambeau.rand(2, 1, 4, 4).expand(2, 3, 4, 4)
+    for found in (F.max_pool2d(x, 2), F.interpolate(x, scale_factor=2), flambeau.cat([x, x])):
+        assert found.is_contiguous()

@@ -9,6 +9,7 @@ bool has_channels_last(PyArrayObject *x) {
     bool has_one = false;
     for (int d = 0; d < n; d++) has_one |= PyArray_DIM(x, d) == 1;
     if (PyArray_IS_C_CONTIGUOUS(x) && !has_one) return false;
+    if (!PyArray_STRIDE(x, 1)) return false;  // an expanded channel lies nowhere
     npy_intp least = 0;
     for (int i = 0; i < n; i++) {
         int axis = orders[n - 4][i];

@@ -245,6 +245,7 @@ static PyObject *stack(PyObject *const *args, Py_ssize_t count, PyObject *names)
                                ? (PyArrayObject *)PyList_GET_ITEM(args[0], 0) : nullptr;
     int nd = first ? PyArray_NDIM(first) : 0;
     if (!first || dim < 0 || dim > nd) return misfit();
+    if (nd > 3 && dim < nd && !PyArray_IS_C_CONTIGUOUS(first)) return declined();  // as of `cat`
     for (Py_ssize_t i = 1; i < n; i++) {
         PyArrayObject *x = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
         if (!PyArray_Check(PyList_GET_ITEM(args[0], i)) || PyArray_NDIM(x) != nd ||

@@ -232,6 +232,7 @@ static PyObject *index_fill(PyObject *const *args, Py_ssize_t n, PyObject *names
     PyArrayObject *x = array(args[0]), *index = array(args[1]);
     if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || !wide || dim < 0 || dim >= rank(x))
         return misfit();
+    if (!PyArray_IS_C_CONTIGUOUS(x)) return declined();     // the copy lies as x does
     bool number = !PyArray_Check(args[3]);
     if (!number && PyArray_NDIM(array(args[3]))) return misfit();
     if (!number && PyArray_DESCR(array(args[3])) != PyArray_DESCR(x)) return declined();

@@ -25,6 +25,8 @@ def has_channels_last(x):
     """
     if x.ndim not in _CHANNELS_LAST or (x.flags.c_contiguous and 1 not in x.shape):
         return False
+    if x.strides[1] == 0:                   # an expanded channel lies nowhere
+        return False
     least = 0
     for axis in reversed(_CHANNELS_LAST[x.ndim]):
         if x.shape[axis] == 0 or x.strides[axis] < least:

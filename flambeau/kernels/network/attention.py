@@ -54,6 +54,20 @@ def scaled_dot_product_attention_backward(g, q, k, v, out, total, mask=None, is_
     return gq, gk, gv
 
 
+def attention_gradients(g, *given):
+    """Those gradients as PyTorch lays them out: of four dimensions position by position, then all
+    heads; else the keys', as the transpose of a product of several matrices, by columns."""
+    gq, gk, gv = scaled_dot_product_attention_backward(g, *given)
+    if g.ndim == 4:
+        return _swapped(gq, 1, 2), _swapped(gk, 1, 2), _swapped(gv, 1, 2)
+    return gq, _swapped(gk, -2, -1) if g.ndim > 2 else gk, gv
+
+
+def _swapped(x, a, b):
+    """The same values, with two dimensions in the other order in memory."""
+    return np.ascontiguousarray(x.swapaxes(a, b)).swapaxes(a, b)
+
+
 def _blocks(length):
     return [slice(i, min(i + _BLOCK, length)) for i in range(0, length, _BLOCK)]
 

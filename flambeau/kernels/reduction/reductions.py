@@ -192,7 +192,8 @@ def _along(name, x, axis, keepdims, choose, place):
     _check_any(name, x, axis)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
-    return choose(x, axis, keepdims), np.asarray(place(_widened(x), axis=axis, keepdims=keepdims))
+    return (np.asarray(choose(x, axis, keepdims), order="C"),
+            np.asarray(place(_widened(x), axis=axis, keepdims=keepdims), order="C"))
 
 
 @quiet

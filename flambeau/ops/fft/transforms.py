@@ -331,7 +331,7 @@ def ihfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
 
 
 def _fftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
-    x = _floating(input)
+    x = _complex(input) if differentiating(input) else _floating(input)
     dims, sizes = _many_dims(x, s, dim, name)
     x = _fitted(x, dims, sizes)
     forward = name != "ifftn"

@@ -15,6 +15,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.moving import indexing
 from flambeau.kernels.moving.views import permute_memory_like
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.counted_slices import masked_select_batched
 from flambeau.ops.indexing.gather import gather, scatter_add, scatter_src
 from flambeau.ops.indexing.index import new_zeros
@@ -53,7 +54,7 @@ take = op(
     kernel=compiled("take")(indexing.take), kind="linear", refuses=("take_cpu", "UW8"),
     canonical=_prepare_take, kernel_checks=True,
     batch=_take_batched,
-    d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True),
+    d_self=lambda grad, self, index: put(zeros_like(self), index, grad, True),
     overlap="index whole", out_first=True,
     out_type="take(): self and out expected to have the same dtype, but got self.dtype = {found} "
              "and out.dtype = {out}",

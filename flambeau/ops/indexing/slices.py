@@ -12,7 +12,7 @@ from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, array_strides
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
-from flambeau.kernels.moving import indexing
+from flambeau.kernels.moving import indexing, views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.gather import (
     gather,
@@ -241,7 +241,7 @@ index_copy = op(
 
 @compiled("index_fill")
 def _index_fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
-    r = self.copy()
+    r = views.copy(self)
     if isinstance(value, np.ndarray):
         value = convert(value, self.dtype)
     elif isinstance(value, complex) and self.dtype.kind not in "cW":

@@ -121,13 +121,11 @@ hardsigmoid_backward = pointwise(
 hardswish = pointwise(
     "hardswish(Tensor self)", kernel=kernels.hardswish, **_INNER,
     refuses=("hardswish_cpu", REAL), vjp=lambda grad, self: hardswish_backward(grad, self))
-_hardswish_backward_vjp = _vjp_of_backward(
-    lambda: hardswish_backward,
-    lambda x: flambeau.where((x > -3) & (x < 3), 1 / 3, 0.0).to(x.dtype))
 hardswish_backward = pointwise(
     "hardswish_backward(Tensor grad_output, Tensor self)", kernel=kernels.hardswish_backward,
-    **_BACKWARD, vjp=lambda grad, needs, grad_output, self: _hardswish_backward_vjp(
-        grad, needs, grad_output, self))
+    **_BACKWARD, vjp=lambda grad, needs, grad_output, self: (
+        hardswish_backward(grad, self) if needs[0] else None,
+        flambeau.where((self > -3) & (self < 3), grad * grad_output / 3, 0) if needs[1] else None))
 
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5)", inplace=False,

@@ -55,7 +55,7 @@ _attend = op(
     "-> (Tensor result, Tensor total)", kernel=_attend_kernel,
     parts=lambda *canonical: _attend_parts(*canonical), implicit=True,
     backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
-        *kernels.scaled_dot_product_attention_backward(
+        *kernels.attention_gradients(
             grad, query, key, value, result, total, mask, is_causal, scale), None),
     nondiff="mask", differentiable=(True, False), returns=tuple,
     node="ScaledDotProductFlashAttentionForCpuBackward0", **_INNER)
@@ -139,8 +139,7 @@ _flash_backward = op(
     f"Tensor logsumexp, float dropout_p, bool is_causal, {_CHOICES}) -> "
     "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
     kernel=lambda grad, query, key, value, out, total, mask, dropout, is_causal, scale:
-    kernels.scaled_dot_product_attention_backward(
-        grad, query, key, value, out, total, mask, is_causal, scale),
+    kernels.attention_gradients(grad, query, key, value, out, total, mask, is_causal, scale),
     parts=_flash_gradients_parts, batch=_flash_gradients_batched, returns=tuple,
     nondiff="out logsumexp attn_mask", **_INNER)
 

@@ -23,6 +23,7 @@ from flambeau.ops.nn.normalize import (
     NETWORK,
     THREE,
     affine,
+    as_image,
     image_kernel,
     input_gradient,
     masked,
@@ -101,7 +102,7 @@ def _batch_norm_parts(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any
     column = (-1, *(1,) * (len(shape) - 2))
     if not training:
         scale = flambeau.rsqrt(var + eps).reshape(column)
-        y = affine((input - mean.reshape(column)) * scale, weight, bias, column)
+        y = affine((as_image(input) - mean.reshape(column)) * scale, weight, bias, column)
         empty = flambeau.empty(0, dtype=input.dtype)
         return y.to(input.dtype), empty, empty.clone()
     _refuse_unbatched(input, mean, var)

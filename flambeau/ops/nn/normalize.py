@@ -18,6 +18,7 @@ from flambeau.kernels.declaration import checked, is_narrow
 from flambeau.kernels.moving.layouts import channels_last, has_channels_last, preserve_channels_last
 from flambeau.kernels.network import normalization as kernels
 from flambeau.kernels.refused import refuse
+from flambeau.ops.linalg.support import with_gradient_by_rows
 from flambeau.ops.node_names import with_number
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.shape import movedim
@@ -41,10 +42,16 @@ def image_kernel(kernel: Any) -> Any:
 
 def standardized(input: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) / sqrt(variance + eps) over `dims`, with the mean and the (biased) variance."""
+    input = as_image(input)
     mean = input.mean(dims, True)
     centered = input - mean
     variance = (centered * centered).mean(dims, True)
     return centered * flambeau.rsqrt(variance + eps), mean, variance
+
+
+def as_image(input: Tensor) -> Tensor:
+    """An image with the channels last as it is, all else by rows: so the kernels' results lie."""
+    return input if has_channels_last(input._array) else input.contiguous()
 
 
 def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any = None) -> Tensor:
@@ -135,7 +142,7 @@ def _prepare_layer_norm(input: Tensor, weight: Any, bias: Any, shape: Any, eps: 
 
 def _layer_norm_parts(input: Tensor, weight: Any, bias: Any, shape: Any, eps: float
                       ) -> tuple[Tensor, Tensor, Tensor]:
-    y, mean, variance = standardized(input, tuple(range(-len(shape), 0)), eps)
+    y, mean, variance = standardized(input.contiguous(), tuple(range(-len(shape), 0)), eps)
     with no_grad():
         rstd = flambeau.rsqrt(variance + eps)
     return affine(y, weight, bias), mean.detach(), rstd.detach()
@@ -145,7 +152,7 @@ def _layer_norm_gradients_parts(grad: Tensor, input: Tensor, mean: Tensor, rstd:
                                 weight: Any, shape: Any) -> tuple[Tensor, Tensor, Tensor]:
     rank, n = input._array.ndim, len(shape)
     last = tuple(range(-n, 0))
-    z, scale = recomputed(input, last, rstd)
+    z, scale = recomputed(with_gradient_by_rows(input), last, rstd)
     by_z = grad if weight is None else grad * weight
     by_weight, by_bias, own = grad * z, grad, grad.dtype if weight is None else weight.dtype
     if rank > n:
@@ -226,10 +233,10 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
 
 def _rms_norm_parts(input: Tensor, weight: Any, dims: int, eps: float) -> tuple[Tensor, None]:
     own = input._array.dtype
-    x = cast(input, np.float32) if is_half(own) else input      # rounded at the end alone
+    x = cast(input, np.float32) if is_half(own) else as_image(input)    # rounded at the end alone
     y = x * flambeau.rsqrt(_plus_in_place(x.pow(2).mean(tuple(range(-dims, 0)), True), eps))
     y = y if weight is None else y * weight
-    return (cast(y, own) if x is not input else y), None
+    return (cast(y, own) if is_half(own) else y), None
 
 
 _plus_in_place = with_number(Tensor.add_, "AddBackward1")
@@ -263,7 +270,6 @@ def rms_norm_op(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps
             input, weight = input.to(common), weight.to(common)
     if input._array.dtype.kind in "cW":
         result, _ = _rms_norm_parts(input, weight, dims, eps)
-        result = result if has_channels_last(input._array) else result.contiguous()
     else:
         result = _rms_norm(input, weight, dims, eps)[0]
     return result if result.dtype is own else result.to(own)
@@ -332,7 +338,8 @@ def _group_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, N: int, C
 
 def _by_statistics(by_mean: Any, by_rstd: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
     """The gradient of the input by way of the mean and 1 / sqrt(variance + eps) of groups."""
-    x = input.reshape(*mean._array.shape, -1)
+    n, groups = mean._array.shape
+    x = input.reshape(n, groups, prod(input._array.shape[1:]) // groups)
     each = 0 if by_mean is None else by_mean.unsqueeze(2)
     if by_rstd is not None:
         centered = x - x.mean(2, True)

@@ -311,13 +311,13 @@ def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """result · log(self), but zero, not 0 · -inf, where base = 0 and exponent ≥ 0; no complex
     exponent with an imaginary part is."""
     if not isinstance(self, Tensor):
-        self = wrap(convert(np.asarray(self), result._array.dtype))
+        base, self = self, wrap(convert(np.asarray(self), result._array.dtype))
+        if base != 0:
+            return result * self.log()
     elif self._array.dtype not in FLOATING or _is_complex(result) != _is_complex(self):
         self = cast(self, result._array.dtype)
-    if _is_complex(exponent):
-        flat = (exponent.imag == 0) & (exponent.real >= 0)
-    else:
-        flat = exponent >= 0
+    flat = exponent >= 0 if not _is_complex(exponent) else \
+        (exponent.imag == 0) & (exponent.real >= 0)
     return late_bound.where((self == 0) & flat, 0, result * self.log())
 
 

@@ -25,6 +25,7 @@ from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import exp, log
 from flambeau.ops.reduction.minmax import put_along
 from flambeau.ops.reduction.sums import has_zero
+from flambeau.ops.view.conversion import contiguous
 from flambeau.ops.view.diagonal import triu
 from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.reshaping import reshape
@@ -103,7 +104,7 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
     without = cumprod(where(first, 1, self), dim)
     before = _from_the_end(grad * conjugated(result), dim) / conjugated(self)
     at_first = _from_the_end(grad * conjugated(without), dim)
-    return where(first, at_first, where(zeros == 0, before, 0))
+    return contiguous(where(first, at_first, where(zeros == 0, before, 0)))
 
 
 cumprod = op(

@@ -9,6 +9,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, wrap
@@ -141,8 +142,9 @@ def _norm_vjp(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     if ord == 1:
         return sgn(self) * g
     if ord == 2:
-        zero = norm == 0
-        return self * where(zero, 0, g / where(zero, 1, norm))
+        if grad_enabled():                  # whose second gradient lies by rows
+            return g * masked_fill(self / where(norm == 0, 1, norm), norm == 0, 0)
+        return g * (self / where(norm == 0, np.inf, norm))
     size = abs(self)
     if np.isinf(ord):
         if self._array.dtype.kind == "c":       # the kernel may round |x| in another way
@@ -277,7 +279,7 @@ def _renorm_kernel(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarr
     size = kernels.vector_norm(self, p, others, True, None)
     above = kernels.divide(maxnorm, kernels.add(size, 1e-7))
     factor = kernels.where(kernels.greater(size, maxnorm), above, 1)
-    return kernels.multiply(self, kernels.cast(factor, self.dtype))
+    return np.ascontiguousarray(kernels.multiply(self, kernels.cast(factor, self.dtype)))
 
 
 def _check_renorm(self: Tensor, p: Any, dim: Any, maxnorm: Any) -> None:

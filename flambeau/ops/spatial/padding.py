@@ -14,6 +14,7 @@ from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving import views
 from flambeau.kernels.moving.layouts import preserve_channels_last
 from flambeau.ops.coercion import as_element
+from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import OUT_TYPE, SCALAR_TYPE
 from flambeau.ops.view.shape import batch_first, movedim
 
@@ -199,7 +200,8 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
         d_grad_output=lambda grad, padding: forward(grad, padding), batch=fronted,
         jvp=lambda grad_output_t, self, padding: backward(grad_output_t, self, padding),
         node=f"{node}Backward0", **{**inner, "out": False},
-        **({"nondiff": "self"} if mode == "circular" else {"d_self": 0}))
+        **({"nondiff": "self"} if mode == "circular" else {
+            "d_self": lambda grad, self: zeros_like(self)}))
     forward = op(
         f"{title}(Tensor self, SymInt[{2 * n}] padding) -> Tensor", kernel=kernel, kind="linear",
         canonical=canonical, checked_kernel=checked(f"{name}_pad"), refuses=refused,

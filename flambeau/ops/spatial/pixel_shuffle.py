@@ -30,14 +30,14 @@ NETWORK = "nn.functional"
 def _pixel_shuffle_kernel(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
     parts = self.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return parts.reshape(*lead, c // (r * r), h * r, w * r)
+    return np.array(parts, order="C").reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @preserve_channels_last
 def _pixel_unshuffle_kernel(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
     parts = self.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
-    return parts.reshape(*lead, c * r * r, h // r, w // r)
+    return np.array(parts, order="C").reshape(*lead, c * r * r, h // r, w // r)
 
 
 def _check_pixel_shuffle(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:

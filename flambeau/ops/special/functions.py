@@ -14,6 +14,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -26,7 +27,7 @@ from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import mul, neg, pow, reciprocal, sgn
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import cos, exp, log, log1p, sigmoid
-from flambeau.ops.view.conversion import cast
+from flambeau.ops.view.conversion import cast, contiguous
 
 _REAL = "cW8"           # kinds of elements that these functions do not take: complex ones, float8
 _WIDE = "e" + _REAL     # … nor half types
@@ -99,7 +100,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     result: Any = p * (p - 1) / 4 * number_log(pi)
     for j in range(p):
         result = lgamma(x - j / 2) + result
-    return result
+    return contiguous(result)                           # a sum along a dimension lies by rows
 
 
 def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
@@ -346,16 +347,18 @@ logaddexp2 = pointwise("logaddexp2(Tensor self, Tensor other)", kernel=kernels.l
                        doc="log2(2^input + 2^other), computed without overflow.")
 
 
-def _logit_derivative(self: Tensor, eps: float | None) -> Tensor:
+def _logit_vjp(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
     low, high = (0, 1) if eps is None else (eps, 1 - eps)
-    outside = (self < low) | (self > high)
-    return where(outside, float("nan") if eps is None else 0, reciprocal(self * (1 - self)))
+    outside, beyond = (self < low) | (self > high), float("nan") if eps is None else 0
+    if grad_enabled():                      # what has a derivative lies as the point
+        return where(outside, beyond, grad / (self * (1 - self)))
+    return grad * where(outside, beyond, reciprocal(self * (1 - self)))
 
 
 logit = pointwise("logit(Tensor self, float? eps=None)", floating=True,
                   kernel=lambda self, eps: kernel.logit(self, -1.0 if eps is None else eps),
                   aliases=("special_logit(Tensor self, float? eps=None) -> Tensor",),
-                  refuses=("logit_cpu", _REAL), d=_logit_derivative,
+                  refuses=("logit_cpu", _REAL), vjp=_logit_vjp,
                   doc="""log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if
     `eps` is given.
 

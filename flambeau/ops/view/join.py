@@ -18,7 +18,7 @@ from flambeau.dispatch.members import member
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import rearranging, views
-from flambeau.kernels.moving.layouts import has_channels_last
+from flambeau.kernels.moving.layouts import channels_last, has_channels_last
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.basic import cut
 from flambeau.ops.indexing.index import new_zeros
@@ -55,13 +55,19 @@ def _cat_kernel(arrays: list[np.ndarray], dim: int) -> np.ndarray:
     joined = views.join(kept, dim)
     if joined is None:
         joined = np.concatenate(kept, dim)
-        if not joined.flags.c_contiguous and not has_channels_last(joined):
+        if all(has_channels_last(a) for a in kept):
+            return joined if has_channels_last(joined) else channels_last(joined)
+        if not joined.flags.c_contiguous:
             joined = views.contiguous(joined)
     return joined
 
 
 @compiled("stack")
 def _stack_kernel(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+    """Inside, a stack is a join whose dimension is split: it lies in memory as that does."""
+    shape = arrays[0].shape
+    if dim < len(shape):
+        return _cat_kernel(arrays, dim).reshape(*shape[:dim], len(arrays), *shape[dim:])
     return _cat_kernel([views.expand_dims(np.ascontiguousarray(a) if a.ndim else a, dim)
                         for a in arrays], dim)
 
