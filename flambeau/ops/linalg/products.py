@@ -258,13 +258,14 @@ def multi_dot(tensors: Any) -> Tensor:
             raise RuntimeError(f"multi_dot(): {which} tensor must be 1D or 2D but got "
                                f"{t._array.ndim}D" if end else
                                f"multi_dot(): tensor {i} must be 2D but got {t._array.ndim}D")
+    dtype, device = tensors[0].dtype, tensors[0].device
     for i, t in enumerate(tensors[1:], 1):
-        if t.dtype is not tensors[0].dtype:
+        if t.dtype is not dtype:
             raise RuntimeError("multi_dot(): all tensors must have be the same dtype but tensor 0 "
-                               f"is {c_name(tensors[0].dtype)} and tensor {i} {c_name(t.dtype)}")
-        if t.device != tensors[0].device:
+                               f"is {c_name(dtype)} and tensor {i} {c_name(t.dtype)}")
+        if t.device is not device and t.device != device:
             raise RuntimeError("multi_dot(): all tensors must be on the same device but tensor 0 "
-                               f"is on {tensors[0].device} and tensor {i} on {t.device}")
+                               f"is on {device} and tensor {i} on {t.device}")
     row, column = tensors[0]._array.ndim == 1, tensors[-1]._array.ndim == 1
     tensors[0] = unsqueeze(tensors[0], 0) if row else tensors[0]
     tensors[-1] = unsqueeze(tensors[-1], 1) if column else tensors[-1]

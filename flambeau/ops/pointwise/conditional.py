@@ -156,14 +156,19 @@ def _clamp_kernel(self: np.ndarray, min: Any = None, max: Any = None,
             return (kernels.clip if self.dtype.itemsize > 1 else kernels.hardtanh)(
                 self, low, high, out)
     _refuse_clamp(self, min, max)
-    bounded = kind in "ui" or self.dtype.itemsize == 2
-    min, max = (n if n is None or isinstance(n, np.ndarray) else scalar_operand(
-        self, as_element(n, self.dtype) if bounded else n)[1] for n in (min, max))
     if max is None:
-        return kernels.maximum(self, min, out)
+        return kernels.maximum(self, _as_operand(min, self), out)
     if min is None:
-        return kernels.minimum(self, max, out)
-    return kernels.clip(self, min, max, out)
+        return kernels.minimum(self, _as_operand(max, self), out)
+    return kernels.clip(self, _as_operand(min, self), _as_operand(max, self), out)
+
+
+def _as_operand(bound: Any, array: np.ndarray) -> Any:
+    """A bound of the elements of an array as a kernel's operand beside it."""
+    if isinstance(bound, np.ndarray):
+        return bound
+    bounded = array.dtype.kind in "ui" or array.dtype.itemsize == 2
+    return scalar_operand(array, as_element(bound, array.dtype) if bounded else bound)[1]
 
 
 def _refuse_clamp(self: np.ndarray, min: Any, max: Any) -> None:
