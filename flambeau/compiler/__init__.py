@@ -63,7 +63,7 @@ def _check_backend(backend: Any) -> None:
         raise NotImplementedError("torch.compile with a function as backend: nothing is compiled, "
                                   "so it would not be called")
     if backend not in _BACKENDS:
-        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch.compiler.list_backends()` "
+        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` "
                              "for available backends.")
 
 

@@ -104,6 +104,11 @@ class Function:
             for p in found.parameters.values()])
 
     @cached_property
+    def takes_nothing(self) -> bool:
+        """Is this a method without arguments?"""
+        return self.bound and not any(o.signature.parameters for o in self.overloads)
+
+    @cached_property
     def quick(self) -> Any:
         """What binds the calls that surely fit, for each overload."""
         return [(make_fast_binder(o, self.numbers), o.takes, o) for o in self.overloads
@@ -124,7 +129,7 @@ class Function:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if interceptors:
-            return intercept(self.seen, args, kwargs)
+            return intercept(self.seen, args, kwargs, self.takes_nothing)
         if overrides.needs_override(args, kwargs):
             return overrides.call(self.seen, args, kwargs)
         return self.run(args, kwargs)

@@ -32,8 +32,8 @@ class MemberFunction(Function):
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if (modes.function_modes.get() or overrides.overriding_args(args, kwargs)) \
                 and self.name not in _UNASKED:
-            return overrides.handle_torch_function(self.published, (*args, *kwargs.values()),
-                                                   *args, **kwargs)
+            return overrides.ask_mode_and_types(self.published, (*args, *kwargs.values()), args,
+                                                kwargs, self.takes_nothing)
         overload, values = self.choose(args, kwargs)
         stack = modes.levels.get()
         if stack and stack[-1].makes and overload.op.declaration.explicit:

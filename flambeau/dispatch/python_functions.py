@@ -44,7 +44,7 @@ class PythonFunction:
         if function_modes.get() or (wanted and overrides.overriding_args(args, kwargs)):
             args, kwargs = self.normalize_call(args, kwargs)
         if interceptors:
-            return intercept(self.op, args, kwargs)
+            return intercept(self.op, args, kwargs, True)
         if wanted:
             return overrides.call(self.op, args, kwargs)
         return self.body(*args, **kwargs)

@@ -16,7 +16,7 @@ from flambeau._support.scopes import locked
 from flambeau.core import modes
 from flambeau.core.calling.overrides import (
     _disabled_torch_function,
-    handle_torch_function,
+    ask_mode_and_types,
     overriding_args,
     subclasses_enabled,
 )
@@ -86,8 +86,17 @@ class _BoundMethod:
 
 def _call_watched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if modes.function_modes.get() or (subclasses_enabled.get() and overriding_args(args[:1])):
-        return handle_torch_function(function, args, *args, **kwargs)
+        return ask_mode_and_types(function, args, args, kwargs, not _binds(function, args))
     return function(*args, **kwargs)
+
+
+def _binds(function: Any, args: tuple[Any, ...]) -> bool:
+    """Does a method bind arguments besides its tensor? Properties do not, nor what Python does."""
+    if function.__name__ in ("__set__", "backward"):
+        return False
+    code = getattr(function, "__code__", None)
+    return len(args) > 1 or (
+        code is not None and code.co_argcount + code.co_kwonlyargcount > 1)
 
 
 def _watched(member: Any) -> _Watched:

@@ -76,3 +76,23 @@ def test_functions_of_pytorch_itself_are_those_of_that_name_here():
     unknown = FunctionType(again.__code__, {"__name__": "torch.nn.functional"}, "no_such")
     with pytest.raises(NotImplementedError, match="no_such"):
         torch.Tensor.__torch_function__(unknown, (torch.Tensor,), (x,))
+
+
+@pytest.mark.parametrize("call, shown", [
+    (lambda x: x.conj(), True), (lambda x: x.abs(), True), (lambda x: x.dim(), True),
+    (lambda x: x.shape, True), (lambda x: -x, True), (lambda x: torch.nn.functional.relu(x), True),
+    (lambda x: torch.conj(x), False), (lambda x: x.sum(), False), (lambda x: x + 1, False),
+    (lambda x: x[0], False), (lambda x: x.size(), False), (lambda x: x.float(), False)])
+def test_what_binds_arguments_does_not_show_the_type_of_plain_tensors(call, shown):
+    """A method without arguments, a property and a function of Python do."""
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(types)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, 2)
+    with Mode():
+        call(x)
+    assert seen[0] == ((torch.Tensor,) if shown else ())

@@ -142,8 +142,15 @@ def ask_torch_function(function: Any, relevant: list[Any], args: tuple[Any, ...]
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
     """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
+    return ask_mode_and_types(public_api, relevant_args, args, kwargs, True)
+
+
+def ask_mode_and_types(public_api: Any, relevant_args: Any, args: Any, kwargs: dict[str, Any],
+                       unbound: bool) -> Any:
+    """Ask the mode that is at work, then the overriding arguments. `unbound`: see `intercept`."""
     if modes := function_modes.get():
-        types = tuple([type(r) for r in overriding_args(relevant_args)])
+        types = shown_types(tuple(relevant_args)) if unbound else tuple(
+            [type(r) for r in overriding_args(relevant_args)])
         answer = within(function_modes, modes[:-1], modes[-1].__torch_function__, public_api, types,
                         args, kwargs)
         if answer is not NotImplemented:
@@ -154,9 +161,25 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
     return ask_torch_function(public_api, relevant, args, kwargs)
 
 
-def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def shown_types(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[type, ...]:
+    """The types of a call's tensors that a mode is shown where no binder is asked first: `Tensor`
+    is one of them."""
+    types = [type(r) for r in overriding_args(args, kwargs)]
+    for arg in (*args, *(kwargs or {}).values()):
+        for each in arg if type(arg) in (list, tuple) else (arg,):
+            cls = type(each)
+            if cls in plain_types or cls in internal_types:
+                cls = each.__class__
+                if cls not in types and not is_disabled(cls.__torch_function__):
+                    types.append(cls)
+    return tuple(types)
+
+
+def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+              unbound: bool) -> Any:
     """Ask a `TorchFunctionMode`, with it set aside."""
-    types = tuple([type(r) for r in overriding_args(args, kwargs)])
+    types = shown_types(args, kwargs) if unbound else tuple(
+        [type(r) for r in overriding_args(args, kwargs)])
     answer = mode.__torch_function__(public_name(op), types, args, kwargs)
     if answer is NotImplemented:
         raise TypeError(f"mode {mode!r} returned NotImplemented for {op.name}")
@@ -165,12 +188,15 @@ def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 # ---- calls while a level is there ---------------------------------------------------------------
 
-def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+              unbound: bool = False) -> Any:
     """A call with users' arguments while some thread has a level: function modes and subclasses
-    that override come first, then the levels of this thread, innermost first."""
+    that override come first, then the levels of this thread, innermost first. `unbound` says that
+    the arguments are not bound to a schema: those of a method that takes none, or of a function of
+    Python's."""
     kwargs = kwargs or {}
     if stack := function_modes.get():
-        return within(function_modes, stack[:-1], call_mode, stack[-1], op, args, kwargs)
+        return within(function_modes, stack[:-1], call_mode, stack[-1], op, args, kwargs, unbound)
     if needs_override(args, kwargs):
         return call(op, args, kwargs)
     policy_of = autocast.get()

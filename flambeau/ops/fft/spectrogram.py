@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.refused import characters
@@ -29,7 +29,7 @@ def _shown(x: Tensor, braces: bool = False) -> str:
 def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor:
     """The window, ones by default, in the middle of `n_fft` values."""
     if window is None:
-        window = wrap(np.ones(win_length, like._array.real.dtype))
+        window = like.new_ones(win_length, dtype=like.real.dtype)
     if win_length == n_fft:
         return window
     left = (n_fft - win_length) // 2

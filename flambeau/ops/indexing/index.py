@@ -34,7 +34,7 @@ from flambeau.ops.view.shape import batch_first, expand, movedim, unsqueeze
 def _getitem(self: Tensor, key: Any, /) -> Tensor:
     """`x[index]`."""
     if asked := overriding(key, self):
-        return overrides.handle_torch_function(Tensor.__getitem__, asked, self, key)
+        return overrides.ask_mode_and_types(Tensor.__getitem__, asked, (self, key), {}, False)
     try:
         if type(key) is int and self._array.ndim and (
                 -self._array.shape[0] <= key < self._array.shape[0]):
@@ -409,7 +409,7 @@ def _normal_tensor(item: Any) -> Tensor:
 def _setitem(self: Tensor, key: Any, value: Any, /) -> None:
     """`x[index] = value`."""
     if asked := overriding(key, self, value):
-        overrides.handle_torch_function(Tensor.__setitem__, asked, self, key, value)
+        overrides.ask_mode_and_types(Tensor.__setitem__, asked, (self, key, value), {}, False)
         return
     value = as_value(value, self)
     if type(key) is bool:
