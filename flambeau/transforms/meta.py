@@ -182,10 +182,17 @@ NO_META_KERNEL = (
     "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html")
 
 
+class NoNonzero(NotImplementedError):
+    """There is no `nonzero` on meta, which other ops call."""
+
+
+NoNonzero.__name__ = NoNonzero.__qualname__ = "NotImplementedError"
+
+
 def _data_dependent_shape(name: str) -> NotImplementedError:
     """What is said where the shape of a result depends on values."""
     if name in ("nonzero", "index", "argwhere"):
-        return NotImplementedError(
+        return NoNonzero(
             "The register_meta function for torch.nonzero() raises unimplemented by default, as a "
             "correct data-independent implementation does not exist. This implementation returns a "
             "fake value, assuming all elements of the tensor are non-zero. To enable this "

@@ -103,3 +103,12 @@ def test_a_tensor_may_be_larger_than_what_a_process_can_address():
     assert (x + 1).transpose(0, 1)[0].shape == (2 * 10**8, 2 * 10**8)
     with pytest.raises(RuntimeError, match="cannot be called on meta tensors"):
         out[0][0][0].item()
+
+
+@pytest.mark.parametrize("call", [
+    flambeau.mm, flambeau.matmul, lambda a, b: flambeau.addmm(a[0], a, b),
+    lambda a, b: flambeau.nn.functional.linear(a, b.mT)])
+def test_products_of_unlike_sizes_are_refused_in_the_words_of_meta(call):
+    a, b = flambeau.ones(2, 3, device="meta"), flambeau.ones(2, 3, device="meta")
+    with pytest.raises(RuntimeError, match=r"reduction dim, but got \[2, 3\] X \[2, 3\]"):
+        call(a, b)

@@ -19,7 +19,7 @@ from flambeau._support.symbolic_names import Tag
 from flambeau.core import devices
 from flambeau.core.tensor import alias
 from flambeau.ops.sparse.tensors import on_meta
-from flambeau.transforms.meta import MetaTensor, laid_out_as
+from flambeau.transforms.meta import MetaTensor, NoNonzero, laid_out_as
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import TorchDispatchMode, levels_set_aside, modes_set_aside
 
@@ -187,7 +187,10 @@ class FakeTensorMode(TorchDispatchMode):
         if custom is not None:
             _check_has_fake(custom, func)
         with levels_set_aside(), flambeau.no_grad():
-            found = func(*args, **kwargs)
+            try:
+                found = func(*args, **kwargs)
+            except NoNonzero:
+                raise DynamicOutputShapeException(flambeau.ops.aten.nonzero.default) from None
         for made, fake in stand_ins.values():
             if made._array is not fake._array:      # the op has changed its geometry
                 fake._array = made._array

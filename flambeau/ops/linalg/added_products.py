@@ -30,6 +30,7 @@ from flambeau.ops.linalg.matmul import (
     same_as_mv,
     to_left,
     to_right,
+    unlike_sizes,
     with_out_dtype,
 )
 from flambeau.ops.out_types import OUT_TYPE
@@ -189,8 +190,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
         if len(shape) != 2:
             raise RuntimeError(f"{name} must be a matrix, got {len(shape)}-D tensor")
     if a[1] != b[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
-                           f"{b[0]}x{b[1]})")
+        raise unlike_sizes(mat1, mat2, a, b)
     check(self, (a[0], b[1]))
     return self, mat1, mat2, beta, alpha
 

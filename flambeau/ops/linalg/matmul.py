@@ -102,13 +102,22 @@ def _mm_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return product(x, y)
 
 
+def unlike_sizes(mat1: Tensor, mat2: Tensor, a: Any, b: Any) -> RuntimeError:
+    """What is said of matrices of these shapes, which have no product."""
+    if mat1.is_meta or mat2.is_meta:
+        return RuntimeError(f"a and b must have same reduction dim, but got {list(a)} X {list(b)}.")
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
+                        f"{b[0]}x{b[1]})")
+
+
 def _check_mm(self: Tensor, mat2: Tensor) -> Any:
     a, b = self._array.shape, mat2._array.shape
     if len(a) != 2 or len(b) != 2:
+        if self.is_meta or mat2.is_meta:
+            raise RuntimeError(f"{'a' if len(a) != 2 else 'b'} must be 2D")
         raise RuntimeError(f"{'self' if len(a) != 2 else 'mat2'} must be a matrix")
     if a[1] != b[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
-                           f"{b[0]}x{b[1]})")
+        raise unlike_sizes(self, mat2, a, b)
     same_types(self, mat2)
     return self, mat2
 
@@ -426,8 +435,7 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
                                    f"{type_name(each.dtype)} and {type_name(weight.dtype)}")
     if x.shape[-1] != w.shape[-1]:
         rows = prod(x.shape[:-1])
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
-                           f"{x.shape[-1]} and {w.shape[-1]}x{w.shape[0]})")
+        raise unlike_sizes(input, weight, (rows, x.shape[-1]), w.shape[::-1])
     if x.dtype is not w.dtype and x.dtype != w.dtype:
         same_types(input, weight)
     if bias is not None and bias._array.shape != w.shape[:1]:

@@ -21,6 +21,7 @@ def mode():
     (lambda: torch.ones(2).sum().item(), DataDependentOutputException),
     (lambda: bool(torch.ones(1) > 0), DataDependentOutputException),
     (lambda: torch.ones(2).nonzero(), DynamicOutputShapeException),
+    (lambda: torch.ones(2)[torch.ones(2) > 0], DynamicOutputShapeException),
     (lambda: torch.ones(2) + torch.ones(2, device="cuda"), FakeTensorDeviceMismatchError),
     (lambda: torch.ones(2).numpy(), RuntimeError),
 ])
