@@ -4,6 +4,7 @@ Those that name what NumPy on a CPU has no choice about are remembered and chang
 """
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from flambeau._support.c_functions import takes_one, type_name
 from flambeau._support.own_methods import belong
-from flambeau._support.source_locations import native
+from flambeau._support.source_locations import PACKAGE, native
 
 _state: dict[str, Any] = {"warn_always": False, "deterministic": False, "warn_only": False,
                           "fills": True, "debug_mode": 0, "precision": "highest",
@@ -35,25 +36,32 @@ def is_warn_always_enabled() -> bool:
     return _state["warn_always"]
 
 
-def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: int = 2,
-              key: str = "") -> None:
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line of the user's that led here, however many calls lie between."""
+    frame: Any = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level if frame is not None else 2)
+
+
+def warn_once(message: str, category: type[Warning] = UserWarning, key: str = "") -> None:
     """Warn, unless this (or anything with that `key`) was said before in this process."""
     if (key or message) in _seen and not _state["warn_always"]:
         return
     _seen.add(key or message)
-    warnings.warn(message, category, stacklevel=stacklevel + 1)
+    warn_user(message, category)
 
 
 def warn_of_lost_parts(array: Any, dtype: Any) -> None:
     """Say once that complex numbers become real ones, if they do."""
     if array.dtype.kind in "cW" and dtype.kind not in "cWb":
-        warn_once("Casting complex values to real discards the imaginary part", stacklevel=3)
+        warn_once("Casting complex values to real discards the imaginary part")
 
 
 def warn_of_complex_half() -> None:
     """Say once that few ops have kernels for complex32, as where memory for it is taken."""
-    warn_once("ComplexHalf support is experimental and many operators don't support it yet.",
-              stacklevel=3)
+    warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -201,7 +201,7 @@ def _warn_of_cycle() -> None:
               "the parameter and its gradient which can cause a memory leak. We recommend "
               "using autograd.grad when creating the graph to avoid this. If you have to use "
               "this function, make sure to reset the .grad fields of your parameters to None "
-              "after use to break the cycle and avoid the leak.", stacklevel=4)
+              "after use to break the cycle and avoid the leak.")
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,

@@ -307,7 +307,7 @@ def warn_of_overload(name: str, signature: Signature, others: list[Signature]) -
     if others:
         text += "\nConsider using one of the following signatures instead:" + "".join(
             [f"\n\t{name}{other}" for other in others])
-    warn_once(text, stacklevel=5, key="deprecated overload")
+    warn_once(text, key="deprecated overload")
 
 
 def raise_value_errors(op: Op, values: list[Any]) -> None:

@@ -1,14 +1,13 @@
 """The rare cases of a call: arguments that are not plain tensors, results that go into `out=`."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from flambeau._support.settings import warn_of_lost_parts
+from flambeau._support.settings import warn_of_lost_parts, warn_user
 from flambeau.core import dtypes
 from flambeau.core.calling import overrides
 from flambeau.core.copy_on_write import own
@@ -290,15 +289,14 @@ def resize_output(out: Tensor, shape: tuple[int, ...], said: Any = True) -> None
     says something else or nothing."""
     if out._array.size and said is not True:
         if said:
-            warnings.warn(said(out._array.shape, shape), UserWarning, stacklevel=5)
+            warn_user(said(out._array.shape, shape))
     elif out._array.size:
-        warnings.warn(
+        warn_user(
             f"An output with one or more elements was resized since it had shape "
             f"{list(out._array.shape)}, which does not match the required output shape "
             f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
             "will not be resized unless they have zero elements. You can explicitly reuse an out "
-            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            UserWarning, stacklevel=5)
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
     if out._device is meta:
         out._array = meta_array(shape, out._array.dtype)
     else:

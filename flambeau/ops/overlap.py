@@ -1,12 +1,12 @@
 """Memory that is written and read at once: which ops refuse it, as PyTorch's do."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_user
 from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, array_strides, plain_types
 from flambeau.core.views import check_places
@@ -36,9 +36,9 @@ def write_changes(name: str, target: np.ndarray, before: np.ndarray, values: np.
 
 
 def warn_of_expanded(name: str) -> None:
-    warnings.warn(f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor "
-                  "before performing this operation. This also applies to advanced indexing e.g. "
-                  f"{_DEPRECATED[name]}", UserWarning, stacklevel=5)
+    warn_user(f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before "
+              "performing this operation. This also applies to advanced indexing e.g. "
+              f"{_DEPRECATED[name]}")
 
 
 def check_overlap(op: Op, written: Tensor, operands: Any) -> None:

@@ -16,7 +16,7 @@ from flambeau.schema.signature import function_signature
 
 def _warn(given: str, instead: str) -> None:
     warn_once(f"torch.sparse.SparseTensor({given}) is deprecated.  Please use "
-              f"torch.sparse_coo_tensor({instead}).", stacklevel=4)
+              f"torch.sparse_coo_tensor({instead}).")
 
 
 _SCHEMAS = ("new(*, Device? device=None) -> Tensor",

@@ -81,3 +81,16 @@ def test_warnings_are_given_always_if_wanted():
     for _ in range(2):
         with pytest.warns(UserWarning, match="discards the imaginary part"):
             torch.ones(1, dtype=torch.complex64).to(torch.float32)
+
+
+def test_warnings_name_the_line_of_the_program():
+    """However deep the op is that warns; so each line is warned of once."""
+    x, mask = torch.ones(3), torch.tensor([1, 0, 1], dtype=torch.uint8)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            x[mask]
+        x[mask, None]
+        torch.where(mask, x, x)
+        torch.add(x, 1, out=torch.ones(1))
+    assert [w.filename for w in seen] == [__file__] * 4

@@ -169,8 +169,7 @@ def _item(self: Tensor) -> Any:
 
 def _refuse_member(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(f".{name}() is not supported for tensor subclasses, got "
-                           f"{type(self).__name__}")
+        raise RuntimeError(f".{name}() is not supported for tensor subclasses.")
     method.__doc__ = "Raises RuntimeError: elements of such a tensor are not an array."
     return method
 

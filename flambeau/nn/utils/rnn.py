@@ -262,7 +262,8 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor,
     """
     if not batch_first:
         padded_sequences.transpose_(0, 1)
-    return [seq[: int(length)] for seq, length in zip(padded_sequences, lengths)]
+    places = flambeau.arange(padded_sequences.shape[1], device=lengths.device)
+    return [seq[places < length] for seq, length in zip(padded_sequences, lengths)]
 
 
 def bind(optional, fn):

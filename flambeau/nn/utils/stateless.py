@@ -7,7 +7,7 @@ import warnings
 
 from flambeau import Tensor
 from flambeau._support.scopes import Scope, restoring
-from flambeau.nn.utils._named_member_accessor import NamedMemberAccessor  # noqa: F401
+from flambeau.nn.utils._named_member_accessor import NamedMemberAccessor
 
 __all__ = ["functional_call"]
 
@@ -84,11 +84,14 @@ class _Replaced(Scope):
 
 def _places(module, replaced):
     """Where the members are: (path, the dictionary that holds it, or None, owner, name, tensor)."""
+    accessor = NamedMemberAccessor(module)
     for path, tensor in replaced.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{tensor} is not an instance of torch.Tensor")
         prefix, _, name = path.rpartition(".")
-        owner = module.get_submodule(prefix)
+        owner = accessor.get_submodule(prefix)
+        if not name:
+            raise KeyError('tensor name can\'t be empty string ""')
         members = next((m for m in (owner._parameters, owner._buffers) if name in m), None)
         if members is None and not isinstance(getattr(type(owner), name, None), property):
             members = vars(owner)

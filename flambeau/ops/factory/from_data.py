@@ -20,6 +20,7 @@ from flambeau.core.modes import grad_mode
 from flambeau.core.op import public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, array_root, as_leaf, wrap
+from flambeau.core.type_info import strided
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish
 from flambeau.dispatch.python_functions import python_function
@@ -404,18 +405,40 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if device is not None and devices.device(device).type != "cpu":
         raise RuntimeError(f"from_dlpack: device {device} is not available")
+    if isinstance(ext_tensor, Tensor):
+        return _from_own(ext_tensor, bool(copy))
     if not hasattr(ext_tensor, "__dlpack__"):
         if type(ext_tensor).__name__ != "PyCapsule":
-            raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor "
-                               "capsules can be consumed only once, so you might have already "
-                               "constructed a tensor from it once.")
+            raise RuntimeError(_USED)
         ext_tensor = _Capsule(ext_tensor)
-    array = np.from_dlpack(ext_tensor)
+    try:
+        array = np.from_dlpack(ext_tensor)
+    except ValueError:
+        if type(ext_tensor) is _Capsule:
+            raise RuntimeError(_USED) from None
+        raise
     if copy:
         array = array.copy()
     elif type(ext_tensor) is _Capsule:
         array = np.asarray(_Writable(array))    # NumPy does not know whether it may write
     return wrap(array)
+
+
+_USED = ("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
+         "only once, so you might have already constructed a tensor from it once.")
+
+
+def _from_own(tensor: Tensor, copy: bool) -> Tensor:
+    """A tensor on the memory of another, of whatever type, which has to be plain."""
+    if tensor.device.type == "meta":
+        raise ValueError("Unknown device type meta for Dlpack")
+    if tensor.requires_grad:
+        tensor.__dlpack__()                     # which raises
+    if tensor.is_quantized:
+        raise BufferError("QUInt/QInt types are not supported by dlpack")
+    if tensor.layout is not strided:
+        raise BufferError("Can't export tensors with layout other than torch.strided")
+    return wrap(tensor._array.copy() if copy else tensor._array[...])
 
 
 class _Capsule:

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from flambeau import kernels
+from flambeau._support.settings import warn_user
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, wrap
@@ -43,10 +43,9 @@ arange = factory(
 
 
 def _range_step_kernel(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its "
-                  "behavior is inconsistent with Python's range builtin. Instead, use "
-                  "torch.arange, which produces values in [start, end).", UserWarning,
-                  stacklevel=6)
+    warn_user("torch.range is deprecated and will be removed in a future release because its "
+              "behavior is inconsistent with Python's range builtin. Instead, use torch.arange, "
+              "which produces values in [start, end).")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):

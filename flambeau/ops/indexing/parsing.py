@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_user
 from flambeau.core import dtypes
 from flambeau.core.calling import overrides
 from flambeau.core.tensor import Tensor, plain_types
@@ -128,14 +128,13 @@ def _bool_as_places(item: Tensor) -> Tensor:
 def _as_items(index: Any) -> list[Any]:
     """A list is a tuple of indices if it is short and holds anything but numbers, as NumPy once
     had it."""
-    if isinstance(index, (list, range)) and len(index) < 32 and any(
+    if isinstance(index, (list, range, str)) and len(index) < 32 and any(
             i is None or i is Ellipsis or isinstance(i, (Tensor, Sequence, slice, np.ndarray))
             for i in index):
-        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and "
-                      "will be changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In "
-                      "pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
-                      "which will result either in an error or a different result", UserWarning,
-                      stacklevel=4)
+        warn_user("Using a non-tuple sequence for multidimensional indexing is deprecated and will "
+                  "be changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 "
+                  "this will be interpreted as tensor index, x[torch.tensor(seq)], which will "
+                  "result either in an error or a different result")
         return list(index)
     return [index]
 
@@ -164,8 +163,8 @@ def _normal(item: Any) -> Any:
                 item._array.ndim and d.kind == "i" and d.itemsize < 4):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if d == np.uint8:
-            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype "
-                          "torch.bool instead.", UserWarning, stacklevel=4)
+            warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                      "torch.bool instead.")
             return item.to(dtypes.bool_)
         if not item._array.ndim and d.kind != "b" and type(item) in plain_types:
             return int(item._array)

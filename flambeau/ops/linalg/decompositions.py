@@ -196,7 +196,7 @@ def qr(self: Tensor, some: bool) -> Any:
     warn_once("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
               "PyTorch release.\nThe boolean parameter 'some' has been replaced with a string "
               "parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
-              "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')", stacklevel=3)
+              "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')")
     return linalg_qr(self, "reduced" if some else "complete")
 
 

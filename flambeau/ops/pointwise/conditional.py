@@ -1,7 +1,6 @@
 """Choosing by a condition or by bounds: where, masked_fill, clamp, nan_to_num, fill."""
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from math import inf
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau._support.settings import warn_user
 from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import c_name, convert, result_type, scalar_operand, type_name
@@ -34,9 +34,8 @@ from flambeau.ops.view.shape import batch_first
 def _check_condition(condition: Tensor, *_: Any) -> None:
     kind = condition._array.dtype
     if kind == np.uint8:
-        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and "
-                      "will be removed in a future version of PyTorch. Use a boolean condition "
-                      "instead.", UserWarning, stacklevel=5)
+        warn_user("where received a uint8 condition tensor. This behavior is deprecated and will "
+                  "be removed in a future version of PyTorch. Use a boolean condition instead.")
     elif kind.kind != "b":
         raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor "
                            f"with dtype {type_name(condition.dtype)}")

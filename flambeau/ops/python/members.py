@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.scopes import within
 from flambeau._support.source_locations import native
 from flambeau.core import devices, type_info
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled
+from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size, wrap_dim
 from flambeau.core.tensor import Tensor, array_offset, array_strides
@@ -97,6 +98,11 @@ def item(self: Tensor) -> Any:
         if array.size == 1:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    stack = levels.get()
+    if stack and stack[-1].makes:               # a dispatch mode sees what reads the number
+        import flambeau
+        return within(levels, stack[:-1], stack[-1].ask,
+                      flambeau.ops.aten._local_scalar_dense.default, (self,), {})
     return array.item()
 
 

@@ -181,7 +181,7 @@ class Conversion(Chapter):
     def _floating_number(self) -> Any:
         if self.requires_grad:
             warn_once("Converting a tensor with requires_grad=True to a scalar may lead to "
-                      "unexpected behavior.\nConsider using tensor.detach() first.", stacklevel=3)
+                      "unexpected behavior.\nConsider using tensor.detach() first.")
         return self._number()
 
     @_of_tensors

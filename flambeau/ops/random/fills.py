@@ -10,7 +10,6 @@ Under `vmap` each level's `randomness` decides: "error" refuses, "same" draws on
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.scopes import within
+from flambeau._support.settings import warn_user
 from flambeau.core import devices, dtypes, modes, type_info, views
 from flambeau.core.calling import overrides
 from flambeau.core.dtypes import from_numpy_dtype
@@ -238,11 +238,11 @@ def _rounded_bounds(array_type: np.dtype, low: int, high: int) -> tuple[int, int
     digits = kernels.digits(array_type)
     for value, name in ((low, "from"), (high - 1, "to - 1")):
         if not -(1 << digits) <= value <= 1 << digits:
-            warnings.warn(
+            warn_user(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
                 f"limitations {c_name(array_type)} can support discrete uniform "
                 "distribution only within this range. This warning will become an error in "
-                "version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)
+                "version 1.7 release, please fix the code in advance")
     above, below = _held(array_type, low + 1), _held(array_type, high - 1)
     if above < low:
         low = above + (1 << (abs(low + 1).bit_length() - digits))

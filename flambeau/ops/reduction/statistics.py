@@ -1,12 +1,12 @@
 """Variances, norms, covariances and quantiles."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from flambeau import kernels
+from flambeau._support.settings import warn_user
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled
@@ -359,8 +359,8 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None,
     if not isinstance(free, Tensor) or (free._array.size == 1 and not isinstance(free, int)):
         value = values_below(free) if isinstance(free, Tensor) else np.asarray(free)
         if (value <= 0).any():
-            warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less "
-                          "than the number of observations.", UserWarning, stacklevel=3)
+            warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than "
+                      "the number of observations.")
         free = clamp(free, min=0) if isinstance(free, Tensor) else max(free, 0)
     centred = rows - middle
     weighted = centred if weights is None else centred * weights

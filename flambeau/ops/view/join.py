@@ -244,7 +244,7 @@ def _meshgrid(tensors: Any, indexing: str | None) -> tuple[Tensor, ...]:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
         warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the "
-                  "indexing argument.", stacklevel=4)
+                  "indexing argument.")
         indexing = "ij"
     for fact in ("dtype", "device"):
         if len({getattr(t, fact) for t in _all_tensors(tensors)}) > 1:

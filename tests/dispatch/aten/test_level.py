@@ -85,3 +85,18 @@ def test_errors_of_a_mode_reach_the_program():
     with pytest.raises(LookupError, match=r"aten\.neg\.default"), Log(refuse):
         x.neg()
     assert x.neg().item() == -1.0
+
+
+def test_reading_a_number_is_shown():
+    class Names(TorchDispatchMode):
+        def __init__(self):
+            self.seen = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+    x = torch.tensor([3.0])
+    for read in (torch.Tensor.item, bool, float, int, torch.Tensor.is_nonzero):
+        with Names() as names:
+            assert read(x) == read(3.0) if isinstance(read, type) else read(x)
+        assert names.seen == ["aten._local_scalar_dense.default"]

@@ -41,3 +41,9 @@ def test_gradients_go_to_their_sequence():
     sequences = [torch.ones(n, requires_grad=True) for n in (3, 1)]
     (rnn.pad_sequence(sequences, True) * torch.arange(6.0).view(2, 3)).sum().backward()
     assert [x.grad.tolist() for x in sequences] == [[0, 1, 2], [3]]
+
+
+def test_unpadded_sequences_are_copies():
+    parts = rnn.unpad_sequence(torch.ones(3, 2), torch.tensor([3, 2]))
+    assert [p.stride() for p in parts] == [(1,), (1,)] and [len(p) for p in parts] == [3, 2]
+    assert all(p._base is None for p in parts)

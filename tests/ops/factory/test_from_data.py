@@ -63,3 +63,21 @@ def test_a_copy_of_a_tensor_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         torch.as_tensor(torch.ones(1))
+
+
+def test_capsules_of_tensors():
+    x = torch.ones(4, dtype=torch.bfloat16)
+    y = torch.from_dlpack(x[1:])
+    y[0] = 5
+    assert x.tolist() == [1, 5, 1, 1] and y._base is None
+    assert torch.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    for wrong, error, said in (
+            (torch.ones(2).to_sparse(), BufferError, "layout other than torch.strided"),
+            (torch.ones(2, device="meta"), ValueError, "Unknown device type meta"),
+            (torch.ones(2, requires_grad=True), BufferError, "that require gradient")):
+        with pytest.raises(error, match=said):
+            torch.from_dlpack(wrong)
+    capsule = torch.ones(2).__dlpack__()
+    torch.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="capsules can be consumed only once"):
+        torch.from_dlpack(capsule)
