@@ -72,15 +72,15 @@ has_torch_function_variadic = takes_positions(_has_torch_function_variadic, home
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function, so that it can be overridden like a public one; `dispatcher` is called
     with its arguments and gives those that may override."""
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
+    def inner(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             relevant = dispatcher(*args, **kwargs)
             if overrides_any(relevant):
                 return handle_torch_function(wrapped, relevant, *args, **kwargs)
-            return function(*args, **kwargs)
+            return func(*args, **kwargs)
         return wrapped
-    return decorate
+    return inner
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:

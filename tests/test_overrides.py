@@ -69,3 +69,8 @@ def test_wrapped_functions_ask_too():
     def first(a, b):
         return a
     assert first(1, 2) == 1 and first(1, Celsius(2))[0] == "first"
+
+
+def test_modes_are_made_by_push():
+    with pytest.warns(UserWarning, match="no longer necessary"):
+        assert type(overrides.BaseTorchFunctionMode.push()) is overrides.BaseTorchFunctionMode

@@ -82,16 +82,16 @@ def takes_positions(function: Callable[..., Any], *, name: str = "", home: str =
     return _set_home(called, home)
 
 
-def counted(method: Callable[..., Any]) -> Any:
-    """That method, which has no argument or one, without a name; errors name the class of the
-    object."""
+def counted(method: Callable[..., Any], owner: str = "") -> Any:
+    """That method, which has no argument or one, without a name; errors name the class `owner`,
+    or else that of the object."""
     count = method.__code__.co_argcount - 1
     takes = "exactly one argument" if count else "no arguments"
 
     @wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != count:
-            _refuse(f"{type(self).__name__}.{called.__name__}", takes, args, kwargs)
+            _refuse(f"{owner or type(self).__name__}.{called.__name__}", takes, args, kwargs)
         return method(self, *args)
     return called
 
@@ -158,7 +158,8 @@ def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str
             if not fits(args, kwargs):
                 shown = ", ".join([*map(repr, args), *(["kwargs: " + ", ".join(
                     f"{key}={value!r}" for key, value in kwargs.items())] if kwargs else [])])
-                raise TypeError(f"{name or called.__name__}(): incompatible function arguments. "
+                kind = "constructor" if called.__name__ == "__init__" else "function"
+                raise TypeError(f"{name or called.__name__}(): incompatible {kind} arguments. "
                                 "The following argument types are supported:\n    1. "
                                 f"{signature}\n\nInvoked with: {shown}")
             return function(*args, **kwargs)

@@ -58,6 +58,11 @@ class MemRecordsAcc:
         return [r for r in self._records if start_ns <= r[0] <= end_ns]
 
 
+def _as_text(name: str) -> Any:
+    return property(lambda self: _format_time(getattr(self, name)),
+                    doc=f"`{name}` with its unit.")
+
+
 class FormattedTimesMixin:
     """Times as text, and averages over the calls."""
 
@@ -79,10 +84,10 @@ class FormattedTimesMixin:
 
     cuda_time = device_time
 
-    def __getattr__(self, name: str) -> str:
-        if name.endswith("_str") and not name.startswith("__") and hasattr(self, name[:-4]):
-            return _format_time(getattr(self, name[:-4]))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    cpu_time_str, device_time_str, cpu_time_total_str, device_time_total_str, \
+        self_cpu_time_total_str, self_device_time_total_str = map(_as_text, (
+            "cpu_time", "device_time", "cpu_time_total", "device_time_total",
+            "self_cpu_time_total", "self_device_time_total"))
 
 
 class FunctionEvent(FormattedTimesMixin):

@@ -13,6 +13,7 @@ from typing import Any
 
 from flambeau._support.c_functions import counted
 from flambeau._support.c_functions import type_name as type_name_of
+from flambeau._support.signatures import extended
 from flambeau.kernels import set_error_name
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
@@ -28,8 +29,10 @@ class Size(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, iterable: Any = (), /) -> Size:
-        made = tuple.__new__(cls, iterable)
+    __signature__ = extended(lambda iterable=(), /: None)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Size:
+        made = tuple.__new__(cls, *args, **kwargs)      # which says what is wrong with them
         for extent in made:
             if type(extent) is not int:
                 return tuple.__new__(cls, [_extent(e, i) for i, e in enumerate(made)])

@@ -154,8 +154,9 @@ class Graph:
 
     @staticmethod
     def _target_to_str(target: Any) -> str:
-        name = target if isinstance(target, str) else \
-            getattr(target, "__name__", None) or type(target).__name__
+        name = target.__name__ if callable(target) else target
+        if not isinstance(name, str):
+            raise AssertionError(f"Expected target to be str, got {type(name)}")
         if name.startswith("__") and name.endswith("__"):
             name = name[2:-2]
         return _snake_case(name)

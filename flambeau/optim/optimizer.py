@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import flambeau
 from flambeau import Tensor
@@ -79,6 +79,10 @@ class Optimizer:
         >>> w
         tensor([0.5000, 0.5000], requires_grad=True)
     """
+
+    OptimizerPreHook = Callable[[Self, tuple[Any, ...], dict[str, Any]],
+                                tuple[tuple[Any, ...], dict[str, Any]] | None]
+    OptimizerPostHook = Callable[[Self, tuple[Any, ...], dict[str, Any]], None]
 
     defaults: dict[str, Any]
     state: dict[Any, Any]

@@ -9,6 +9,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import shown_as
 from flambeau.nn import Module
 from flambeau.nn.modules.batchnorm import _BatchNorm
 from flambeau.optim.lr_scheduler.base import LRScheduler, per_group
@@ -49,12 +50,14 @@ def get_swa_avg_fn() -> Callable[[Tensor, Tensor, Any], Tensor]:
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[list[Tensor], list[Tensor], Any], None]:
     """:func:`get_ema_avg_fn` for lists of tensors, in place."""
     _check_decay(decay)
-    return _multi(get_ema_avg_fn(decay), lambda count: 1 - decay)
+    return _multi(get_ema_avg_fn(decay), lambda count: 1 - decay,
+                  "get_ema_multi_avg_fn.<locals>.ema_update")
 
 
 def get_swa_multi_avg_fn() -> Callable[[list[Tensor], list[Tensor], Any], None]:
     """:func:`get_swa_avg_fn` for lists of tensors, in place."""
-    return _multi(get_swa_avg_fn(), lambda count: 1 / (float(count) + 1))
+    return _multi(get_swa_avg_fn(), lambda count: 1 / (float(count) + 1),
+                  "get_swa_multi_avg_fn.<locals>.swa_update")
 
 
 def _check_decay(decay: float) -> None:
@@ -64,9 +67,11 @@ def _check_decay(decay: float) -> None:
 
 
 def _multi(average: Callable[[Tensor, Tensor, Any], Tensor],
-           weight: Callable[[Any], float]) -> Callable[[list[Tensor], list[Tensor], Any], None]:
+           weight: Callable[[Any], float], shown: str
+           ) -> Callable[[list[Tensor], list[Tensor], Any], None]:
     """An average of lists, by `average` one by one, or with the `weight` of the present values."""
     @flambeau.no_grad()
+    @shown_as(shown)
     def update(averaged_params: list[Tensor], current_params: list[Tensor],
                num_averaged: Any) -> None:
         if averaged_params and all(p.is_floating_point() or p.is_complex()

@@ -182,7 +182,7 @@ class PackageExporter:
     def _write(self, path: str, data: str | bytes) -> None:
         if path in self._written:
             raise AssertionError(f"Tried to write file '{path}', but it already exists in this "
-                                 "archive. Please use another.")
+                                 "archive. Please file a bug.")
         self._written.add(path)
         self._zip.writestr(self._root + path, data)
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.own_methods import shown_as
 from flambeau._support.signatures import extended
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import wrap
+from flambeau.kernels import set_error_name
 from flambeau.storage.checks import check_typed_storage
 from flambeau.storage.untyped import InMainMemory, UntypedStorage, described, storage_of
 
@@ -36,6 +38,7 @@ def element_type(dtype: Any) -> Any:
     return dtype.numpy
 
 
+@set_error_name("torch.storage.TypedStorage")
 class TypedStorage(InMainMemory):
     """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
 
@@ -257,7 +260,8 @@ def converted(storage: Any, target: Any) -> TypedStorage:
     return TypedStorage(wrap_storage=storage_of(wrap(numbers.astype(dtype.numpy))), dtype=dtype)
 
 
-def _conversion(dtype_name: str) -> Callable[[Any], TypedStorage]:
+def _conversion(dtype_name: str, shown: str) -> Callable[[Any], TypedStorage]:
+    @shown_as(shown)
     def convert(self: Any) -> TypedStorage:
         return converted(self, getattr(flambeau, dtype_name))
 
@@ -289,5 +293,5 @@ for _name, _dtype_name in {
     **{name: name for name in ("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz",
                                "float8_e4m3fnuz")},
 }.items():
-    setattr(UntypedStorage, _name, _conversion(_dtype_name))
-    setattr(TypedStorage, _name, _conversion(_dtype_name))
+    setattr(UntypedStorage, _name, _conversion(_dtype_name, f"_StorageBase.{_name}"))
+    setattr(TypedStorage, _name, _conversion(_dtype_name, f"TypedStorage.{_name}"))

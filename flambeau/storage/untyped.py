@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
@@ -12,14 +13,17 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.c_functions import counted
 from flambeau._support.own_methods import shown_as
 from flambeau.core import copy_on_write
 from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
+from flambeau.kernels import set_error_name
 from flambeau.ops.python.methods import copied_root
 from flambeau.schema.arguments import bound
 from flambeau.schema.errors import type_name
 from flambeau.storage import sources
 
+_in_c = partial(counted, owner="StorageBase")       # which defines these methods in PyTorch
 set_data = vars(Tensor)["data"].fset
 
 # id(root array) -> its storage. A storage keeps its root alive, so that an id is not used again.
@@ -92,6 +96,7 @@ def check_size(size: int) -> None:
 _DEVICES = (type(None), str, int, flambeau.device)
 
 
+@set_error_name("torch.storage.UntypedStorage")
 class UntypedStorage(StorageBase, InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
@@ -151,6 +156,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         """Where the memory is."""
         return self._device
 
+    @_in_c
     def nbytes(self) -> int:
         """Its length in bytes."""
         return self._size
@@ -158,6 +164,7 @@ class UntypedStorage(StorageBase, InMainMemory):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self._size
 
+    @shown_as("_StorageBase.size")
     def size(self) -> int:
         """Its length in bytes."""
         return self._size
@@ -165,10 +172,12 @@ class UntypedStorage(StorageBase, InMainMemory):
     def __len__(self) -> int:
         return self._size
 
+    @_in_c
     def element_size(self) -> int:
         """1: its elements are bytes."""
         return 1
 
+    @_in_c
     def data_ptr(self) -> int:
         """The address of the first byte."""
         if self._device.type == "meta":
@@ -187,6 +196,7 @@ class UntypedStorage(StorageBase, InMainMemory):
 
     is_sparse_csr = False
 
+    @_in_c
     def is_shared(self) -> bool:
         """Can other processes map this memory?"""
         return isinstance(self._root, (SharedArray, np.memmap))
@@ -196,6 +206,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         """The file that the memory was mapped from."""
         return str(self._root.filename) if isinstance(self._root, np.memmap) else None
 
+    @shown_as("_StorageBase.type")
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of its type, or its bytes converted to another storage type."""
         if dtype is None:
@@ -203,6 +214,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         from flambeau.storage.typed import converted
         return converted(self, dtype)
 
+    @shown_as("_StorageBase.untyped")
     def untyped(self) -> UntypedStorage:
         """Itself."""
         return self
@@ -254,6 +266,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         """The bytes as integers."""
         return self._readable().tolist()
 
+    @_in_c
     def fill_(self, value: int) -> UntypedStorage:
         """Set every byte."""
         if not isinstance(value, int):
@@ -277,12 +290,14 @@ class UntypedStorage(StorageBase, InMainMemory):
         self._writable()[...] = source._bytes
         return self
 
+    @shown_as("_StorageBase.clone")
     def clone(self) -> UntypedStorage:
         """A copy in memory of its own."""
         return UntypedStorage(self._size, device=self._device).copy_(self)
 
     __copy__ = clone
 
+    @shown_as("_StorageBase.__deepcopy__")
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         if id(self) not in memo:                # tensors on it are copied into the same memory
             memo[id(self)] = self.clone() if self._device.type == "meta" \
@@ -293,6 +308,7 @@ class UntypedStorage(StorageBase, InMainMemory):
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_bytes, (self._readable().tobytes(),)
 
+    @shown_as("_StorageBase.byteswap")
     def byteswap(self, dtype: Any) -> None:
         """Reverse the order of the bytes in each element of a dtype."""
         if not isinstance(dtype, flambeau.dtype):
@@ -303,6 +319,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         rows = self._writable().reshape(-1, step)
         rows[...] = rows[:, ::-1].copy()
 
+    @_in_c
     def resize_(self, size: int) -> UntypedStorage:
         """Change the length, keeping the bytes that fit.
 
@@ -376,10 +393,12 @@ class UntypedStorage(StorageBase, InMainMemory):
 
     # ---- elsewhere and as something else ---------------------------------------------------------
 
+    @shown_as("_StorageBase.cpu")
     def cpu(self) -> UntypedStorage:
         """This storage if it is on the CPU, else a copy that is."""
         return self.to(device="cpu")
 
+    @shown_as("_StorageBase.to")
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """This storage on a device (`cpu`, `meta`)."""
         device = flambeau.device(device)
@@ -391,10 +410,12 @@ class UntypedStorage(StorageBase, InMainMemory):
             raise _no_data()
         raise NotImplementedError(f"storages on device '{device}': flambeau has 'cpu' and 'meta'")
 
+    @shown_as("_StorageBase.mps")
     def mps(self) -> Any:
         """A copy on an Apple GPU: there is none."""
         return self.to(device="mps")
 
+    @shown_as("_StorageBase.pin_memory")
     def pin_memory(self, device: Any = None) -> Any:
         """Raises NotImplementedError: without an accelerator no memory is pinned."""
         raise NotImplementedError("pin_memory(): there is no accelerator to pin memory for")
@@ -432,6 +453,7 @@ class UntypedStorage(StorageBase, InMainMemory):
             file.write((self._size // element_size).to_bytes(8, "little"))
         file.write(self._bytes.tobytes())
 
+    @_in_c
     def new(self) -> UntypedStorage:
         """An empty storage on the same device."""
         return UntypedStorage(device=self._device)

@@ -1,6 +1,7 @@
 """The public side of `__torch_function__`: modes, ways around it, and the default of subclasses."""
 from __future__ import annotations
 
+import warnings
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
 
@@ -84,6 +85,13 @@ class TorchFunctionMode(Scope):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """The old way to make a mode that is then entered."""
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just "
+                      "`with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)
 
     def _changes(self) -> Any:
         changes: Any = ((modes.function_modes, (*modes.function_modes.get(), self)),

@@ -21,6 +21,10 @@ def _get_fused_kernels_supported_devices() -> list[str]:
     return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 
+_EMPTY = ("Expected !{}.empty() to be true, but got false.  (Could this error message be "
+          "improved?  If so, please report an enhancement request to PyTorch.)")
+
+
 def _group_tensors_by_device_and_dtype(
         tensorlistlist: TensorListList, with_indices: bool = False
 ) -> dict[tuple[device, dtype], tuple[TensorListList, Indices]]:
@@ -32,10 +36,10 @@ def _group_tensors_by_device_and_dtype(
     ([[tensor([1.], dtype=torch.float64)], [tensor([1.])]], [1])
     """
     if not tensorlistlist:
-        raise RuntimeError("Expected !nested_tensorlist.empty() to be true, but got false.")
+        raise RuntimeError(_EMPTY.format("nested_tensorlist"))
     first = tensorlistlist[0]
     if not first:
-        raise RuntimeError("Expected !nested_tensorlist[0].empty() to be true, but got false.")
+        raise RuntimeError(_EMPTY.format("nested_tensorlist[0]"))
     if any(tensors and len(tensors) != len(first) for tensors in tensorlistlist):
         raise RuntimeError("Expected all lists of tensors to be empty or of the length of the "
                            f"first, {len(first)}, but got {[len(ts) for ts in tensorlistlist]}.")

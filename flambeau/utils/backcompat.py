@@ -10,14 +10,15 @@ class Warning:
     def __init__(self, setter: Callable[[bool], None], getter: Callable[[], bool]):
         self.setter, self.getter = setter, getter
 
-    @property
-    def enabled(self) -> bool:
+    def get_enabled(self) -> bool:
         """Is it on?"""
         return self.getter()
 
-    @enabled.setter
-    def enabled(self, value: bool) -> None:
+    def set_enabled(self, value: bool) -> None:
+        """Turn it on or off."""
         self.setter(value)
+
+    enabled = property(get_enabled, set_enabled)
 
 
 def _switch() -> Warning:

@@ -76,3 +76,9 @@ def test_averages():
         average.add(FunctionEvent(id=0, name="foo", thread=0, start_us=start, end_us=end))
     average.add(average)
     assert (average.count, average.cpu_time_total, average.cpu_time) == (4, 30, 7.5)
+
+
+def test_times_as_text_are_properties_of_the_class():
+    times = {"cpu_time", "device_time", "cpu_time_total", "device_time_total",
+             "self_cpu_time_total", "self_device_time_total"}
+    assert {f"{name}_str" for name in times} <= set(dir(util.FormattedTimesMixin))

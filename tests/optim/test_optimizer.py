@@ -233,3 +233,11 @@ def test_hooks_of_a_subclass_run_once():
     optimizer.step()
     assert len(seen) <= 2           # the base is wrapped too once one of it has been made
     assert len(seen) >= 1
+
+
+def test_the_gradient_decides_whether_a_wrong_switch_is_looked_at():
+    p, unclear = torch.nn.Parameter(torch.ones(2)), torch.ones(2)
+    torch.optim.SGD([p], lr=0.1).zero_grad(set_to_none=unclear)
+    p.grad = torch.ones(2)
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        torch.optim.SGD([p], lr=0.1).zero_grad(set_to_none=unclear)

@@ -76,3 +76,10 @@ def test_update_bn():
     assert torch.allclose(model[0].running_mean, mean, atol=1e-6)
     assert torch.allclose(model[0].running_var, var, atol=1e-6)
     assert model[0].momentum == 0.3 and not model.training
+
+
+def test_averages_of_lists_are_cited_by_the_function_that_made_them():
+    from flambeau.optim import swa_utils
+    for make, name in ((swa_utils.get_swa_multi_avg_fn, "swa_update"),
+                       (swa_utils.get_ema_multi_avg_fn, "ema_update")):
+        assert make().__qualname__ == f"{make.__name__}.<locals>.{name}"

@@ -26,10 +26,10 @@ def register_kl(type_p, type_q):
     for kind in (type_p, type_q):
         issubclass(kind, object)            # other libraries register bases of their own
 
-    def decorator(function):
-        _KL_REGISTRY[type_p, type_q] = function
+    def decorator(fun):
+        _KL_REGISTRY[type_p, type_q] = fun
         _KL_MEMOIZE.clear()
-        return function
+        return fun
 
     return decorator
 

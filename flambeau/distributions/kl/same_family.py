@@ -43,8 +43,8 @@ def _batch_trace_XXT(matrix):
 def _kl_expfamily_expfamily(p, q):
     if type(p) is not type(q):
         raise NotImplementedError(
-            "The cross KL-divergence between different exponential families cannot be computed "
-            "using Bregman divergences")
+            "The cross KL-divergence between different exponential families cannot "
+            + " " * 28 + "be computed using Bregman divergences")
     p_params = [x.detach().requires_grad_() for x in p._natural_params]
     q_params = q._natural_params
     with flambeau.enable_grad():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import flambeau
 from flambeau.schema.errors import type_name
+from flambeau.schema.hash_order import in_hash_order
 
 _SIGNATURES = (
     "to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
@@ -44,7 +45,7 @@ def conversion(args, kwargs):
     wrong = wrong or not (device is None or isinstance(device, (str, int, flambeau.device)))
     if wrong:
         given = [type_name(value) for value in args]
-        given += [f"{name}={type_name(value)}" for name, value in sorted(kwargs.items())]
+        given += [f"{name}={type_name(kwargs[name])}" for name in in_hash_order(kwargs)]
         raise TypeError(_SIGNATURES.format(given=", ".join(given if args else [*given, ""])))
     if device is not None:
         device = flambeau.device(device)

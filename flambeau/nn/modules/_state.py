@@ -103,8 +103,9 @@ class StateMixin:
         for name, tensor in self._persistent_members():
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        extra_state_key = prefix + EXTRA_STATE_KEY
         if self._has_extra_state("get_extra_state"):
-            destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
+            destination[extra_state_key] = self.get_extra_state()
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """All parameters and persistent buffers, by dotted name.

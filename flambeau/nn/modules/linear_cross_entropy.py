@@ -35,7 +35,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
-        if not 0 <= label_smoothing <= 1:
+        if label_smoothing < 0 or label_smoothing > 1:
             raise RuntimeError(
                 f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         super().__init__(weight, reduction=reduction)

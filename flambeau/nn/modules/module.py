@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import flambeau
 from flambeau.__future__ import (
@@ -84,6 +84,7 @@ class Module(Registry, StateMixin, HookMixin):
         )
     """
 
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
     dump_patches = False
     _version = 1
     training: bool

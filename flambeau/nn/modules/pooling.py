@@ -213,8 +213,9 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         as_tuple = _ntuple(self._n_dims)
         name = f"FractionalMaxPool{self._n_dims}d"
-        sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,)
-        if self._n_dims == 3 and any(k <= 0 for k in sizes):
+        sizes = (kernel_size,) if isinstance(kernel_size, int) else kernel_size
+        if (self._n_dims == 3 and isinstance(sizes, (tuple, list))
+                and not all(k > 0 for k in sizes)):
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.kernel_size = as_tuple(kernel_size)
         self.return_indices = return_indices

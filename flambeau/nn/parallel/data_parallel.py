@@ -26,6 +26,14 @@ class DataParallel(Module):
     def forward(self, *inputs, **kwargs):
         return self.module(*inputs, **kwargs)
 
+    def replicate(self, module, device_ids):
+        """Copies of a module on several GPUs."""
+        return replicate(module, device_ids)
+
+    def parallel_apply(self, replicas, inputs, kwargs):
+        """Call every module with its own inputs; the results in a list."""
+        return parallel_apply(replicas, inputs, kwargs)
+
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0,
                   module_kwargs=None):

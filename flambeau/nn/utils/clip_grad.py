@@ -8,6 +8,7 @@ import warnings
 import flambeau
 from flambeau import Tensor
 from flambeau.ops.python.list_updates import are_plain, update_list
+from flambeau.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 
@@ -48,8 +49,11 @@ def _get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = 
 def _clip_grads_with_norm_(parameters, max_norm: float, total_norm: Tensor,
                            foreach: bool | None = None) -> None:
     """Scale all gradients by max_norm / total_norm where that is less than 1."""
-    scale = flambeau.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     grads = _grads(parameters)
+    max_norm = float(max_norm)
+    if not grads:
+        return
+    scale = flambeau.clamp(max_norm / (total_norm + 1e-6), max=1.0)
     if not (are_plain(grads) and update_list("scale", grads, numbers=[(scale.item(),)])):
         for grad in grads:
             grad.mul_(scale.to(grad.device))
@@ -93,6 +97,8 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
     """Clip every element of the gradients to [-clip_value, clip_value], in place."""
     clip_value = float(clip_value)
     grads = _grads(parameters)
+    if not grads:
+        _group_tensors_by_device_and_dtype([grads])         # refuses it
     if not update_list("clamp", grads, numbers=[(-clip_value, clip_value)]):
         for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)

@@ -312,7 +312,8 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
-                f"default_mask shape {default_mask.shape} must match mask shape {self.mask.shape}")
+                f"default_mask shape {default_mask.shape} "
+                f"must match self.mask shape {self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod

@@ -41,6 +41,16 @@ def init_num_threads() -> None:
     """Accepted, and without effect."""
 
 
+def compiled_with_cxx11_abi() -> bool:
+    """Do extensions in C++ see the strings and lists of C++11? Always.
+
+    Example:
+        >>> torch.compiled_with_cxx11_abi()
+        True
+    """
+    return True
+
+
 # ---- arithmetic of sizes ------------------------------------------------------------------------
 
 
@@ -117,9 +127,9 @@ def set_default_tensor_type(t: Any, /) -> None:
     flambeau.set_default_dtype(d)
 
 
-for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads, sym_int,
-                  sym_float, sym_not, sym_max, sym_min, sym_sum, sym_ite, sym_fresh_size,
-                  set_default_tensor_type):
+for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads,
+                  compiled_with_cxx11_abi, sym_int, sym_float, sym_not, sym_max,
+                  sym_min, sym_sum, sym_ite, sym_fresh_size, set_default_tensor_type):
     _function.__module__ = "torch"
     public["torch"][_function.__name__] = _function
 for _name in ("has_lapack", "has_openmp", "has_spectral", "has_mkl", "legacy_contiguous_format"):

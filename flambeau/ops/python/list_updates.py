@@ -49,11 +49,14 @@ def update_list(rule: str, tensors: Tensors, others: Tensors | None = None,
 
 def clear_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
     """Drop the gradients of parameters, or fill them with zeros."""
-    if set_to_none:
+    if set_to_none is True:             # what is no bool is asked where there is a gradient
         for p in params:
             p.grad = None
         return
-    grads = [p.grad for p in params if p.grad is not None]
+    with_grads = [p for p in params if p.grad is not None]
+    if with_grads and set_to_none:
+        return clear_grads(with_grads, True)
+    grads = [p.grad for p in with_grads]
     for grad in grads:
         if grad.grad_fn is not None:
             grad.detach_()

@@ -13,6 +13,7 @@ from flambeau.optim.lr_scheduler.base import LRScheduler, callable_state
 from flambeau.optim.optimizer import Optimizer
 
 
+@define_in_subclasses("get_lr", further=True)
 class _Factors(LRScheduler):
     """A scheduler that multiplies the learning rates by a factor that depends on the step."""
 

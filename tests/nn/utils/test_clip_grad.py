@@ -56,3 +56,9 @@ def test_gradients_that_are_not_finite():
     with pytest.raises(RuntimeError, match="for gradients from `parameters` is non-finite"):
         nn.utils.clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)
     assert nn.utils.clip_grad_norm_(parameters, 1.0).isinf()
+
+
+def test_without_gradients_there_is_nothing_to_scale():
+    nn.utils.clip_grads_with_norm_([], 1.0, "not looked at")
+    with pytest.raises(RuntimeError, match="to be true, but got false"):
+        nn.utils.clip_grad_value_([], 1.0)

@@ -5,6 +5,8 @@ import threading
 from datetime import timedelta
 from typing import Any
 
+from flambeau._support.c_functions import matched
+
 
 class DistError(RuntimeError):
     """What went wrong between processes."""
@@ -252,6 +254,7 @@ class HashStore(Store):
     b'first_value'
     """
 
+    @matched("(self: torch._C._distributed_c10d.HashStore) -> None")
     def __init__(self) -> None:
         self._table = Table()
 
