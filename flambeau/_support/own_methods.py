@@ -60,6 +60,14 @@ def copy_inherited(*names: str) -> Callable[[C], C]:
     return decorate
 
 
+def define_also(name: str, of: str) -> Callable[[C], C]:
+    """Decorates a class: it gets a method `name` that does what its method `of` does."""
+    def decorate(cls: C) -> C:
+        copy_method(cls, name, vars(cls)[of])
+        return cls
+    return decorate
+
+
 def shown_as(name: str) -> Callable[[Any], Any]:
     """Decorates a method, which errors are to cite by that name."""
     def decorate(method: Any) -> Any:

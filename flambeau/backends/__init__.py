@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from flambeau._support.own_methods import shown_as
 from flambeau.schema.errors import type_name
 
 _frozen = False
@@ -182,6 +183,7 @@ vars(mha).update(get_fastpath_enabled=_get_fastpath_enabled,
 
 
 @cache
+@shown_as("is_available")
 def _find_opt_einsum() -> bool:
     from importlib.util import find_spec
     return find_spec("opt_einsum") is not None

@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
+from flambeau._support.own_methods import shown_as
 
-def _attention_switch(name: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
+
+def _attention_switch(name: str, short: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
     """Whether attention may be computed so, and the function that says so."""
+    @shown_as(f"{short}_sdp_enabled")
     def is_enabled() -> bool:
         """May attention be computed in this way? What the `enable_` function was told."""
         from flambeau.nn import attention
         return attention.is_enabled(attention.SDPBackend[name])
 
+    @shown_as(f"enable_{short}_sdp")
     def enable(enabled: bool) -> None:
         """Allow this way to compute attention, or not; RuntimeError for what is no bool.
 
@@ -30,10 +34,11 @@ def _attention_switch(name: str) -> tuple[Callable[[], bool], Callable[[bool], N
     return is_enabled, enable
 
 
-flash_sdp_enabled, enable_flash_sdp = _attention_switch("FLASH_ATTENTION")
-math_sdp_enabled, enable_math_sdp = _attention_switch("MATH")
-mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _attention_switch("EFFICIENT_ATTENTION")
-cudnn_sdp_enabled, enable_cudnn_sdp = _attention_switch("CUDNN_ATTENTION")
+flash_sdp_enabled, enable_flash_sdp = _attention_switch("FLASH_ATTENTION", "flash")
+math_sdp_enabled, enable_math_sdp = _attention_switch("MATH", "math")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _attention_switch(
+    "EFFICIENT_ATTENTION", "mem_efficient")
+cudnn_sdp_enabled, enable_cudnn_sdp = _attention_switch("CUDNN_ATTENTION", "cudnn")
 
 
 @contextlib.contextmanager

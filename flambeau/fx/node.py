@@ -315,6 +315,8 @@ class Node:
         self._prepend(x)
 
     def _prepend(self, x: Node) -> None:
+        if not isinstance(x, Node):
+            raise TypeError("_prepend() argument must be a Node")
         assert self.graph is x.graph, "Attempting to move a Node into a different Graph"
         if self is x:
             return

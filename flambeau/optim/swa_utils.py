@@ -9,7 +9,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._support.own_methods import shown_as
+from flambeau._support.own_methods import copy_inherited, shown_as
 from flambeau.nn import Module
 from flambeau.nn.modules.batchnorm import _BatchNorm
 from flambeau.optim.lr_scheduler.base import LRScheduler, per_group
@@ -184,6 +184,7 @@ def update_bn(loader: Iterable[Any], model: Module,
     model.train(training)
 
 
+@copy_inherited("state_dict", "load_state_dict")
 class SWALR(LRScheduler):
     r"""Takes the learning rate to a fixed value, at which weights are then averaged.
 

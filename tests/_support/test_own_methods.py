@@ -62,3 +62,13 @@ def test_docstrings_of_the_base_are_found():
     method = flambeau.distributions.HalfCauchy.expand
     assert method.__module__ == flambeau.distributions.HalfCauchy.__module__
     assert inspect.getdoc(method) and inspect.getdoc(flambeau.nn.SiLU.forward)
+
+
+def test_a_second_name_of_a_method_is_a_method_of_its_own():
+    @own_methods.define_also("back", of="there")
+    class Way:
+        def there(self, n=1):
+            return n
+
+    assert Way().back(3) == 3 and Way().back() == 1
+    assert Way.back.__qualname__.endswith("Way.back") and Way.there.__name__ == "there"

@@ -82,3 +82,10 @@ def test_plans_of_fourier_transforms():
         cuda.cufft_plan_cache[0]
     with pytest.raises(AssertionError, match="not compiled with CUDA"):
         cuda.cufft_plan_cache.size
+
+
+def test_switches_are_cited_by_their_names():
+    from flambeau.backends import cuda
+    for kind in ("flash", "math", "mem_efficient", "cudnn"):
+        for name in (f"{kind}_sdp_enabled", f"enable_{kind}_sdp"):
+            assert getattr(cuda, name).__qualname__ == name

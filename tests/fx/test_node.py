@@ -25,3 +25,10 @@ def test_dead_code():
     assert gm.graph.eliminate_dead_code()
     names = [node.name for node in gm.graph.nodes]
     assert names == ["x", "rand_like", "add", "output"]
+
+
+def test_only_nodes_are_moved():
+    node = fx.Graph().placeholder("x")
+    for move in (node.prepend, node.append):
+        with pytest.raises(TypeError, match=r"^_prepend\(\) argument must be a Node$"):
+            move(3)

@@ -95,6 +95,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     eps: Tensor
     _version = 3
     _schemes: tuple[Any, ...] = (*TENSOR_SCHEMES, *CHANNEL_SCHEMES)
+    _schemes_as_text = ", ".join(map(str, _schemes))
 
     def __init__(self, dtype: Any = quint8, qscheme: Any = flambeau.per_tensor_affine,
                  reduce_range: bool = False, quant_min: int | None = None,
@@ -103,7 +104,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         super().__init__(dtype, is_dynamic)
         if qscheme not in self._schemes:
             raise NotImplementedError(f"{type(self).__name__}'s qscheme only support "
-                                      f"{', '.join(map(str, self._schemes))}, but got: {qscheme}")
+                                      + self._schemes_as_text)
         if dtype not in RANGES:
             raise AssertionError("Default Observer only works for "
                                  f"({', '.join(map(str, RANGES))}) data type")
@@ -142,6 +143,8 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     min_val: Tensor
     max_val: Tensor
     _schemes: tuple[Any, ...] = TENSOR_SCHEMES
+    _schemes_as_text = (f"torch.per_tensor_symmetric{' ' * 21}"
+                        "and torch.per_tensor_affine.")
     _start = (float("inf"), -float("inf"))
     averaging_constant: float | None = None
 
@@ -193,6 +196,8 @@ class PerChannelMinMaxObserver(MinMaxObserver):
     """The least and the greatest number seen at each index of dimension `ch_axis`."""
 
     _schemes = CHANNEL_SCHEMES
+    _schemes_as_text = (f"{' ' * 20}torch.per_channel_symmetric, torch.per_channel_affine and "
+                        "torch.per_channel_affine_float_qparams.")
     _start: Any = ([], [])
 
     def __init__(self, ch_axis: int = 0, dtype: Any = quint8,

@@ -3,6 +3,7 @@ import math
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import define_also
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms.base import Transform
 from flambeau.distributions.utils import broadcast_all, lazy_property
@@ -36,6 +37,7 @@ class ExpTransform(_Elementwise):
         return x
 
 
+@define_also("inverse_shape", of="forward_shape")
 class PowerTransform(_Elementwise):
     r""":math:`y = x^{\text{exponent}}`, of positive numbers."""
 
@@ -70,8 +72,6 @@ class PowerTransform(_Elementwise):
 
     def forward_shape(self, shape):
         return flambeau.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
-
-    inverse_shape = forward_shape
 
 
 def _clipped_sigmoid(x):
@@ -143,6 +143,7 @@ class AbsTransform(Transform):
         return y
 
 
+@define_also("inverse_shape", of="forward_shape")
 class AffineTransform(Transform):
     r""":math:`y = \text{loc} + \text{scale} \cdot x`.
 
@@ -208,8 +209,6 @@ class AffineTransform(Transform):
     def forward_shape(self, shape):
         return flambeau.broadcast_shapes(
             shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
-
-    inverse_shape = forward_shape
 
 
 def _equal(a, b):

@@ -2,6 +2,7 @@
 import math
 
 import flambeau
+from flambeau._support.own_methods import define_also
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms.base import Transform
 from flambeau.distributions.transforms.elementwise import _clipped_sigmoid
@@ -113,6 +114,7 @@ class CorrCholeskyTransform(Transform):
         return flambeau.Size(shape[:-2]) + (d * (d - 1) // 2,)
 
 
+@define_also("inverse_shape", of="forward_shape")
 class SoftmaxTransform(Transform):
     """Exponentials, made to sum to 1; the inverse is the logarithm. Not a bijection."""
 
@@ -133,8 +135,6 @@ class SoftmaxTransform(Transform):
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return shape
-
-    inverse_shape = forward_shape
 
 
 class StickBreakingTransform(Transform):

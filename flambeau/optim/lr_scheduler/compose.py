@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.optim.lr_scheduler.base import LRScheduler, set_option
 from flambeau.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from flambeau.optim.optimizer import Optimizer
 
 
+@define_in_subclasses("state_dict", "load_state_dict")
 class _Composed(LRScheduler):
     _schedulers: list[LRScheduler]
 
