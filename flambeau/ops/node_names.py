@@ -23,12 +23,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import flambeau
 from flambeau._support.scopes import within
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.graph import Node, next_order, node_class, unpack
 from flambeau.core.autograd.saved_names import is_node_name
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, grad_mode, interceptors
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
@@ -186,11 +187,15 @@ def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:
         last.__dict__["whole"] = edges
 
 
-def with_number(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def with_number(function: Callable[..., Any], name: str, packet: str = "") -> Callable[..., Any]:
     """A function of a tensor and a number whose node bears the name of the overload for numbers:
     PyTorch's composites and formulas call that, where Python's operators make tensors of numbers.
     """
     def call(input: Any, number: Any) -> Any:
+        stack = levels.get()
+        if packet and stack and stack[-1].makes and isinstance(input, Tensor) and not isinstance(
+                number, Tensor):                # a mode of dispatch, which sees the overload
+            return getattr(flambeau.ops.aten, packet).Scalar(input, number)
         if not grad_enabled():
             return function(input, number)
         since = next_order()
@@ -200,10 +205,10 @@ def with_number(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-plus = with_number(lambda input, number: input + number, "AddBackward1")
-minus = with_number(lambda input, number: input - number, "SubBackward1")
-times = with_number(lambda input, number: input * number, "MulBackward1")
-over = with_number(lambda input, number: input / number, "DivBackward1")
+plus = with_number(lambda input, number: input + number, "AddBackward1", "add")
+minus = with_number(lambda input, number: input - number, "SubBackward1", "sub")
+times = with_number(lambda input, number: input * number, "MulBackward1", "mul")
+over = with_number(lambda input, number: input / number, "DivBackward1", "div")
 
 
 def clamped_value(input: Any, least: float) -> Any:

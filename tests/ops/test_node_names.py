@@ -44,3 +44,13 @@ def _x(*shape):
 ])
 def test_name(name, call):
     assert type(call().grad_fn).__name__ == name
+
+
+def test_modes_see_the_overload_for_numbers_in_composites():
+    """PyTorch's composites call it; Python's operators make tensors of numbers."""
+    from flambeau.fx.experimental.proxy_tensor import make_fx
+    x = torch.ones(1, 2, 4)
+    code = make_fx(lambda t: torch.nn.functional.scaled_dot_product_attention(t, t, t) * 2)(x).code
+    assert code.count("aten.mul.Scalar") == 2 and code.count("aten.mul.Tensor") == 1
+    code = make_fx(lambda t: (t + 1j).imag)(x).code
+    assert "aten.select.int(view_as_real, 3, 1)" in code

@@ -104,14 +104,14 @@ real_view = op(
     "real_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda self: views.part(self, "real"), kind="linear", replay=_view_pairs, function=False,
     method=False, node="RealBackward0",
-    aten_calls=lambda self: view_as_real(self).select(-1, 0),
+    aten_calls=lambda self: view_as_real(self).select(self.ndim, 0),
     d_self=lambda grad: _complex_part(grad, False),
     batch=lambda size, dims, self: (real_view(self), dims[0]))
 imag_view = op(
     "imag_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda self: views.part(self, "imag"), kind="linear", replay=_view_pairs, function=False,
     method=False, node="ImagBackward0",
-    aten_calls=lambda self: view_as_real(self).select(-1, 1),
+    aten_calls=lambda self: view_as_real(self).select(self.ndim, 1),
     d_self=lambda grad: _complex_part(grad, True),
     batch=lambda size, dims, self: (imag_view(self), dims[0]))
 
