@@ -35,7 +35,7 @@ class Size(tuple):
         made = tuple.__new__(cls, *args, **kwargs)      # which says what is wrong with them
         for extent in made:
             if type(extent) is not int:
-                return tuple.__new__(cls, [_extent(e, i) for i, e in enumerate(made)])
+                return tuple.__new__(cls, [_as_extent(e, i) for i, e in enumerate(made)])
         return made
 
     @counted
@@ -77,7 +77,7 @@ def _size(extents: tuple[int, ...]) -> Size:
 as_size = tuple.__new__                 # `as_size(Size, extents)`: of extents that are known to fit
 
 
-def _extent(extent: Any, place: int) -> Any:
+def _as_extent(extent: Any, place: int) -> Any:
     """An extent as an int: also one of NumPy, or in a tensor; symbols of sizes as they are."""
     try:
         return int(index(extent))
