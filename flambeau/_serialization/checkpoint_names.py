@@ -13,6 +13,7 @@ import importlib
 import math
 import sys
 from collections import Counter, OrderedDict
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -276,10 +277,7 @@ def find_global(module: str, name: str) -> Any:
     path = "flambeau" + ("." + rest if rest else "")
     while path:
         try:
-            found: Any = importlib.import_module(path)
-            for part in name.split("."):
-                found = getattr(found, part)
-            return found
+            return attrgetter(name)(importlib.import_module(path))
         except AttributeError:
             pass
         except ModuleNotFoundError as error:

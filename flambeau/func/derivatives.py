@@ -201,6 +201,19 @@ def _scalar_and_aux(output: Any, has_aux: bool) -> Any:
     return output, aux
 
 
+def _as_function_of(func: Callable[..., Any], argnums: Any, args: tuple[Any, ...],
+                    kwargs: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """`func` as a function of the arguments `argnums` alone, and these."""
+    numbers = _numbers(argnums, len(args))
+
+    def of_chosen(*values: Any) -> Any:
+        replaced = list(args)
+        for n, v in zip(numbers, values):
+            replaced[n] = v
+        return func(*replaced, **kwargs)
+    return of_chosen, tuple([args[n] for n in numbers])
+
+
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
                    has_aux: bool = False) -> Callable[..., Any]:
     """`func`'s gradient by its argument(s) `argnums`, and its value.
@@ -209,17 +222,13 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
     """
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = _numbers(argnums, len(args))
-        chosen = tuple(args[n] for n in numbers)
+        of_chosen, chosen = _as_function_of(func, argnums, args, kwargs)
         outside = _EnclosingLevels(args)
         leaves, spec = tree_flatten(chosen)
         _check_inputs(leaves)
         def derive() -> Any:
             points = [point(leaf) for leaf in leaves]
-            replaced = list(args)
-            for n, value in zip(numbers, tree_unflatten(points, spec)):
-                replaced[n] = value
-            output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
+            output, aux = _scalar_and_aux(of_chosen(*tree_unflatten(points, spec)), has_aux)
             aux = _restore_inputs(aux, points, leaves)
             found = _gradients([output], points, [ones_like(output, memory_format=preserve_format)],
                                outside.records_backward([output]), outside.needs([output]))
@@ -403,15 +412,8 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = _numbers(argnums, len(args))
-        chosen = tuple(args[n] for n in numbers)
+        of_chosen, chosen = _as_function_of(func, argnums, args, kwargs)
         outside = _EnclosingLevels(args)
-
-        def of_chosen(*values: Any) -> Any:
-            replaced = list(args)
-            for n, v in zip(numbers, values):
-                replaced[n] = v
-            return func(*replaced, **kwargs)
         answer = vjp(of_chosen, *chosen, has_aux=has_aux)
         output, pullback = answer[0], answer[1]
         outputs, spec_out = tree_flatten(output)
@@ -435,17 +437,10 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     """The Jacobian of `func` by its argument(s) `argnums`, in forward mode: column by column."""
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = _numbers(argnums, len(args))
-        chosen = tuple(args[n] for n in numbers)
+        of_chosen, chosen = _as_function_of(func, argnums, args, kwargs)
         inputs, spec_in = tree_flatten(chosen)
         outside = _EnclosingLevels(args)
         kept: dict[str, Any] = {}
-
-        def of_chosen(*values: Any) -> Any:
-            replaced = list(args)
-            for n, v in zip(numbers, values):
-                replaced[n] = v
-            return func(*replaced, **kwargs)
 
         def column(*directions: Any) -> Any:
             answer = jvp(of_chosen, chosen, tree_unflatten(directions, spec_in), has_aux=has_aux)

@@ -33,11 +33,16 @@ from flambeau.ops.resizing import resized
 from flambeau.transforms.meta import meta_array, on_meta
 
 
-def values_below(tensor: Tensor) -> np.ndarray:
-    """The array behind a tensor, below all wrappers of vmap."""
+def unwrap_slices(tensor: Any) -> Any:
+    """What a tensor wraps, below all levels of vmap: all slices in one."""
     while hasattr(tensor, "_value"):
         tensor = tensor._value
-    return tensor._array
+    return tensor
+
+
+def values_below(tensor: Tensor) -> np.ndarray:
+    """The array behind a tensor, below all wrappers of vmap."""
+    return unwrap_slices(tensor)._array
 
 
 def check_tensors(name: str, **given: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import importlib
 import sys
 from abc import ABC, abstractmethod
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -51,9 +52,7 @@ class Importer(ABC):
         module_name = demangle(original)
         try:
             module = self.import_module(module_name)
-            found: Any = module
-            for part in name.split("."):
-                found = getattr(found, part)
+            found = attrgetter(name)(module)
         except (ImportError, KeyError, AttributeError):
             raise ObjNotFoundError(f"{obj} was not found as {module_name}.{name}") from None
         if found is obj:

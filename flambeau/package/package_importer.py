@@ -11,6 +11,7 @@ import linecache
 import os
 import pickle
 from collections.abc import Callable
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -94,10 +95,7 @@ class PackageImporter(Importer):
         if not self._has(module):
             with contextlib.suppress(LookupError):
                 return find_global(module, name)
-        found: Any = self.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
+        return attrgetter(name)(self.import_module(module))
 
     def _persistent(self, saved_id: Any, restore: Any) -> Any:
         if not isinstance(saved_id, tuple) or saved_id[0] != "storage":

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections import defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from flambeau.utils._pytree_nodes import (
@@ -217,10 +218,7 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
         return obj
     import importlib
     module, _, name = obj["fqn"].partition(":")
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found[obj["name"]]
+    return attrgetter(name)(importlib.import_module(module))[obj["name"]]
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:

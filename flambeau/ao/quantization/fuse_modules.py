@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+from operator import attrgetter
 from typing import Any
 
 from flambeau import nn
@@ -10,10 +11,7 @@ from flambeau.nn.utils.parametrize import type_before_parametrizations
 
 
 def _find(model: nn.Module, name: str) -> nn.Module:
-    found: Any = model
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    return attrgetter(name)(model)
 
 
 def _set(model: nn.Module, name: str, module: nn.Module) -> None:

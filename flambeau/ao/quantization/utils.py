@@ -5,6 +5,7 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import flambeau
@@ -291,9 +292,7 @@ def get_combined_dict(default_dict: dict[Any, Any], additional_dict: dict[Any, A
 
 def getattr_from_fqn(obj: Any, fqn: str) -> Any:
     """`obj.a.b` for "a.b"."""
-    for name in fqn.split("."):
-        obj = getattr(obj, name)
-    return obj
+    return attrgetter(fqn)(obj)
 
 
 def has_no_children_ignoring_parametrizations(module: nn.Module) -> bool:

@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 from enum import Enum
+from operator import attrgetter
 from types import MethodType
 from typing import Any
 
@@ -91,9 +92,7 @@ def annotate_split_points(mod: nn.Module, spec: dict[str, SplitPoint]) -> None:
     """Have submodules, by their names, cut the model before or after them."""
     around = {SplitPoint.BEGINNING: _split_before_forward, SplitPoint.END: _split_after_forward}
     for name, point in spec.items():
-        submodule: Any = mod
-        for part in name.split("."):
-            submodule = getattr(submodule, part)
+        submodule = attrgetter(name)(mod)
         if point not in around:
             raise ValueError("Unknown split point type.")
         submodule._orig_forward = submodule.forward

@@ -35,10 +35,7 @@ class RPCExecMode(Enum):
 
 def _find_class(module: str, name: str) -> Any:
     """A class of this package, whose name begins with `torch`, also where that is no module."""
-    found = importlib.import_module("flambeau" + module.removeprefix("torch"))
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    return attrgetter(name)(importlib.import_module("flambeau" + module.removeprefix("torch")))
 
 
 class _Pickler(pickle.Pickler):

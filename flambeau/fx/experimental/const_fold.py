@@ -89,8 +89,9 @@ def split_const_subgraphs(module: nn.Module | GraphModule,
     if not results:
         return FoldedGraphModule(traced, traced.graph)
     name = get_unique_attr_name_in_module(traced, _NAME)
-    root: dict[str, Any] = {n.target: _attribute(traced, n.target) for n in traced.graph.nodes
-                            if n.op in ("get_attr", "call_module")}
+    root: dict[str, Any] = {node.target: operator.attrgetter(node.target)(traced)
+                            for node in traced.graph.nodes
+                            if node.op in ("get_attr", "call_module")}
     root[name] = nn.Parameter(flambeau.empty(0)) if len(results) == 1 else nn.ParameterList()
     return FoldedGraphModule(root, _without_constants(traced.graph, foldable, results, name),
                              _of_constants(traced.graph, foldable, results), name,
@@ -108,12 +109,6 @@ def _foldable(graph: Graph, skip: Callable[[Node], bool] | None) -> set[Node]:
                 and not (skip is not None and skip(node)):
             found.add(node)
     return found
-
-
-def _attribute(module: Any, target: str) -> Any:
-    for part in target.split("."):
-        module = getattr(module, part)
-    return module
 
 
 def _of_constants(graph: Graph, foldable: set[Node], results: list[Node]) -> Graph:

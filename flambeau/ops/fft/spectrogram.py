@@ -11,9 +11,9 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.refused import characters
+from flambeau.ops.coercion import values_below
 from flambeau.ops.fft.transforms import BY_N, BY_ROOT, NONE, c2c, c2r, r2c, resized
 from flambeau.ops.indexing.basic import slice_backward
-from flambeau.ops.linalg.support import values_of
 from flambeau.ops.pointwise.arithmetic import mul, tensor_class_name
 from flambeau.ops.pointwise.complex import view_as_complex, view_as_real
 from flambeau.ops.spatial.padding import pad
@@ -252,7 +252,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
     stop = min(end, total)
     signal = narrow(signal, 1, start, stop - start)
     envelope = narrow(envelope, 1, start, stop - start)
-    if not signal.is_meta and not (np.abs(values_of(envelope)) > 1e-11).all():
+    if not signal.is_meta and not (np.abs(values_below(envelope)) > 1e-11).all():
         raise refused("window overlap add min: 1\n[ CPUBoolType{} ]")
     signal = signal / envelope
     if end > total:

@@ -18,6 +18,7 @@ import numpy as np
 from flambeau.core.dtypes import bool_
 from flambeau.core.op import table
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_as_rows, batch_first, expand_to, movedim, unsqueeze
@@ -43,9 +44,7 @@ def cut(found: Tensor, owner: Tensor, size: int) -> Tensor:
 
 def _everywhere(truth: Any) -> bool:
     """Of a slice of another level: in all slices?"""
-    while hasattr(truth, "_value"):
-        truth = truth._value
-    return bool(truth._array.all())
+    return bool(values_below(truth).all())
 
 
 def _uneven(owner: Any, size: int) -> RuntimeError:

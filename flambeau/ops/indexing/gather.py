@@ -91,7 +91,7 @@ def _scatter_kernel(self: np.ndarray, index: np.ndarray, source: Any, dim: int, 
     return indexing.scatter(self, dim, index, source, reduce, include_self)
 
 
-def _prepare_scatter_add(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
+def _prepare_scatter(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, src)
     return input, index, src, dim
@@ -100,7 +100,7 @@ def _prepare_scatter_add(input: Tensor, index: Tensor, src: Tensor, dim: int) ->
 scatter_add = op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     kernel=lambda self, index, src, dim: _scatter_kernel(self, index, src, dim, "sum", True),
-    kind="linear", dims="dim", canonical=_prepare_scatter_add, kernel_checks=True, inplace=True,
+    kind="linear", dims="dim", canonical=_prepare_scatter, kernel_checks=True, inplace=True,
     refuses=("scatter_gather_tensor_cpu", "UW8"),
     d_self=lambda grad: grad,
     d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape),
@@ -141,12 +141,6 @@ def padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
         return part
     index = tuple([slice(n) for n in part._array.shape])
     return slice_backward(part, shape, index)
-
-
-def _prepare_scatter(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
-    dim = _check_index("scatter", input, dim, index)
-    _check_scatter(input, dim, index, src)
-    return input, index, src, dim
 
 
 def _prepare_scatter_value(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:

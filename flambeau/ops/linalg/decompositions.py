@@ -23,6 +23,7 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import refuse
+from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.solvers import triangular
 from flambeau.ops.linalg.support import (
@@ -42,7 +43,6 @@ from flambeau.ops.linalg.support import (
     scale_columns,
     scale_rows,
     skew,
-    values_of,
     with_type_of,
 )
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_DEVICE, OUT_TYPE
@@ -205,7 +205,7 @@ def qr(self: Tensor, some: bool) -> Any:
 
 def check_phase(diag: Tensor, name: str, what: str) -> None:
     """Refuse a gradient that depends on the phases of complex vectors."""
-    off = np.abs(values_of(diag).imag)
+    off = np.abs(values_below(diag).imag)
     if off.size and off.max() > 1e-2:
         raise RuntimeError(f"{name}: The {what} in the complex case are specified up to "
                            "multiplication by e^{i phi}. The specified loss function depends on "

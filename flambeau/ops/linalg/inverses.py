@@ -17,6 +17,7 @@ from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import characters
+from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.linalg.decompositions import linalg_svd
 from flambeau.ops.linalg.lu import linalg_lu_solve, lu_factor_ex
@@ -33,7 +34,6 @@ from flambeau.ops.linalg.support import (
     matmul,
     raise_failure,
     scale_columns,
-    values_of,
     with_gradient_by_columns,
 )
 from flambeau.ops.out_types import CASTABLE_RESULT, OUT_DEVICE, OUT_TYPE
@@ -295,7 +295,7 @@ def _det_vjp(grad: Tensor, A: Tensor) -> Tensor:
     if differentiating(A):
         A = with_gradient_by_columns(A)
     LU, pivots, _ = lu_factor_ex(A)
-    sizes = np.abs(np.diagonal(values_of(LU), 0, -2, -1))
+    sizes = np.abs(np.diagonal(values_below(LU), 0, -2, -1))
     if (sizes.min(-1) > 1e-3 * np.finfo(sizes.dtype).eps * sizes.max(-1)).all():
         swaps = sum(pivots != wrap(np.arange(1, n + 1, dtype=np.int32)), -1)
         found = mul(prod_of(diagonal(LU, 0, -2, -1), -1), 1 - 2 * (swaps % 2))

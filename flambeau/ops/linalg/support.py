@@ -11,6 +11,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.kernels.linalg import lapack
 from flambeau.kernels.refused import characters, refuse
+from flambeau.ops.coercion import values_below
 from flambeau.ops.linalg.matmul import adjoint, conj, matmul
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.pointwise.complex import real_part
@@ -98,16 +99,9 @@ def check_solve(b: Tensor, A: Tensor, name: str) -> None:
                            f"each b matrix is {rows} by {columns}")
 
 
-def values_of(tensor: Tensor) -> np.ndarray:
-    """The values of a tensor, of all slices under vmap."""
-    while hasattr(tensor, "_value"):
-        tensor = tensor._value
-    return tensor._array
-
-
 def failures(info: Tensor) -> np.ndarray | None:
     """The values of `info`; None if all is well (or nothing is known, on meta)."""
-    found = info._array if type(info) is Tensor else values_of(info)
+    found = info._array if type(info) is Tensor else values_below(info)
     return found if np.count_nonzero(found) else None
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau._support.settings import warn_user
-from flambeau.core import dtypes
-from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
@@ -32,7 +30,7 @@ from flambeau.ops.python.methods import adopt
 from flambeau.ops.reduction.minmax import amax, amin, share_ties
 from flambeau.ops.reduction.sort import sort
 from flambeau.ops.reduction.sums import count, mean, restore, sum
-from flambeau.ops.view.conversion import cast
+from flambeau.ops.view.conversion import as_floating, cast
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import expand_to, movedim, squeeze, transpose, unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
@@ -349,7 +347,7 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None,
         weights = aweights if weights is None else weights * aweights
     n = rows._array.shape[1]
     if weights is None:
-        total, middle = n, mean(basis_float(rows), 1, True)
+        total, middle = n, mean(as_floating(rows), 1, True)
     else:
         total = sum(weights)
         middle = sum(rows * weights, 1, True) / total
@@ -381,13 +379,6 @@ def _check_weights(name: str, weights: Tensor, n: int) -> None:
                            f"observations in the input but got {weights._array.size} != {n}")
     if (values_below(weights) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
-
-
-def basis_float(input: Tensor) -> Tensor:
-    """Integers as numbers of the default floating type."""
-    if input._array.dtype in FLOATING:
-        return input
-    return cast(input, dtypes.default_float())
 
 
 @op("corrcoef(Tensor self) -> Tensor", out=False)

@@ -17,6 +17,7 @@ from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.members import member
+from flambeau.ops.coercion import unwrap_slices
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO, TITLES
@@ -218,9 +219,7 @@ def to_dense(self: Tensor, dtype: Any, masked_grad: bool | None) -> Tensor:
     The gradient of a sparse tensor is computed for the elements that it holds, or with
     `masked_grad=False` for all.
     """
-    slices = self
-    while hasattr(slices, "_value"):            # a slice, whatever the slice, under vmap
-        slices = slices._value
+    slices = unwrap_slices(self)
     if slices is not self and is_sparse(slices):
         return densify(self, masked_grad is not False, form_of(slices))
     if not is_sparse(self):

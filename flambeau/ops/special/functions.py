@@ -27,16 +27,10 @@ from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import mul, neg, pow, reciprocal, sgn
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import cos, exp, log, log1p, sigmoid
-from flambeau.ops.view.conversion import cast, contiguous
+from flambeau.ops.view.conversion import as_floating, cast, contiguous
 
 _REAL = "cW8"           # kinds of elements that these functions do not take: complex ones, float8
 _WIDE = "e" + _REAL     # … nor half types
-
-
-def _as_floating(input: Tensor) -> Tensor:
-    if input._array.dtype in FLOATING:
-        return input
-    return cast(input, dtypes.default_float())
 
 
 # ---- the gamma function -------------------------------------------------------------------------
@@ -96,7 +90,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p:
     p (p - 1) / 4 · log π + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     _check_mvlgamma(self, p)
-    x = _as_floating(self)
+    x = as_floating(self)
     result: Any = p * (p - 1) / 4 * number_log(pi)
     for j in range(p):
         result = lgamma(x - j / 2) + result

@@ -78,6 +78,11 @@ def cast(input: Tensor, dtype: np.dtype | type[np.generic]) -> Tensor:
     return to_copy.op.call(input, dtype, None)
 
 
+def as_floating(input: Tensor) -> Tensor:
+    """Integers as numbers of the default floating type."""
+    return input if input._array.dtype in dtypes.FLOATING else cast(input, dtypes.default_float())
+
+
 def copy_in(input: Tensor, memory_format: Any = type_info.contiguous_format) -> Tensor:
     """A copy laid out as a memory format says, or with strides: a tuple, in elements."""
     return clone.op.call(input, memory_format)

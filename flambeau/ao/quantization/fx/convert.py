@@ -6,6 +6,7 @@ quantised op: its arguments lose the `dequantize`, its result the `quantize_per_
 from __future__ import annotations
 
 import copy
+from operator import attrgetter
 from typing import Any
 
 import flambeau
@@ -127,10 +128,7 @@ class _Converter:
         return self.graph.get_attr(name)
 
     def _attribute(self, node: Node) -> Any:
-        found: Any = self.model
-        for part in node.target.split("."):
-            found = getattr(found, part)
-        return found
+        return attrgetter(node.target)(self.model)
 
     # ---- lowering -------------------------------------------------------------------------------
 
