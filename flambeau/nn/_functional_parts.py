@@ -10,7 +10,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.dispatch.by_flag import boolean_dispatched
 from flambeau.nn import functional as F
-from flambeau.ops.nn.attention import _is_batched, _projected
+from flambeau.ops.nn.attention import _is_batched, _project
 from flambeau.ops.nn.softmax import implicit_dim
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -49,7 +49,7 @@ def _check_key_padding_mask(key_padding_mask: Tensor, src_len: int, bsz: int) ->
 def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
                           ) -> Sequence[Tensor]:
     """Query, key and value through their own maps, whose weights stand one above the other."""
-    return _projected(q, k, v, w, b, None)
+    return _project(q, k, v, w, b, None)
 
 
 def _in_projection(q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor,

@@ -32,7 +32,7 @@ lift_fresh = op("lift_fresh(Tensor(a) self) -> Tensor(a)", function=False, metho
                 explicit=True, body=lambda self: self, doc="A tensor of a program's own numbers.")
 
 
-def _made(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def _run_and_lift(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """A tensor of a program's own numbers, which is shown once it is there."""
     return within(grad_mode, False, lift_fresh, function.twin.run(args, kwargs))
 
@@ -41,7 +41,7 @@ def creation(schema: str) -> Any:
     """Declare a function that makes tensors of data."""
     name = schema.partition("(")[0]
     return op(f"{schema} -> Tensor", kind="creation", method=False, out=False,
-              aten_calls=lambda *args, **kwargs: _made(public["torch"][name], args, kwargs))
+              aten_calls=lambda *args, **kwargs: _run_and_lift(public["torch"][name], args, kwargs))
 
 
 @creation("tensor(object data, *, ScalarType dtype=None, Device? device=None, "

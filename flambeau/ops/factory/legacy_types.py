@@ -24,11 +24,11 @@ def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any])
     if len(args) + len(kwargs) == 1:
         other = args[0] if args else kwargs.get("other")
         if isinstance(other, Tensor):
-            return _another(other, cls)
-    return _legacy(cls, dtypes.get_default_dtype(), args, kwargs)
+            return _alias_as(other, cls)
+    return _construct_legacy(cls, dtypes.get_default_dtype(), args, kwargs)
 
 
-def _another(source: Tensor, cls: type) -> Tensor:
+def _alias_as(source: Tensor, cls: type) -> Tensor:
     """Another tensor with the same memory, which is a view of the first."""
     if source._edge is not None or source._device is not devices.cpu:
         return graph_alias(source) if cls is Tensor else source.as_subclass(cls)
@@ -53,14 +53,14 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if not isinstance(self, Tensor):
         raise TypeError(f"descriptor 'new' for 'torch._C.TensorBase' objects doesn't apply to a "
                         f"'{type(self).__name__}' object")
-    return _legacy(Tensor, self.dtype, args, kwargs)
+    return _construct_legacy(Tensor, self.dtype, args, kwargs)
 
 
 add_members(new=new)
 
 
-def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
-            ) -> Any:
+def _construct_legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
+                      ) -> Any:
     plain = not kwargs and (all(type(a) is int for a in args) or (
         len(args) == 1 and type(args[0]) in (list, tuple, np.ndarray)))
     if not plain:
@@ -74,8 +74,9 @@ def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict
     data = next(iter((*args, *[kwargs[k] for k in ("other", "data") if k in kwargs])), ())
     if isinstance(data, Tensor):
         if data.dtype is not target:
-            raise TypeError(f"expected {_options(target)} (got {_options(data.dtype)})")
-        return _another(data, cls)
+            raise TypeError(
+                f"expected {_describe_options(target)} (got {_describe_options(data.dtype)})")
+        return _alias_as(data, cls)
     if isinstance(data, (int, Size)) and type(data) is not bool:
         return alias(filled_if_deterministic(np.empty(extents_of(*args), target.numpy)), cls)
     if hasattr(data, "untyped"):
@@ -97,7 +98,7 @@ def _check_storage(storage: Any, target: dtypes.dtype) -> None:
                            f"but got type {type_name(found)} for argument 1 'storage'")
 
 
-def _options(d: dtypes.dtype) -> str:
+def _describe_options(d: dtypes.dtype) -> str:
     """What PyTorch prints of a tensor's type, layout and place."""
     name = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
             "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
@@ -119,7 +120,7 @@ def typed_constructor(name: str, target: dtypes.dtype) -> type:
             return super().__new__(mcs, name, bases, members)
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
-            return _legacy(Tensor, target, args, kwargs)
+            return _construct_legacy(Tensor, target, args, kwargs)
 
     made = Meta(name, (), {"__module__": "torch", "dtype": target,
                            "__doc__": f"Makes tensors of type {target.name}."})

@@ -96,8 +96,9 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     return convert(np.asarray(first + np.arange(count, dtype=wide) * by), target)
 
 
-def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, target: np.dtype
-            ) -> np.ndarray:
+def _spaced_kernel(name: str, start: Any, end: Any, steps: int, base: float | None,
+                    target: np.dtype
+                    ) -> np.ndarray:
     """Numbers between two bounds, or the powers of `base` to them."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -114,7 +115,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, tar
     return convert(np.power(float(base), evenly_spaced(start, end, steps, wide)), target)
 
 
-def _bounds(name: str, more: str = "") -> list[str]:
+def _overloads_with_tensors(name: str, more: str = "") -> list[str]:
     """The overloads of linspace and logspace, whose bounds may be tensors."""
     kinds = (("", "Scalar", "Scalar"), (".Tensor_Tensor", "Tensor", "Tensor"),
              (".Tensor_Scalar", "Tensor", "Scalar"), (".Scalar_Tensor", "Scalar", "Tensor"))
@@ -123,8 +124,10 @@ def _bounds(name: str, more: str = "") -> list[str]:
 
 
 linspace = factory(
-    *_bounds("linspace"), native="linspace", type="floating", out=True, counted=True,
-    kernel=lambda start, end, steps, target: _spaced("linspace", start, end, steps, None, target),
+    *_overloads_with_tensors("linspace"), native="linspace", type="floating", out=True,
+    counted=True,
+    kernel=lambda start, end, steps, target: _spaced_kernel("linspace", start, end, steps, None,
+                                                            target),
     slices=lambda start, end, steps, dtype: _slices_spaced(start, end, steps, None, dtype),
     doc="""`steps` numbers evenly spaced from `start` to `end`, both included.
 
@@ -133,9 +136,9 @@ linspace = factory(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """)
 logspace = factory(
-    *_bounds("logspace", ", float base=10.0"), native="logspace", type="floating", out=True,
-    counted=True,
-    kernel=lambda start, end, steps, base, target: _spaced(
+    *_overloads_with_tensors("logspace", ", float base=10.0"), native="logspace", type="floating",
+    out=True, counted=True,
+    kernel=lambda start, end, steps, base, target: _spaced_kernel(
         "logspace", start, end, steps, base, target),
     slices=lambda start, end, steps, base, dtype: _slices_spaced(start, end, steps, base, dtype),
     doc="`base` to the powers of `linspace(start, end, steps)`.")
@@ -163,8 +166,8 @@ def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndar
     first, last = np.asarray(start, work), np.asarray(end, work)
     step = (last - first) / np.asarray(max(steps - 1, 1), work)
     half = steps // 2
-    array = np.concatenate([_fused(step, np.arange(half), first),
-                            _fused(-step, np.arange(steps - 1 - half, -1, -1), last)])
+    array = np.concatenate([_fused_multiply_add(step, np.arange(half), first),
+                            _fused_multiply_add(-step, np.arange(steps - 1 - half, -1, -1), last)])
     return convert(array.astype(work), target)
 
 
@@ -173,7 +176,7 @@ def _in_lanes(start: float, step: float, count: int, target: np.dtype) -> np.nda
     `start`, the others from the first; those that do not fill two vectors, alone."""
     if start.is_integer() and step.is_integer():    # exact in any order
         return (start + np.arange(count) * step).astype(target)
-    at = _fused if target == np.float64 else _for_floats
+    at = _fused_multiply_add if target == np.float64 else _for_floats
     lanes = 32 // target.itemsize
     whole = count - count % (2 * lanes)
     rest = at(step, np.arange(whole, count), start).astype(target)
@@ -185,17 +188,17 @@ def _in_lanes(start: float, step: float, count: int, target: np.dtype) -> np.nda
 
 
 def _for_floats(step: float, index: np.ndarray, base: Any) -> np.ndarray:
-    """`_fused` in double as exactly as float32 can tell: only where terms cancel can it."""
+    """The same in double as exactly as float32 can tell: only where terms cancel can it."""
     total = base + index * step
     most = abs(base) if type(base) is float else np.abs(base).max()
     moved = total[..., 1:] if len(index) and not index[0] else total
     if most and moved.size and np.abs(moved).min() < 1e-7 * most:
-        return _fused(step, index, base)
+        return _fused_multiply_add(step, index, base)
     return total
 
 
 @kernels.quiet
-def _fused(step: Any, index: np.ndarray, base: Any) -> np.ndarray:
+def _fused_multiply_add(step: Any, index: np.ndarray, base: Any) -> np.ndarray:
     """step · index + base, rounded once where the numbers are real and finite, as PyTorch's
     multiply-add does: doubles by the exact sum of a product's two parts (Dekker, A floating-point
     technique for extending the available precision, 1971)."""

@@ -25,9 +25,9 @@ from flambeau.ops.view.join import cat
 # ---- flambeau.signal.windows --------------------------------------------------------------------
 
 
-def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool,
-              start: float, step: float, values: Callable[[Tensor], Tensor],
-              single: bool = True) -> Tensor:
+def _make_window(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool,
+                 start: float, step: float, values: Callable[[Tensor], Tensor],
+                 single: bool = True) -> Tensor:
     """A window of `values` at start, start + step, …, computed in its own type. `single` says that
     a window of one value is 1."""
     own = _check_window(name, M, dtype, layout)
@@ -51,7 +51,7 @@ def _check_window(name: str, M: int, dtype: Any, layout: Any) -> Any:
     return own
 
 
-def _step(M: int, sym: bool) -> float:
+def _sample_step(M: int, sym: bool) -> float:
     """1 / (M - 1), and 1 / M for a periodic window."""
     return 1 / ((M - 1 if M < 2 or sym else M) or 1)
 
@@ -86,8 +86,8 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
         if not a:
             raise ValueError("Coefficients cannot be empty")
         return _sum_of_cosines(x, a)
-    return _finished("general_cosine", M, dtype, layout, device, requires_grad,
-                     0, 2 * np.pi * _step(M, sym), values)
+    return _make_window("general_cosine", M, dtype, layout, device, requires_grad,
+                        0, 2 * np.pi * _sample_step(M, sym), values)
 
 
 hann = _cosine_window("hann", (0.5, 0.5), """(1 - cos(2πn/(M-1))) / 2
@@ -116,8 +116,8 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """1 - |2n/(M-1) - 1|, a triangle."""
-    return _finished("bartlett", M, dtype, layout, device, requires_grad,
-                     -1, 2 * _step(M, sym), lambda x: 1 - x.abs())
+    return _make_window("bartlett", M, dtype, layout, device, requires_grad,
+                        -1, 2 * _sample_step(M, sym), lambda x: 1 - x.abs())
 
 
 @python_function(namespace="signal.windows")
@@ -126,11 +126,11 @@ def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided
     """sin(π(n + ½)/M)"""
     _check_window("cosine", M, dtype, layout)
     step = np.pi / max(M if M <= 1 or sym else M + 1, 1)
-    return _finished("cosine", M, dtype, layout, device, requires_grad,
-                     0.5 * step, step, lambda x: x.sin(), single=False)
+    return _make_window("cosine", M, dtype, layout, device, requires_grad,
+                        0.5 * step, step, lambda x: x.sin(), single=False)
 
 
-def _middle(M: int, sym: bool) -> float:
+def _center(M: int, sym: bool) -> float:
     return (M if M > 1 and not sym else M - 1) / 2
 
 
@@ -144,9 +144,9 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    center = _middle(M, sym) if center is None else center
-    return _finished("exponential", M, dtype, layout, device, requires_grad,
-                     -center / tau, 1 / tau, lambda x: (-x.abs()).exp(), single=False)
+    center = _center(M, sym) if center is None else center
+    return _make_window("exponential", M, dtype, layout, device, requires_grad,
+                        -center / tau, 1 / tau, lambda x: (-x.abs()).exp(), single=False)
 
 
 @python_function(namespace="signal.windows")
@@ -157,8 +157,8 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None,
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     step = 1 / (std * 2 ** 0.5)
-    return _finished("gaussian", M, dtype, layout, device, requires_grad,
-                     -_middle(M, sym) * step, step, lambda x: (-(x ** 2)).exp(), single=False)
+    return _make_window("gaussian", M, dtype, layout, device, requires_grad,
+                        -_center(M, sym) * step, step, lambda x: (-(x ** 2)).exp(), single=False)
 
 
 @python_function(namespace="signal.windows")
@@ -172,14 +172,14 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None,
     def values(x: Tensor) -> Tensor:
         top = tensor(beta, dtype=x.dtype)
         return (top * top - x.clamp(max=top) ** 2).sqrt().i0() / top.i0()
-    return _finished("kaiser", M, dtype, layout, device, requires_grad,
-                     -beta, 2 * beta * _step(M, sym), values)
+    return _make_window("kaiser", M, dtype, layout, device, requires_grad,
+                        -beta, 2 * beta * _sample_step(M, sym), values)
 
 
 # ---- the older functions ------------------------------------------------------------------------
 
 
-def _older(name: str, values: Any, doc: str, **parameters: float) -> Any:
+def _declare_legacy_window(name: str, values: Any, doc: str, **parameters: float) -> Any:
     overloads = ["", ".periodic"] + (
         [".beta"] if name == "kaiser_window" else
         [".periodic_" + "_".join([*parameters][:n]) for n in range(1, len(parameters) + 1)])
@@ -216,20 +216,21 @@ def _blackman_of(n: Tensor, last: int) -> Tensor:
     return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
 
 
-bartlett_window = _older("bartlett_window", _triangle_of,
-                         "A triangle; see `signal.windows.bartlett`.")
-hann_window = _older("hann_window", lambda n, last: _raised_cosine(n, last, 0.5, 0.5),
-                     """Hann's window; see `signal.windows.hann`.
+bartlett_window = _declare_legacy_window("bartlett_window", _triangle_of,
+                                         "A triangle; see `signal.windows.bartlett`.")
+hann_window = _declare_legacy_window("hann_window",
+                                     lambda n, last: _raised_cosine(n, last, 0.5, 0.5),
+                                     """Hann's window; see `signal.windows.hann`.
 
     >>> import flambeau
     >>> flambeau.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """)
-hamming_window = _older("hamming_window", _raised_cosine,
-                        "α - β cos(2πn/N); see `signal.windows.general_hamming`.",
-                        alpha=0.54, beta=0.46)
-blackman_window = _older("blackman_window", _blackman_of,
-                         "Blackman's window; see `signal.windows.blackman`.")
+hamming_window = _declare_legacy_window("hamming_window", _raised_cosine,
+                                        "α - β cos(2πn/N); see `signal.windows.general_hamming`.",
+                                        alpha=0.54, beta=0.46)
+blackman_window = _declare_legacy_window("blackman_window", _blackman_of,
+                                         "Blackman's window; see `signal.windows.blackman`.")
 
 
 def _kaiser_of(n: Tensor, last: int, beta: float) -> Tensor:
@@ -237,5 +238,5 @@ def _kaiser_of(n: Tensor, last: int, beta: float) -> Tensor:
     return ((1 - x * x).clamp(min=0).sqrt() * beta).i0().div(tensor(beta).double().i0()).to(n.dtype)
 
 
-kaiser_window = _older("kaiser_window", _kaiser_of, "Kaiser's window; see `signal.windows.kaiser`.",
-                       beta=12.0)
+kaiser_window = _declare_legacy_window("kaiser_window", _kaiser_of,
+                                       "Kaiser's window; see `signal.windows.kaiser`.", beta=12.0)

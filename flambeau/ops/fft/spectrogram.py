@@ -21,7 +21,7 @@ from flambeau.ops.view.shape import expand, squeeze, transpose, unsqueeze
 from flambeau.ops.view.splitting import narrow, unfold, unfold_backward
 
 
-def _shown(x: Tensor, braces: bool = False) -> str:
+def _describe_tensor(x: Tensor, braces: bool = False) -> str:
     sizes = list(x._array.shape)
     return f"{tensor_class_name(x)}{{{sizes}}}" if braces else f"{tensor_class_name(x)}{sizes}"
 
@@ -75,12 +75,12 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
         x = pad(x, (before, n_fft - size - before))
 
     def refused(why: str) -> RuntimeError:
-        shown = "None" if window is None else _shown(window, True)
+        shown = "None" if window is None else _describe_tensor(window, True)
         return RuntimeError(
-            f"stft({_shown(x)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
-            f"window={shown}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
-            f"return_complex={_flag(return_complex)}, align_to_window={_flag(align_to_window)}) : "
-            f"{why}")
+            f"stft({_describe_tensor(x)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
+            f"window={shown}, normalized={int(normalized)}, onesided={_flag_as_int(onesided)}, "
+            f"return_complex={_flag_as_int(return_complex)}, "
+            f"align_to_window={_flag_as_int(align_to_window)}) : {why}")
     if x._array.dtype.char in characters("8"):
         x.dtype.to_complex()                # which there is none of
     if x._array.dtype.char not in characters("efcW"):
@@ -116,7 +116,7 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
     return found if return_complex else view_as_real(found)
 
 
-def _centered(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
+def _pad_signals(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
     """Signals with half a piece more on both sides."""
     n = x.dim()
     padded = pad(x.view((1,) * (3 - n) + tuple(x.shape)), (n_fft // 2, n_fft // 2), pad_mode)
@@ -127,7 +127,7 @@ def _centered(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
     overload_of=_stft, **_INNER)
 def _stft_centered(x: Tensor, n_fft: int, hop_length: Any, win_length: Any, window: Any,
                    center: bool, pad_mode: str, *rest: Any) -> Tensor:
-    return _stft(_centered(x, n_fft, pad_mode) if center else x, n_fft, hop_length, win_length,
+    return _stft(_pad_signals(x, n_fft, pad_mode) if center else x, n_fft, hop_length, win_length,
                  window, *rest)
 
 
@@ -148,7 +148,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
-        input = _centered(input, n_fft, pad_mode)
+        input = _pad_signals(input, n_fft, pad_mode)
     return _stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
                  align_to_window)
 
@@ -171,7 +171,7 @@ def _method_istft(self: Tensor, n_fft: int, hop_length: int | None = None,
                  return_complex=return_complex)
 
 
-def _flag(value: Any) -> Any:
+def _flag_as_int(value: Any) -> Any:
     return value if value is None else int(value)
 
 
@@ -203,12 +203,12 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
                            "stft with return_complex=True.")
 
     def refused(why: str) -> RuntimeError:
-        shown = "None" if window is None else _shown(window, True)
+        shown = "None" if window is None else _describe_tensor(window, True)
         kind = f"CPU{type_name(input.dtype)}Type"
         return RuntimeError(
             f"istft({kind}{list(input._array.shape)}, n_fft={n_fft}, hop_length={hop}, "
             f"win_length={size}, window={shown}, center={int(center)}, "
-            f"normalized={int(normalized)}, onesided={_flag(onesided)}, length={length}, "
+            f"normalized={int(normalized)}, onesided={_flag_as_int(onesided)}, length={length}, "
             f"return_complex={int(return_complex)}) {why}")
     if not input._array.size:
         raise refused(": input tensor cannot be empty.")
@@ -243,9 +243,9 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
     else:
         pieces = c2r(resized(spectrum, 2, n_fft // 2 + 1), (2,), scale, n_fft)
     full = _window(window, size, n_fft, input)
-    signal = _overlapped(mul(pieces, full), pieces, hop)
+    signal = _overlap_add(mul(pieces, full), pieces, hop)
     squares = expand(mul(full, full), pieces._array.shape[1:])
-    envelope = _overlapped(unsqueeze(squares, 0), pieces, hop)
+    envelope = _overlap_add(unsqueeze(squares, 0), pieces, hop)
     start = n_fft // 2 if center else 0
     total = signal._array.shape[1]
     end = start + length if length is not None else total - n_fft // 2 if center else total
@@ -264,7 +264,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
     return squeeze(signal, 0) if input._array.ndim == 2 else signal
 
 
-def _overlapped(pieces: Tensor, like: Tensor, hop: int) -> Tensor:
+def _overlap_add(pieces: Tensor, like: Tensor, hop: int) -> Tensor:
     """Pieces (batch, count, n) added up where they overlap, each `hop` after the one before."""
     count, n = like._array.shape[1:]
     total = n + hop * (count - 1)

@@ -37,7 +37,7 @@ NONE, BY_ROOT, BY_N = range(3)              # normalizations
 # ---- the three maps -----------------------------------------------------------------------------
 
 
-def _factor(x: np.ndarray, dims: Any, normalization: int, size: int = 0) -> float:
+def _scale_factor(x: np.ndarray, dims: Any, normalization: int, size: int = 0) -> float:
     """The number that sums are multiplied by; `size`: the real extent of the last dimension."""
     n = prod([x.shape[d] for d in dims[:-1]]) * (size or x.shape[dims[-1]])
     return (1.0, 1 / math.sqrt(n), 1 / n)[normalization]
@@ -54,7 +54,7 @@ def _laid_out(x: np.ndarray, dims: Any, keep_last: bool) -> tuple[np.ndarray, li
     return x if x.flags.c_contiguous else views.contiguous(x), order
 
 
-def _over(x: np.ndarray, axes: Any, forward: bool, factor: float = 1.0) -> np.ndarray:
+def _transform_axes(x: np.ndarray, axes: Any, forward: bool, factor: float = 1.0) -> np.ndarray:
     for axis in axes:
         x, factor = fourier.c2c(x, axis, forward, factor), 1.0
     return x
@@ -66,7 +66,8 @@ def _c2c_kernel(self: np.ndarray, dims: Any, normalization: int, forward: bool) 
         return self.copy("K")
     x, order = _laid_out(self, dims, False)
     axes = range(x.ndim - 1, x.ndim - 1 - len(dims), -1)
-    return views.in_order(_over(x, axes, forward, _factor(self, dims, normalization)), order)
+    return views.in_order(_transform_axes(x, axes, forward,
+                                          _scale_factor(self, dims, normalization)), order)
 
 
 c2c = op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
@@ -78,14 +79,15 @@ c2c = op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> T
 @compiled("fft_r2c")
 def _r2c_kernel(self: np.ndarray, dims: Any, normalization: int, onesided: bool) -> np.ndarray:
     x, order = _laid_out(self, dims, onesided)
-    found = fourier.r2c(x, _factor(self, dims, normalization))
+    found = fourier.r2c(x, _scale_factor(self, dims, normalization))
     if not onesided:
         n, have = x.shape[-1], found.shape[-1]
         whole = np.empty(x.shape, found.dtype)
         whole[..., :have] = found
         np.conjugate(found[..., n - have:0:-1], out=whole[..., have:])
         found = whole
-    return views.in_order(_over(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1), True), order)
+    return views.in_order(_transform_axes(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1),
+                                          True), order)
 
 
 def _r2c_vjp(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesided: bool
@@ -102,7 +104,7 @@ r2c = op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> 
 
 @compiled("fft_c2r")
 def _c2r_kernel(self: np.ndarray, dims: Any, normalization: int, size: int) -> np.ndarray:
-    factor = _factor(self, dims, normalization, size)
+    factor = _scale_factor(self, dims, normalization, size)
     if len(dims) > 1:
         self = _c2c_kernel(self, dims[:-1], NONE, False)
     x, order = _laid_out(self, dims[-1:], False)
@@ -178,7 +180,7 @@ def _wrapped(dim: int, ndim: int) -> int:
     return wrap_dim(dim, ndim)
 
 
-def _turned(x: Tensor) -> Tensor:
+def _conjugate(x: Tensor) -> Tensor:
     """The conjugate: where somebody looks on, the view that PyTorch records."""
     return x.conj() if differentiating(x) else conjugated(x)
 
@@ -191,7 +193,7 @@ def _one_dim(x: Tensor, n: int | None, dim: int, default: int | None = None) -> 
     return dim, n
 
 
-def _half(x: Tensor, dim: int) -> int:
+def _default_real_size(x: Tensor, dim: int) -> int:
     """How many real values a half spectrum stands for, by default."""
     return 2 * (x._array.shape[wrap_dim(dim, x._array.ndim)] - 1) if x._array.ndim else 0
 
@@ -216,7 +218,7 @@ def _many_dims(x: Tensor, s: Any, dim: Any, name: str) -> tuple[tuple[int, ...],
     return dims, sizes
 
 
-def _fitted(x: Tensor, dims: Any, sizes: Any) -> Tensor:
+def _resize_dims(x: Tensor, dims: Any, sizes: Any) -> Tensor:
     missing = [0] * x._array.ndim
     for d, n in zip(dims, sizes):
         missing[d] = max(n - x._array.shape[d], 0)
@@ -248,7 +250,7 @@ def _conjugated_type(read: Any, out: Any, found: Any) -> str:
     return "" if _is_complex(*read) or not out.is_complex else FOUND_TYPE
 
 
-def _declared(name: str, out: str, kernel: Any, title: str = "") -> Any:
+def _declare_transform(name: str, out: str, kernel: Any, title: str = "") -> Any:
     """Declare a function of `flambeau.fft`, over one dimension or (of a `title`) several: what is
     said of an `out` of another type, and the map that refuses to differentiate it."""
     many = name[-1] in "n2"
@@ -264,7 +266,7 @@ def _declared(name: str, out: str, kernel: Any, title: str = "") -> Any:
     return declare
 
 
-@_declared("fft", COMPLEX_OUT, lambda input, *_: (
+@_declare_transform("fft", COMPLEX_OUT, lambda input, *_: (
     "_fft_c2c" if _is_complex(input) else "_fft_r2c"))
 def fft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """X_k = Σ_j x_j exp(-2πi jk/n) along `dim`, cut or padded with zeros to `n`.
@@ -281,7 +283,7 @@ def fft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     return _full(resized(x, d, n), (d,), norm, True)
 
 
-@_declared("ifft", COMPLEX_OUT, lambda input, *_: (
+@_declare_transform("ifft", COMPLEX_OUT, lambda input, *_: (
     "_fft_c2c" if _is_complex(input) else "aten::conj_physical"))
 def ifft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `fft`."""
@@ -290,7 +292,7 @@ def ifft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     return _full(resized(x, d, n), (d,), norm, False)
 
 
-@_declared("rfft", COMPLEX_OUT, "_fft_r2c")
+@_declare_transform("rfft", COMPLEX_OUT, "_fft_r2c")
 def rfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The first n//2 + 1 values of `fft` of real numbers: the rest mirrors them.
 
@@ -303,23 +305,23 @@ def rfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     return r2c(resized(x, d, n), (d,), _scale_of(norm, True), True)
 
 
-@_declared("irfft", REAL_OUT, "_fft_c2r")
+@_declare_transform("irfft", REAL_OUT, "_fft_c2r")
 def irfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `rfft`: `n` real values (by default an even number)."""
     x = _complex(input)
-    d, n = _one_dim(x, n, dim, _half(x, dim))
+    d, n = _one_dim(x, n, dim, _default_real_size(x, dim))
     return c2r(resized(x, d, n // 2 + 1), (d,), _scale_of(norm, False), n)
 
 
-@_declared("hfft", REAL_OUT, "_fft_c2r")
+@_declare_transform("hfft", REAL_OUT, "_fft_c2r")
 def hfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """`fft` of a signal whose second half mirrors (conjugates) the first: real values."""
     x = _complex(input)
-    d, n = _one_dim(x, n, dim, _half(x, dim))
-    return c2r(_turned(resized(x, d, n // 2 + 1)), (d,), _scale_of(norm, True), n)
+    d, n = _one_dim(x, n, dim, _default_real_size(x, dim))
+    return c2r(_conjugate(resized(x, d, n // 2 + 1)), (d,), _scale_of(norm, True), n)
 
 
-@_declared("ihfft", COMPLEX_OUT, "aten::conj_physical")
+@_declare_transform("ihfft", COMPLEX_OUT, "aten::conj_physical")
 def ihfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `hfft`."""
     x = _real(input, "ihfft")
@@ -333,7 +335,7 @@ def ihfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
 def _fftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
     x = _complex(input) if differentiating(input) else _floating(input)
     dims, sizes = _many_dims(x, s, dim, name)
-    x = _fitted(x, dims, sizes)
+    x = _resize_dims(x, dims, sizes)
     forward = name != "ifftn"
     if forward and dims and not differentiating(x):
         return _full(x, dims, norm, True)                   # half of the work for real numbers
@@ -345,7 +347,7 @@ def _rfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tens
     dims, sizes = _many_dims(x, s, dim, name)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return r2c(_fitted(x, dims, sizes), dims, _scale_of(norm, True), True)
+    return r2c(_resize_dims(x, dims, sizes), dims, _scale_of(norm, True), True)
 
 
 def _from_half(x: Tensor, s: Any, dim: Any, name: str) -> tuple[Tensor, tuple[int, ...], int]:
@@ -357,7 +359,7 @@ def _from_half(x: Tensor, s: Any, dim: Any, name: str) -> tuple[Tensor, tuple[in
         else sizes[-1]
     if last < 1:
         raise RuntimeError(f"Invalid number of data points ({last}) specified")
-    return _fitted(x, dims, [*sizes[:-1], last // 2 + 1]), dims, last
+    return _resize_dims(x, dims, [*sizes[:-1], last // 2 + 1]), dims, last
 
 
 def _irfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
@@ -368,7 +370,7 @@ def _irfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
 def _hfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
     x, dims, last = _from_half(_complex(input), s, dim, name)
     scale = _scale_of(norm, True)
-    return c2r(_turned(c2c(x, dims[:-1], scale, True)), dims[-1:], scale, last)
+    return c2r(_conjugate(c2c(x, dims[:-1], scale, True)), dims[-1:], scale, last)
 
 
 def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
@@ -380,7 +382,7 @@ def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     scale = _scale_of(norm, False)
-    half = r2c(_fitted(x, dims, sizes), dims[-1:], scale, True)
+    half = r2c(_resize_dims(x, dims, sizes), dims[-1:], scale, True)
     return c2c(conj(half), dims[:-1], scale, False) if len(dims) > 1 else half.conj()
 
 
@@ -402,7 +404,7 @@ def _declare(stem: str) -> None:
     for suffix, end in (("n", "."), ("2", ", the last two.")):
         # what computes `fft2` is `fftn`, and that of `ifft2` and `ifftn` speaks as `fftn`
         title = "fftn" if stem == "ifft" else f"{stem}n"
-        op_of = _declared(stem + suffix, out, kernel, title)
+        op_of = _declare_transform(stem + suffix, out, kernel, title)
         op_of(over, doc + end)
 
 

@@ -25,7 +25,7 @@ def _is_all(item: Any) -> bool:
         and item.step in (None, 1)
 
 
-def _spots(index: Any, ndim: int) -> list[tuple[int, Any]]:
+def _items_by_dim(index: Any, ndim: int) -> list[tuple[int, Any]]:
     """The items of a basic index that change anything, each with the dimension at which it finds
     its own, the items before it having been applied."""
     used = sum(type(i) in (int, slice) for i in index)
@@ -42,7 +42,7 @@ def _spots(index: Any, ndim: int) -> list[tuple[int, Any]]:
 
 def as_single_views(self: Tensor, index: Any) -> Any:
     """A basic index as calls of `select`, `slice` and `unsqueeze`."""
-    spots = _spots(index if type(index) is tuple else (index, ...), self.ndim)
+    spots = _items_by_dim(index if type(index) is tuple else (index, ...), self.ndim)
     if not spots or (len(spots) == 1 and type(spots[0][1]) is slice):
         return NotImplemented
     for dim, item in spots:
@@ -56,7 +56,7 @@ def as_single_views(self: Tensor, index: Any) -> Any:
 
 
 def slice_at(index: Any, ndim: int) -> tuple[Any, ...] | None:
-    spots = _spots(index, ndim)
+    spots = _items_by_dim(index, ndim)
     if not spots and ndim and any(type(item) is slice for item in index):
         spots = [(0, slice(None))]
     if len(spots) != 1 or type(spots[0][1]) is not slice:
@@ -131,11 +131,12 @@ def _basic_view_kernel(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
     return views.strided(self, tuple(shape), tuple(strides), offset)
 
 
-def _cut(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> Tensor:
+def _view_backward(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> Tensor:
     return slice_backward(grad, self_shape, index)
 
 
-def _back(grad: Tensor, self_shape: tuple[int, ...], index: tuple[Any, ...]) -> Tensor:
+def _view_backward_as_view(grad: Tensor, self_shape: tuple[int, ...],
+                           index: tuple[Any, ...]) -> Tensor:
     """The gradient of a view; one that shows everything has it as a view too."""
     shape = self_shape
     if grad._array.size != prod(shape) or any(type(item) is int for item in index):
@@ -156,7 +157,7 @@ def _declare_view(kind: str, *shown: AtenForm) -> Any:
     take = op(f"basic_{kind.lower()}(Tensor(a) self, object index) -> Tensor(a)",
               kernel=_basic_view_kernel,
               kind="linear", function=False, method=False, node=f"{kind}Backward0",
-              d_self=_cut if kind in ("Slice", "Select") else _back,
+              d_self=_view_backward if kind in ("Slice", "Select") else _view_backward_as_view,
               batch=lambda size, dims, self, index: (
                   basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0),
               aten=shown, aten_calls=None if kind == "Alias" else as_single_views)

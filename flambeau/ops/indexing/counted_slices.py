@@ -37,17 +37,17 @@ def cut(found: Tensor, owner: Tensor, size: int) -> Tensor:
     shape = found._array.shape
     count = shape[0] // size if size else 0
     wanted = reshape(expand_to(unsqueeze(arange(size), 1), (size, count)), (size * count,))
-    if wanted._array.shape[0] != shape[0] or not _everywhere(owner == wanted):
-        raise _uneven(owner, size)
+    if wanted._array.shape[0] != shape[0] or not _true_in_all_slices(owner == wanted):
+        raise _uneven_slices_error(owner, size)
     return reshape(found, (size, count, *shape[1:]))
 
 
-def _everywhere(truth: Any) -> bool:
+def _true_in_all_slices(truth: Any) -> bool:
     """Of a slice of another level: in all slices?"""
     return bool(values_below(truth).all())
 
 
-def _uneven(owner: Any, size: int) -> RuntimeError:
+def _uneven_slices_error(owner: Any, size: int) -> RuntimeError:
     said = "stack expects each tensor to be equal size"
     if not hasattr(owner, "_value"):
         counts = np.bincount(owner._array, minlength=size)
@@ -70,14 +70,14 @@ def masked_select_batched(size: int, dims: Any, self: Tensor, mask: Tensor) -> A
     wide = np.broadcast_shapes(*[t._array.shape[d is not None:] if d in (None, 0) else
                                  t._array.shape[:d] + t._array.shape[d + 1:]
                                  for t, d in zip((self, mask), dims)])
-    self, mask = (_widened(t, d, size, wide) for t, d in zip((self, mask), dims))
+    self, mask = (_expand_slices(t, d, size, wide) for t, d in zip((self, mask), dims))
     if dims[1] is None:                 # the same places in all slices
         at = reshape(call("nonzero", reshape(mask[0], (-1,))), (-1,))
         return call("index_select", batch_as_rows(self, 0, size), at, 1), 0
     return cut(call("masked_select", self, mask), call("nonzero", mask)[:, 0], size), 0
 
 
-def _widened(tensor: Tensor, dim: int | None, size: int, wide: tuple[int, ...]) -> Tensor:
+def _expand_slices(tensor: Tensor, dim: int | None, size: int, wide: tuple[int, ...]) -> Tensor:
     """Slices of that shape, in front."""
     front = batch_first(tensor, dim, size)
     own = front._array.shape
@@ -119,7 +119,8 @@ def bincount_batched(size: int, dims: Any, self: Tensor, weights: Tensor | None,
     lengths = np.maximum(rows._array.max(1) + 1, minlength)
     length = int(lengths[0])
     if (lengths != length).any():
-        raise _uneven(call("repeat_interleave.Tensor", wrap(lengths.astype(np.int64)), None), size)
+        raise _uneven_slices_error(call("repeat_interleave.Tensor", wrap(lengths.astype(np.int64)),
+                                        None), size)
     flat = reshape(rows + unsqueeze(arange(size), 1) * length, (-1,))
     if weights is not None:
         weights = reshape(batch_first(weights, dims[1], size), (-1,))

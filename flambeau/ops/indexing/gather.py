@@ -87,7 +87,7 @@ def _scatter_kernel(self: np.ndarray, index: np.ndarray, source: Any, dim: int, 
     if type(source) is complex and self.dtype.kind not in "cW":
         raise Misfit
     if isinstance(source, np.ndarray):
-        source = _cut(source, index)
+        source = _indexed_part(source, index)
     return indexing.scatter(self, dim, index, source, reduce, include_self)
 
 
@@ -128,7 +128,7 @@ def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -
                            f"{list(input._array.shape)} apart from dimension {dim}{larger}")
 
 
-def _cut(src: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _indexed_part(src: np.ndarray, index: np.ndarray) -> np.ndarray:
     """The part of `src` that has an index."""
     if src.shape == index.shape or not src.ndim or not index.ndim:
         return src

@@ -22,7 +22,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import zeros
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.indexing.basic import _alias, _select, _slice, _unsqueeze, basic_view, take_first
-from flambeau.ops.indexing.parsing import Tensor_of, _normal, as_slot, is_whole, overriding, parse
+from flambeau.ops.indexing.parsing import Tensor_of, _one_item, as_slot, is_whole, overriding, parse
 from flambeau.ops.indexing.values import as_value, assign, without_ones
 from flambeau.ops.overlap import check_overlap, share_memory, warn_of_expanded
 from flambeau.ops.pointwise.conditional import fill
@@ -402,7 +402,7 @@ _index_put = index_put.op
 
 
 def _normal_tensor(item: Any) -> Tensor:
-    found = _normal(item)
+    found = _one_item(item)
     return Tensor_of(np.array(found)) if isinstance(found, int) else found
 
 

@@ -35,12 +35,13 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
     items = list(index) if type(index) is tuple else _as_items(index)
     for i, item in enumerate(items):
         if type(item) is list and item and type(item[0]) is list:
-            items[i] = _normal(item)            # a mask, perhaps
+            items[i] = _one_item(item)            # a mask, perhaps
     shape = self._array.shape
     ndim = len(shape)
     if type(index) is str and len(index) > ndim:            # each letter is an item
         raise _too_many(index, ndim)
-    left = ndim - sum([_covers(item) for item in items])     # the dimensions that `...` stands for
+    left = ndim - sum([_covered_dims(item)
+                       for item in items])     # the dimensions that `...` stands for
     if left < 0:
         raise _too_many(index, ndim)
     if not any(item is Ellipsis for item in items):
@@ -49,7 +50,7 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
     tensors: list[Any] = []
     changed, dim = False, 0
     for position, item in enumerate(items):
-        item = _normal(item)
+        item = _one_item(item)
         if item is Ellipsis:
             basic += [slice(None)] * left
             tensors += [None] * left
@@ -76,7 +77,7 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
             tensors.append(_bool_as_places(item))
             changed = True
         else:
-            covered = _covers(item)
+            covered = _covered_dims(item)
             basic += [slice(None)] * covered
             tensors += [item] + ["covered"] * (covered - 1)
             dim += covered
@@ -93,7 +94,7 @@ def is_whole(item: slice, n: int) -> bool:
         None, 1)
 
 
-def _covers(item: Any) -> int:
+def _covered_dims(item: Any) -> int:
     """How many dimensions an item of an index stands for."""
     if item is None or item is Ellipsis or type(item) is bool:
         return 0
@@ -107,7 +108,7 @@ def _covers(item: Any) -> int:
 
 def _too_many(index: Any, ndim: int) -> IndexError:
     if not ndim and type(index) is slice:
-        _normal(index)
+        _one_item(index)
         return IndexError("slice() cannot be applied to a 0-dim tensor.")
     if not ndim and not isinstance(index, tuple | list | str | Tensor) and hasattr(
             index, "__index__"):
@@ -139,7 +140,7 @@ def _as_items(index: Any) -> list[Any]:
     return [index]
 
 
-def _normal(item: Any) -> Any:
+def _one_item(item: Any) -> Any:
     """One item of an index as int, slice, None, Ellipsis or a tensor of integers or booleans."""
     kind = type(item)
     if kind is int or item is None or item is Ellipsis:
@@ -175,7 +176,7 @@ def _normal(item: Any) -> Any:
         array = array_of(list(item) if isinstance(item, range) else item)
         if array.dtype.kind == "f":
             array = array.astype(np.int64)      # numbers of a list are places, whatever their type
-        return _normal(Tensor_of(array))
+        return _one_item(Tensor_of(array))
     if isinstance(item, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if hasattr(kind, "__index__"):

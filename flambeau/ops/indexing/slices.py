@@ -104,7 +104,7 @@ def _in_front(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
     return found
 
 
-def _back(result: Tensor, self: Tensor, at: int | None) -> tuple[Tensor, int]:
+def _restore_scalar_shape(result: Tensor, self: Tensor, at: int | None) -> tuple[Tensor, int]:
     """`result` in the shape of `self`, which a number was made a vector for."""
     number = self._array.ndim == (at is not None)
     return (reshape(result, (-1,)) if number else result), 0
@@ -146,11 +146,13 @@ def _index_add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source
                        alpha: Any) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     if dims[1] is None:
-        return _back(index_add(wide, dim + 1, reshape(index, (-1,)), values, alpha=alpha), self,
-                     dims[0])
+        return _restore_scalar_shape(index_add(wide, dim + 1, reshape(index, (-1,)), values,
+                                               alpha=alpha), self,
+                                     dims[0])
     places = _spread_index(places, values._array.shape, dim + 1)
-    return _back(scatter_add(wide, dim + 1, places, values if type(alpha) is int and alpha == 1
-                             else values * alpha), self, dims[0])
+    return _restore_scalar_shape(scatter_add(wide, dim + 1, places,
+                                             values if type(alpha) is int and alpha == 1
+                                             else values * alpha), self, dims[0])
 
 
 def _prepare_index_add(input: Tensor, index: Tensor, source: Tensor, dim: int,
@@ -192,9 +194,10 @@ def _index_copy_batched(size: int, dims: Any, self: Tensor, index: Tensor, sourc
                         dim: int) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     if dims[1] is None:
-        return _back(index_copy(wide, dim + 1, reshape(index, (-1,)), values), self, dims[0])
+        return _restore_scalar_shape(index_copy(wide, dim + 1, reshape(index, (-1,)), values), self,
+                                     dims[0])
     places = _spread_index(places, values._array.shape, dim + 1)
-    return _back(scatter_src(wide, places, values, dim + 1), self, dims[0])
+    return _restore_scalar_shape(scatter_src(wide, places, values, dim + 1), self, dims[0])
 
 
 def _prepare_index_copy(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tuple[Any, ...]:
@@ -304,9 +307,10 @@ def _index_fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: 
                         value: Any) -> Any:
     wide, places = _in_front(size, dims, self, index)
     if dims[1] is None:
-        return _back(index_fill(wide, dim + 1, reshape(index, (-1,)), value), self, dims[0])
+        return _restore_scalar_shape(index_fill(wide, dim + 1, reshape(index, (-1,)), value), self,
+                                     dims[0])
     places = _spread_index(places, wide._array.shape, dim + 1)
-    return _back(scatter_value(wide, places, value, dim + 1), self, dims[0])
+    return _restore_scalar_shape(scatter_value(wide, places, value, dim + 1), self, dims[0])
 
 
 def _index_fill_tensor_batched(size: int, dims: Any, self: Tensor, index: Tensor, value: Tensor,
@@ -319,7 +323,7 @@ def _index_fill_tensor_batched(size: int, dims: Any, self: Tensor, index: Tensor
     value = cast(value, self._array.dtype)
     if dims[2] is not None:
         value = reshape(value, (size, *(1,) * (wide._array.ndim - 1)))
-    return _back(where(chosen, value, wide), self, dims[0])
+    return _restore_scalar_shape(where(chosen, value, wide), self, dims[0])
 
 
 index_fill = op(
@@ -331,9 +335,8 @@ index_fill = op(
     jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
     doc="`input` with the slices that `index` names filled with `value`.")
 op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-   overload_of=index_fill, kernel=lambda self, index, value,
-   dim: _index_fill_kernel(self, index, dim,
-                                                                                     value),
+   overload_of=index_fill,
+   kernel=lambda self, index, value, dim: _index_fill_kernel(self, index, dim, value),
    kind="linear", dims="dim", canonical=_prepare_index_fill_tensor, kernel_checks=True,
    inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="index anywhere fill",
    batch=_index_fill_tensor_batched,
@@ -348,7 +351,7 @@ def _where_filled(grad: Tensor, index: Tensor, dim: int) -> Tensor:
     return where(index_fill(nothing, dim, index, True), grad, 0)
 
 
-def _spread(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+def _expand_index(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     """A vector of places along `dim`, for each element of slices."""
     own = [1] * len(shape)
     if own:
@@ -382,8 +385,8 @@ index_reduce = op(
     "bool include_self=True) -> Tensor",
     kernel=_index_reduce_kernel, canonical=_prepare_index_reduce, inplace=True, nondiff="index",
     vjp=lambda grad, self, index, source, result, dim, reduce, include_self, needs:
-    scatter_reduce_vjp(grad, self, _spread(index, source._array.shape, dim), source, result, dim,
-                       reduce, include_self, needs),
+    scatter_reduce_vjp(grad, self, _expand_index(index, source._array.shape, dim), source, result,
+                       dim, reduce, include_self, needs),
     batch=lambda size, dims, self, index, source, dim, reduce, include_self: _index_reduce_batched(
         size, dims, self, index, source, dim, reduce, include_self),
     overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
@@ -395,8 +398,9 @@ def _index_reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, sou
                           dim: int, reduce: str, include_self: bool) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     places = _spread_index(places, values._array.shape, dim + 1)
-    return _back(scatter_reduce(wide, dim + 1, places, values, reduce, include_self=include_self),
-                 self, dims[0])
+    return _restore_scalar_shape(scatter_reduce(wide, dim + 1, places, values, reduce,
+                                                include_self=include_self),
+                                 self, dims[0])
 
 
 # ---- indices that count only where a mask says --------------------------------------------------

@@ -43,17 +43,17 @@ from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
 _SINGLE = np.dtype(np.float32)
 
 
-def _number(value: Any, dtype: np.dtype) -> Any:
+def _as_factor(value: Any, dtype: np.dtype) -> Any:
     """beta or alpha as a number that multiplies elements of this type."""
     if type(value) is complex and dtype.kind != "c":
         return as_element(value, dtype)
     return int(value) if dtype.kind in "bui" else value
 
 
-def _weighted(self: np.ndarray, product: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
+def _weighted_sum(self: np.ndarray, product: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     """beta · self + alpha · product, where `product` may be written to."""
     d = product.dtype
-    beta, alpha = _number(beta, d), _number(alpha, d)
+    beta, alpha = _as_factor(beta, d), _as_factor(alpha, d)
     if alpha != 1:
         product = kernels.multiply(product, np.asarray(alpha).astype(d))
     if beta == 0:
@@ -67,9 +67,9 @@ def _in_single(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha:
                name: str = "addmm_impl_cpu_") -> Any:
     """Half types, and narrower ones, in single precision, rounded once."""
     if a.dtype.itemsize > 2 or a.dtype not in FLOATING:
-        return _weighted(self, product(a, b, name), beta, alpha)
+        return _weighted_sum(self, product(a, b, name), beta, alpha)
     found = product_in_single(a, b, True)
-    return convert(_weighted(convert(self, _SINGLE), found, beta, alpha), a.dtype)
+    return convert(_weighted_sum(convert(self, _SINGLE), found, beta, alpha), a.dtype)
 
 
 def _check_factors(self: np.ndarray, a: np.ndarray, b: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -110,7 +110,7 @@ def _addbmm(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: An
     fits(a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1])
     _check_factors(self, a, b, (a.shape[1], b.shape[2]))
     if not is_half(a.dtype) or not len(a):
-        return _weighted(self, np.sum(product(a, b), 0, dtype=a.dtype), beta, alpha)
+        return _weighted_sum(self, np.sum(product(a, b), 0, dtype=a.dtype), beta, alpha)
     for x, y in zip(a, b):
         self, beta = _in_single(self, x, y, beta, alpha), 1
     return self
@@ -126,15 +126,15 @@ def _addr(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any)
     if d.kind == "b":
         found = bool(alpha) & a[:, None] & b
         return found | self if beta else found
-    scaled = a if alpha == 1 else kernels.multiply(a, np.asarray(_number(alpha, d)).astype(d))
-    return _weighted(self, kernels.multiply(scaled[:, None], b), beta, 1)
+    scaled = a if alpha == 1 else kernels.multiply(a, np.asarray(_as_factor(alpha, d)).astype(d))
+    return _weighted_sum(self, kernels.multiply(scaled[:, None], b), beta, 1)
 
 
-def _scaled(grad: Tensor, factor: Any) -> Tensor:
+def _scale_grad(grad: Tensor, factor: Any) -> Tensor:
     return grad if factor == 1 else mul(grad, factor.conjugate())
 
 
-def _added(name: str, kernel: Any, multiply: Any, factors: str, **declared: Any) -> Any:
+def _declare(name: str, kernel: Any, multiply: Any, factors: str, **declared: Any) -> Any:
     """Declare such an op: its kernel, its product over leading dimensions, its two factors."""
 
     def batched(size: int, dims: Any, self: Tensor, a: Tensor, b: Tensor, beta: Any,
@@ -159,7 +159,7 @@ def _added(name: str, kernel: Any, multiply: Any, factors: str, **declared: Any)
               deprecated=(f"{name}(Scalar beta, Tensor self, Scalar alpha, {given}) -> Tensor",
                           f"{name}(Scalar beta, Tensor self, {given}) -> Tensor"),
               kernel=kernel, kernel_checks=True, batch=batched, inplace=True, overlap="element",
-              d_self=lambda grad, beta: _scaled(grad, beta), **declared)
+              d_self=lambda grad, beta: _scale_grad(grad, beta), **declared)
 
 
 def _check(input: Tensor, shape: tuple[int, ...]) -> None:
@@ -195,14 +195,14 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
     return self, mat1, mat2, beta, alpha
 
 
-addmm = _added("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
-               inplace_first=partial(_check_addmm, check=_check_written),
-               refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
-               d_mat1=lambda grad, mat2, alpha, mat1_by_columns: _scaled(
-                   to_left(grad, mat2, mat1_by_columns), alpha),
-               d_mat2=lambda grad, mat1, alpha, mat2_by_columns: _scaled(
-                   to_right(grad, mat1, mat2_by_columns), alpha),
-               doc="""beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0
+addmm = _declare("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
+                 inplace_first=partial(_check_addmm, check=_check_written),
+                 refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+                 d_mat1=lambda grad, mat2, alpha, mat1_by_columns: _scale_grad(
+                     to_left(grad, mat2, mat1_by_columns), alpha),
+                 d_mat2=lambda grad, mat1, alpha, mat2_by_columns: _scale_grad(
+                     to_right(grad, mat1, mat2_by_columns), alpha),
+                 doc="""beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0
     ignores `input`.
 
     >>> import flambeau
@@ -231,13 +231,14 @@ def _check_written_addmv(*given: Any) -> None:
     _check_written(self, mat._array.shape[:1])
 
 
-addmv = _added("addmv", _addmv, _product_mv, "mat vec", canonical=_check_addmv,
-               inplace_first=_check_written_addmv,
-               refuses=("addmv_impl_cpu", "bUW8"), autocast="untouched", out_type=OUT_TYPE,
-               inplace_function=True,
-               d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scaled(grad, alpha), -1), conj(vec)),
-               d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scaled(grad, alpha)),
-               doc="""beta · input + alpha · mat @ vec.
+addmv = _declare("addmv", _addmv, _product_mv, "mat vec", canonical=_check_addmv,
+                 inplace_first=_check_written_addmv,
+                 refuses=("addmv_impl_cpu", "bUW8"), autocast="untouched", out_type=OUT_TYPE,
+                 inplace_function=True,
+                 d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scale_grad(grad, alpha), -1),
+                                                    conj(vec)),
+                 d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scale_grad(grad, alpha)),
+                 doc="""beta · input + alpha · mat @ vec.
 
     >>> import flambeau
     >>> flambeau.addmv(flambeau.ones(2), flambeau.ones(2, 3), flambeau.ones(3))
@@ -270,14 +271,14 @@ def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any,
              for t in (self, vec1, vec2)], beta, alpha
 
 
-addr = _added("addr", _addr, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)),
-              "vec1 vec2", canonical=_check_addr,
-              inplace_first=partial(_check_addr, check=_check_written_addr),
-              refuses=("addr_cpu", "UW8"), autocast="untouched",
-              d_vec1=lambda grad, vec2, alpha: mv(_scaled(grad, alpha), conj(vec2)),
-              d_vec2=lambda grad, vec1, alpha: mv(
-                  transpose(_scaled(grad, alpha), 0, 1), conj(vec1)),
-              doc="""beta · input + alpha · outer(vec1, vec2).
+addr = _declare("addr", _addr, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)),
+                "vec1 vec2", canonical=_check_addr,
+                inplace_first=partial(_check_addr, check=_check_written_addr),
+                refuses=("addr_cpu", "UW8"), autocast="untouched",
+                d_vec1=lambda grad, vec2, alpha: mv(_scale_grad(grad, alpha), conj(vec2)),
+                d_vec2=lambda grad, vec1, alpha: mv(
+                    transpose(_scale_grad(grad, alpha), 0, 1), conj(vec1)),
+                doc="""beta · input + alpha · outer(vec1, vec2).
 
     >>> import flambeau
     >>> flambeau.addr(flambeau.zeros(2, 2), flambeau.tensor([1., 2.]), flambeau.tensor([3., 4.]))
@@ -306,8 +307,8 @@ def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int,
                            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")
 
 
-def _spread(grad: Tensor, batch: Tensor, alpha: Any) -> Tensor:
-    return expand(_scaled(grad, alpha), (batch._array.shape[0], *grad._array.shape))
+def _expand_over_batch(grad: Tensor, batch: Tensor, alpha: Any) -> Tensor:
+    return expand(_scale_grad(grad, alpha), (batch._array.shape[0], *grad._array.shape))
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Any:
@@ -316,15 +317,15 @@ def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha
     return self, batch1, batch2, beta, alpha
 
 
-addbmm = _added("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
-                canonical=_check_addbmm, inplace_resizes=True, out_resized=False,
-                refuses=("addmm_impl_cpu_", "bUW"), autocast="lower",
-                out_type="self and mat2 must have the same dtype, but got {out} and {found}",
-                d_batch1=lambda grad, batch2, alpha: bmm(
-                    _spread(grad, batch2, alpha), adjoint(batch2)),
-                d_batch2=lambda grad, batch1, alpha: bmm(
-                    adjoint(batch1), _spread(grad, batch1, alpha)),
-                doc="""beta · input + alpha · Σ batch1[i] @ batch2[i].
+addbmm = _declare("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
+                  canonical=_check_addbmm, inplace_resizes=True, out_resized=False,
+                  refuses=("addmm_impl_cpu_", "bUW"), autocast="lower",
+                  out_type="self and mat2 must have the same dtype, but got {out} and {found}",
+                  d_batch1=lambda grad, batch2, alpha: bmm(
+                      _expand_over_batch(grad, batch2, alpha), adjoint(batch2)),
+                  d_batch2=lambda grad, batch1, alpha: bmm(
+                      adjoint(batch1), _expand_over_batch(grad, batch1, alpha)),
+                  doc="""beta · input + alpha · Σ batch1[i] @ batch2[i].
 
     >>> import flambeau
     >>> flambeau.addbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1))
@@ -357,12 +358,14 @@ def _check_written_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: A
     _check_written(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
 
 
-baddbmm = _added("baddbmm", _baddbmm, matmul, "batch1 batch2", canonical=_check_baddbmm,
-                 inplace_first=_check_written_baddbmm,
-                 refuses=("baddbmm", "bUW8"), autocast="lower", out_type=OUT_TYPE,
-                 d_batch1=lambda grad, batch2, alpha: bmm(_scaled(grad, alpha), adjoint(batch2)),
-                 d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _scaled(grad, alpha)),
-                 doc="""beta · input + alpha · batch1[i] @ batch2[i] for each i.
+baddbmm = _declare("baddbmm", _baddbmm, matmul, "batch1 batch2", canonical=_check_baddbmm,
+                   inplace_first=_check_written_baddbmm,
+                   refuses=("baddbmm", "bUW8"), autocast="lower", out_type=OUT_TYPE,
+                   d_batch1=lambda grad, batch2, alpha: bmm(_scale_grad(grad, alpha),
+                                                            adjoint(batch2)),
+                   d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1),
+                                                            _scale_grad(grad, alpha)),
+                   doc="""beta · input + alpha · batch1[i] @ batch2[i] for each i.
 
     >>> import flambeau
     >>> flambeau.baddbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1)).shape

@@ -66,7 +66,7 @@ def _einsum(*args: Any) -> Tensor:
 def _of_equation(equation: str, tensors: Any, path: Any) -> Tensor:
     inputs, output = _parse(equation, len(tensors))
     if isinstance(output, RuntimeError):    # said after what is wrong with the operands
-        _width(inputs, [x._array.shape for x in tensors])
+        _ellipsis_rank(inputs, [x._array.shape for x in tensors])
         raise output
     return _evaluate(inputs, output, tensors)
 
@@ -173,17 +173,17 @@ def _plan(given: Inputs, output_given: Labels | None, shapes: tuple[tuple[int, .
           strategy: str | None) -> tuple[Any, Any, Any]:
     """All that follows from the equation and the shapes: for each operand the views that arrange
     it, which terms to multiply next and how, and what remains to be done at the end."""
-    inputs, arranged = _numbered(given, shapes)
-    output = _output_labels(inputs, output_given, _width(given, shapes))
+    inputs, arranged = _number_ellipsis(given, shapes)
+    output = _output_labels(inputs, output_given, _ellipsis_rank(given, shapes))
     shapes = tuple([_shape_after(calls, shape) for calls, shape in zip(arranged, shapes)])
-    sizes = _sizes(inputs, shapes)
-    order = [*output, *sorted(sizes.keys() - set(output), key=_rank)]
+    sizes = _label_sizes(inputs, shapes)
+    order = [*output, *sorted(sizes.keys() - set(output), key=_label_order)]
     terms = []
     for calls, labels, shape in zip(arranged, inputs, shapes):
-        calls += _spread(labels, order)
+        calls += _align_labels(labels, order)
         terms.append(tuple([dict(zip(labels, shape)).get(label, 1) for label in order]))
     products = []
-    for i, j in _order(inputs, output, sizes, strategy):
+    for i, j in _contraction_order(inputs, output, sizes, strategy):
         second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
         if i > j:
             first, second = second, first
@@ -198,7 +198,7 @@ def _plan(given: Inputs, output_given: Labels | None, shapes: tuple[tuple[int, .
     return arranged, products, finish
 
 
-def _width(inputs: Inputs, shapes: Any) -> int:
+def _ellipsis_rank(inputs: Inputs, shapes: Any) -> int:
     """How many dimensions the ellipsis stands for. Raise where an operand's rank does not fit."""
     wide = 0
     for i, (labels, shape) in enumerate(zip(inputs, shapes)):
@@ -213,10 +213,10 @@ def _width(inputs: Inputs, shapes: Any) -> int:
     return wide
 
 
-def _numbered(given: Inputs, shapes: Any) -> tuple[list[list[Any]], list[list[Any]]]:
+def _number_ellipsis(given: Inputs, shapes: Any) -> tuple[list[list[Any]], list[list[Any]]]:
     """The labels with the dimensions of an ellipsis as numbers, the last one 0; and the calls that
     give an operand those of them that it lacks."""
-    wide, inputs, calls = _width(given, shapes), [list(labels) for labels in given], []
+    wide, inputs, calls = _ellipsis_rank(given, shapes), [list(labels) for labels in given], []
     for labels, shape in zip(inputs, shapes):
         at = missing = 0
         if ELLIPSIS in labels:
@@ -232,7 +232,7 @@ def _shape_after(unsqueezes: list[Any], shape: tuple[int, ...]) -> tuple[int, ..
     return shape
 
 
-def _rank(label: Any) -> Any:
+def _label_order(label: Any) -> Any:
     """Of labels that are summed over: those of the ellipsis come first, then capitals."""
     return (0, -label) if isinstance(label, int) else (1, ord(label))
 
@@ -255,7 +255,7 @@ def _output_labels(inputs: list[list[Any]], output: Labels | None, wide: int) ->
     return list(output)
 
 
-def _sizes(inputs: list[list[Any]], shapes: Any) -> dict[Any, int]:
+def _label_sizes(inputs: list[list[Any]], shapes: Any) -> dict[Any, int]:
     """The extent of each label; 1 broadcasts."""
     sizes: dict[Any, int] = {}
     for i, (labels, shape) in enumerate(zip(inputs, shapes)):
@@ -272,7 +272,7 @@ def _sizes(inputs: list[list[Any]], shapes: Any) -> dict[Any, int]:
     return sizes
 
 
-def _spread(labels: list[Any], order: list[Any]) -> list[Any]:
+def _align_labels(labels: list[Any], order: list[Any]) -> list[Any]:
     """The calls that give a term one dimension for each label, in this order: of repeated labels
     the diagonal, in the place of the first; extent 1 for those that it lacks."""
     labels, calls = list(labels), []
@@ -297,8 +297,9 @@ def _strategy(operands: int) -> str | None:
     return settings.strategy if settings.enabled and settings.is_available() else None
 
 
-def _order(inputs: list[Any], output: list[Any], sizes: dict[Any, int], strategy: str | None
-           ) -> list[tuple[int, int]]:
+def _contraction_order(inputs: list[Any], output: list[Any], sizes: dict[Any, int],
+                       strategy: str | None
+                       ) -> list[tuple[int, int]]:
     """Which two terms to multiply next, each time; the product goes to the end."""
     count = len(inputs)
     if count <= 2:

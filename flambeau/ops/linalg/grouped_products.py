@@ -128,8 +128,8 @@ def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, s
     (m, k), (rows, n) = mat_a.shape, mat_b.shape
     if k != rows:
         raise ValueError(f"mat_a and mat_b shapes cannot be multiplied ({m}x{k} and {rows}x{n})")
-    left, right = _only(scale_a), _only(scale_b)
-    recipes = _only(scale_recipe_a), _only(scale_recipe_b)
+    left, right = _single_entry(scale_a), _single_entry(scale_b)
+    recipes = _single_entry(scale_recipe_a), _single_entry(scale_recipe_b)
     shapes = {ScalingType.TensorWise: ((), ()), ScalingType.RowWise: ((m, 1), (1, n))}
     if recipes[0] is not recipes[1] or recipes[0] not in shapes or any(
             str(matrix.dtype)[6:] not in _EIGHT_BITS or scale.dtype != dtypes.float32
@@ -149,7 +149,7 @@ def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, s
     return result.to(mat_a.dtype if output_dtype is None else output_dtype)
 
 
-def _only(given: Any) -> Any:
+def _single_entry(given: Any) -> Any:
     """The one entry of a list, or what is given itself."""
     if isinstance(given, (list, tuple)):
         if len(given) != 1:

@@ -45,11 +45,11 @@ _layout = op("_ldl_layout(Tensor pivots) -> (Tensor P, Tensor rows, Tensor pairs
              function=False, method=False, out=False)
 
 
-def _turned(X: Tensor, hermitian: bool) -> Tensor:
+def _transpose_factor(X: Tensor, hermitian: bool) -> Tensor:
     return adjoint(X) if hermitian else transpose(X, -2, -1)
 
 
-def _unpacked(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]:
+def _unpack_factors(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]:
     """P, L, D, the rows of L's elements, and which elements belong to L."""
     P, rows, pairs = _layout(pivots)
     one = identity(LD._array.shape[-1], LD)
@@ -59,12 +59,13 @@ def _unpacked(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]
     if hermitian and LD.is_complex():
         kept = cast(real_part(kept), LD._array.dtype)
     below = where(pairs, LD, 0)
-    return cast(P, LD._array.dtype), L, kept + below + _turned(below, hermitian), rows, in_L
+    return cast(P, LD._array.dtype), L, kept + below + _transpose_factor(below,
+                                                                         hermitian), rows, in_L
 
 
 def _ldl_factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
     """The formula above, transposed; the matrix is read from its lower triangle."""
-    P, L, D, rows, in_L = _unpacked(LD, pivots, hermitian)
+    P, L, D, rows, in_L = _unpack_factors(LD, pivots, hermitian)
     g = grad[0]
     inverse = solve_matrices(D, identity(D._array.shape[-1], D))
     of_X = matmul(adjoint(L), where(in_L, gather(g, g._array.ndim - 2, rows), 0))
@@ -73,7 +74,7 @@ def _ldl_factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> l
     right = left if hermitian else conjugated(left)             # … L⁻¹, or its conjugate
     whole = adjoint(triangular(adjoint(L), adjoint(right), True, True))
     whole = matmul(adjoint(P), matmul(whole if hermitian else conjugated(whole), P))
-    below = tril(whole, -1) + tril(_turned(whole, hermitian), -1)
+    below = tril(whole, -1) + tril(_transpose_factor(whole, hermitian), -1)
     kept = whole * identity(D._array.shape[-1], D)
     if hermitian and kept.is_complex():
         kept = cast(real_part(kept), kept._array.dtype)
@@ -136,9 +137,9 @@ _ldl_solve = op("_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) 
 
 def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     """The same, where derivatives by the factors may be wanted."""
-    P, L, D, _, _ = _unpacked(LD, pivots, hermitian)
+    P, L, D, _, _ = _unpack_factors(LD, pivots, hermitian)
     X = solve_matrices(D, triangular(L, matmul(P, B), False, True))
-    return matmul(transpose(P, -2, -1), triangular(_turned(L, hermitian), X, True, True))
+    return matmul(transpose(P, -2, -1), triangular(_transpose_factor(L, hermitian), X, True, True))
 
 
 @op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",

@@ -21,7 +21,7 @@ from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.splitting import narrow
 
 
-def _range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
+def _approximate_range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
     """Orthonormal columns that nearly span what A maps to: A applied to random vectors, again and
     again."""
     def apply(X: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2,
     wide = m < n
     if wide:
         A, M = adjoint(A), None if M is None else adjoint(M)
-    Q = _range(A, q, niter or 0, M)
+    Q = _approximate_range(A, q, niter or 0, M)
     B = matmul(adjoint(Q), A)
     if M is not None:
         B = B - matmul(adjoint(Q), M)
@@ -81,7 +81,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True,
     return svd_lowrank(A, q, niter=niter, M=None)
 
 
-def _orthonormal(S: Tensor, B: Tensor | None) -> Tensor:
+def _orthonormalize(S: Tensor, B: Tensor | None) -> Tensor:
     """The columns of S made orthonormal in the inner product of B."""
     S = linalg_qr(S).Q
     if B is None:
@@ -95,11 +95,11 @@ def _lobpcg(A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None, niter: in
     """Rayleigh and Ritz on the span of the vectors, their (preconditioned) residuals, and the last
     directions."""
     k = X._array.shape[-1]
-    X = _orthonormal(X, B)
+    X = _orthonormalize(X, B)
     P = None
     size = float(A.norm()) + (0.0 if B is None else float(B.norm()))
     for _ in range(niter + 1):
-        E, Z = _ritz(A, X, k, largest)
+        E, Z = _ritz_pairs(A, X, k, largest)
         X = matmul(X, Z)
         BX = X if B is None else matmul(B, X)
         R = matmul(A, X) - BX * E.unsqueeze(-2)
@@ -110,16 +110,16 @@ def _lobpcg(A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None, niter: in
         S = cat(basis_of, -1)
         if S._array.shape[-1] > S._array.shape[-2]:
             S = cat([X, W], -1) if 2 * k <= S._array.shape[-2] else X
-        S = _orthonormal(S, B)
-        E, Z = _ritz(A, S, k, largest)
+        S = _orthonormalize(S, B)
+        E, Z = _ritz_pairs(A, S, k, largest)
         new = matmul(S, Z)
         overlap = matmul(adjoint(X if B is None else matmul(B, X)), new)
         P, X = new - matmul(X, overlap), new
-    E, Z = _ritz(A, X, k, largest)
+    E, Z = _ritz_pairs(A, X, k, largest)
     return E, matmul(X, Z)
 
 
-def _ritz(A: Tensor, S: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _ritz_pairs(A: Tensor, S: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     """The k extreme eigenpairs of A on the span of S."""
     return _extreme_pairs(matmul(adjoint(S), matmul(A, S)), k, largest)
 
@@ -157,12 +157,12 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     steps = 1000 if niter is None or niter < 0 else niter
     largest = True if largest is None else largest
     if differentiable:
-        return _differentiable(A, B, k, largest)
+        return _lobpcg_by_eigh(A, B, k, largest)
     E, V = _lobpcg(A, B, X, iK, steps, tol * tol if tol > 1e-4 else tol, largest)
     return narrow(E, -1, 0, k), narrow(V, -1, 0, k)
 
 
-def _differentiable(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _lobpcg_by_eigh(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     """By `eigh`, which has derivatives; those of A and B are symmetric, as A and B are."""
     A = symmetric_part(A)
     if B is None:

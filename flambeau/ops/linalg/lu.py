@@ -51,7 +51,7 @@ def unpacked(LU: Tensor) -> tuple[Tensor, Tensor]:
     return L, triu(narrow(LU, -2, 0, k))
 
 
-def _back(P: Tensor, LU: Tensor, g: Tensor) -> Tensor:
+def _lu_to_matrix_grad(P: Tensor, LU: Tensor, g: Tensor) -> Tensor:
     """With gL and gU the parts of the gradient below and above the diagonal, of square A = P L U:
     P L⁻ᴴ (tril(Lᴴ gL, -1) + triu(gU Uᴴ)) U⁻ᴴ. Further columns of U are L⁻¹ Pᵀ of A's; further rows
     of L are A's U⁻¹."""
@@ -86,7 +86,7 @@ def _lu_factor_vjp(grad: Any, LU: Tensor, pivots: Tensor) -> Any:
     if grad[0] is None:
         return [None]
     P = lu_unpack(LU, pivots, False)[0]
-    return [_back(P, LU, grad[0])]
+    return [_lu_to_matrix_grad(P, LU, grad[0])]
 
 
 def _check_lu_factor(name: str) -> Any:
@@ -120,7 +120,7 @@ def lu_factor(A: Tensor, pivot: bool) -> Any:
     return LU, pivots
 
 
-def _wide(X: Tensor, m: int, n: int) -> Tensor:
+def _pad_with_zeros(X: Tensor, m: int, n: int) -> Tensor:
     """X with zeros below and to the right, (m, n)."""
     lead, (rows, columns) = X._array.shape[:-2], X._array.shape[-2:]
     if columns < n:
@@ -128,17 +128,18 @@ def _wide(X: Tensor, m: int, n: int) -> Tensor:
     return X if rows == m else cat([X, new_zeros(X, (*lead, m - rows, n))], -2)
 
 
-def _in_one(L: Any, U: Any, m: int, n: int) -> Any:
+def _combine_factors(L: Any, U: Any, m: int, n: int) -> Any:
     """What is kept of L and U, in one matrix."""
-    return add_terms(None if L is None else _wide(tril(L, -1), m, n),
-                     None if U is None else _wide(triu(U), m, n))
+    return add_terms(None if L is None else _pad_with_zeros(tril(L, -1), m, n),
+                     None if U is None else _pad_with_zeros(triu(U), m, n))
 
 
 def _lu_vjp(grad: Any, P: Tensor, L: Tensor, U: Tensor) -> Any:
     if grad[1] is None and grad[2] is None:
         return [None]
     m, n = L._array.shape[-2], U._array.shape[-1]
-    return [_back(P, _in_one(L, U, m, n), _in_one(grad[1], grad[2], m, n))]
+    return [_lu_to_matrix_grad(P, _combine_factors(L, U, m, n),
+                               _combine_factors(grad[1], grad[2], m, n))]
 
 
 linalg_lu = op(
@@ -171,7 +172,7 @@ def _check_lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpa
 
 
 def _lu_unpack_vjp(grad: Any, LU_data_shape: Any) -> Any:
-    return [_in_one(*grad[1:], *LU_data_shape[-2:]), None]
+    return [_combine_factors(*grad[1:], *LU_data_shape[-2:]), None]
 
 
 def _lu_unpack_batched(size: int, dims: Any, *canonical: Any) -> Any:
@@ -184,12 +185,12 @@ lu_unpack = op(
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)"
     " -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu_unpack, kernel_checks=True,
     canonical=_check_lu_unpack, vjp=_lu_unpack_vjp, nondiff="LU_pivots", batch=_lu_unpack_batched,
-    jvp=lambda LU_data, LU_data_t, unpack_data: (None, *_tangents(LU_data_t, unpack_data)),
+    jvp=lambda LU_data, LU_data_t, unpack_data: (None, *_factor_tangents(LU_data_t, unpack_data)),
     differentiable=(False, True, True), method=False, out_type=OUT_TYPE, out_reported_as=None,
     doc="P, L and U out of what `lu_factor` gives.")
 
 
-def _tangents(tangent: Tensor, unpack_data: bool) -> tuple[Any, Any]:
+def _factor_tangents(tangent: Tensor, unpack_data: bool) -> tuple[Any, Any]:
     if not unpack_data:
         return None, None
     k = min(tangent._array.shape[-2:])

@@ -358,7 +358,8 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
 def _linear_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     fits(weight.ndim in (1, 2) and input.ndim > 0 and input.shape[-1] == weight.shape[-1]
          and input.dtype == weight.dtype
-         and (bias is None or (bias.dtype == input.dtype and _expands(bias, input, weight))))
+         and (bias is None or (bias.dtype == input.dtype and _is_expandable_bias(bias, input,
+                                                                                 weight))))
     if input.ndim > 2 and weight.ndim == 2:
         rows = input.reshape(-1, input.shape[-1]) if input.size else input.reshape(
             prod(input.shape[:-1]), input.shape[-1])
@@ -402,7 +403,7 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
     return (r.squeeze(-2) if one else r), 0
 
 
-def _expands(bias: np.ndarray, input: np.ndarray, weight: np.ndarray) -> bool:
+def _is_expandable_bias(bias: np.ndarray, input: np.ndarray, weight: np.ndarray) -> bool:
     """Does the bias expand to the result?"""
     return bias.shape == weight.shape[:-1] or (weight.ndim == 2 and (
         (input.ndim > 2 and bias.ndim > 1)

@@ -148,7 +148,7 @@ linalg_matrix_exp = op(
 NORM_TYPE = "{name} expected out tensor dtype {found} but got: {out}"
 
 
-def _pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
+def _check_dim_pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
     if isinstance(dim, int) or len(dim) != 2:
         shown = dim if isinstance(dim, int) else " ".join(map(str, dim))
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {shown}")
@@ -175,7 +175,7 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     check_matrix(A, name)
     if A._array.dtype.kind in "bui":
         check_floating(A, name)
-    rows, columns = _pair(dim, name, A._array.ndim)
+    rows, columns = _check_dim_pair(dim, name, A._array.ndim)
     wanted = None if dtype is None else as_numpy_dtype(dtype)
     if wanted is not None and wanted != A._array.dtype:
         check_norm_type(A._array.dtype, wanted, name)
@@ -185,7 +185,7 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     if ord == "nuc" or ord in (2, -2):
         check_floating(A, name)
         S = singular_values(movedim(A, (rows, columns), (-2, -1)))
-        found = sum(S, -1) if ord == "nuc" else _largest(S, -1) if ord > 0 else amin(S, -1)
+        found = sum(S, -1) if ord == "nuc" else _largest_or_zero(S, -1) if ord > 0 else amin(S, -1)
         if keepdim:
             for d in sorted((rows, columns)):
                 found = unsqueeze(found, d)
@@ -195,10 +195,10 @@ def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     inside, across = (rows, columns) if ord in (1, -1) else (columns, rows)
     if across > inside and not keepdim:
         across -= 1
-    return (_largest if ord > 0 else amin)(sum(abs(A), inside, keepdim), across, keepdim)
+    return (_largest_or_zero if ord > 0 else amin)(sum(abs(A), inside, keepdim), across, keepdim)
 
 
-def _largest(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+def _largest_or_zero(sizes: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     """The largest of what is not negative; 0 of nothing."""
     return (amax if sizes._array.shape[dim] else sum)(sizes, dim, keepdim)
 

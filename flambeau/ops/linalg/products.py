@@ -125,21 +125,21 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.shape, other._array.shape
     if len(a) == len(b) == 2:
         left, right = reshape(input, (a[0], 1, a[1], 1)), reshape(other, (1, b[0], 1, b[1]))
-        return _blocks(mul(left, right), (a[0] * b[0], a[1] * b[1]))
+        return _view_of_blocks(mul(left, right), (a[0] * b[0], a[1] * b[1]))
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     left = reshape(input, [n for size in a for n in (size, 1)])
     right = reshape(other, [n for size in b for n in (1, size)])
-    return _blocks(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
+    return _view_of_blocks(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
 
 
-def _blocks(products: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _view_of_blocks(products: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Products in the layout of strided factors have no view of that shape."""
     by_rows = products._array.flags.c_contiguous
     return unsafe_view(products if by_rows else contiguous(products), shape)
 
 
-def _contracted(a: Tensor, b: Tensor, dims: Any) -> Any:
+def _contract_dims(a: Tensor, b: Tensor, dims: Any) -> Any:
     if not (isinstance(dims, (tuple, list, Tensor)) or hasattr(type(dims), "__index__")):
         raise RuntimeError("tensordot expects dims to be int or tuple[list[int], list[int]] or "
                            "list[list[int]] containing two lists, but got "
@@ -182,7 +182,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     ...                    dims=([1, 0], [0, 1])).shape
     torch.Size([5, 2])
     """
-    return _tensordot(a, b, *_contracted(a, b, dims), out=out)
+    return _tensordot(a, b, *_contract_dims(a, b, dims), out=out)
 
 
 def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
@@ -205,23 +205,24 @@ def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     columns = [n[j] for j in other]
     height, width = prod(rows), prod(columns)
     if height == width == 1:
-        product = _summed(_shaped(a, [*kept, *first]), _shaped(b, [*second, *other]), inside)
+        product = _sum_of_products(_arrange(a, [*kept, *first]), _arrange(b, [*second, *other]),
+                                   inside)
     else:
-        left = _shaped(a, [*kept, *first], (height, inside))
-        right = _shaped(b, [*second, *other], (inside, width))
+        left = _arrange(a, [*kept, *first], (height, inside))
+        right = _arrange(b, [*second, *other], (inside, width))
         outer = not first and left._array.dtype.kind == "b"     # of truth values there are no sums
         product = mul(left, right) if outer else mm(left, right)
     return view(product, (*rows, *columns))
 
 
-def _summed(a: Tensor, b: Tensor, count: int) -> Tensor:
+def _sum_of_products(a: Tensor, b: Tensor, count: int) -> Tensor:
     """The sum of all products. Where they do not lie in one row, the factors are not copied."""
     if a._array.flags.c_contiguous and b._array.flags.c_contiguous:
-        return dot(_shaped(a, None, (count,)), _shaped(b, None, (count,)))
+        return dot(_arrange(a, None, (count,)), _arrange(b, None, (count,)))
     return sum(mul(a.squeeze(), b.squeeze()), dtype=a.dtype)
 
 
-def _shaped(x: Tensor, order: list[int] | None, shape: tuple[int, ...] | None = None) -> Tensor:
+def _arrange(x: Tensor, order: list[int] | None, shape: tuple[int, ...] | None = None) -> Tensor:
     """A view with the dimensions in this order, as a matrix or a vector. Nobody sees one that
     changes nothing but in the graph."""
     if order is not None and (x._edge is not None or order != [*range(len(order))]):
@@ -280,7 +281,7 @@ def multi_dot(tensors: Any) -> Tensor:
         a, b, c = tensors
         result = mm(mm(a, b), c) if p * r * (q + s) <= q * s * (p + r) else mm(a, mm(b, c))
     else:
-        result = _chained(tensors, _best_splits(sizes), 0, count - 1)
+        result = _multiply_chain(tensors, _best_splits(sizes), 0, count - 1)
     shape = result._array.shape
     return view(result, shape[int(row):2 - int(column)])
 
@@ -303,11 +304,11 @@ def _best_splits(sizes: list[int]) -> list[list[int]]:
     return split
 
 
-def _chained(tensors: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
+def _multiply_chain(tensors: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
     if i == j:
         return tensors[i]
     k = split[i][j]
-    return mm(_chained(tensors, split, i, k), _chained(tensors, split, k + 1, j))
+    return mm(_multiply_chain(tensors, split, i, k), _multiply_chain(tensors, split, k + 1, j))
 
 
 @op("chain_matmul(Tensor[] matrices) -> Tensor", method=False, function=False, autocast="lower")

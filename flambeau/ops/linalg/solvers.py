@@ -98,13 +98,13 @@ def in_front(size: int, dims: Any, tensors: Any) -> list[Tensor]:
     return whole
 
 
-def _without(shape: tuple[int, ...], dim: int | None) -> tuple[int, ...]:
+def _drop_dim(shape: tuple[int, ...], dim: int | None) -> tuple[int, ...]:
     return shape if dim is None else shape[:dim] + shape[dim + 1:]
 
 
 def _solve_batched(size: int, dims: Any, A: Tensor, B: Tensor, left: bool, check_errors: bool
                    ) -> Any:
-    vector = holds_vectors(_without(A._array.shape, dims[0]), _without(B._array.shape, dims[1]))
+    vector = holds_vectors(_drop_dim(A._array.shape, dims[0]), _drop_dim(B._array.shape, dims[1]))
     if vector:                              # a new last dimension moves none
         B = unsqueeze(B, -1)
     A, B = in_front(size, dims, (A, B))
@@ -159,7 +159,7 @@ def tensorsolve(self: Tensor, other: Tensor, dims: Any) -> Tensor:
 # ---- triangular equations -----------------------------------------------------------------------
 
 
-def _part(X: Tensor, upper: bool, unitriangular: bool = False) -> Tensor:
+def _triangle(X: Tensor, upper: bool, unitriangular: bool = False) -> Tensor:
     return triu(X, int(unitriangular)) if upper else tril(X, -int(unitriangular))
 
 
@@ -179,18 +179,19 @@ def _triangular_vjp(grad: Tensor, needs: Any, self: Tensor, result: Tensor, uppe
                     left: bool, unitriangular: bool) -> Any:
     if self._array.dtype.kind == "c" and self._array.flags.c_contiguous:
         # the conjugate lies by columns only as a transpose: so is the result
-        gB = _flip(triangular(conj(self), _flip(grad), upper, unitriangular, not left))
+        gB = _transpose_last(triangular(conj(self), _transpose_last(grad), upper, unitriangular,
+                                        not left))
     else:
         gB = triangular(adjoint(self), grad, not upper, unitriangular, left)
     if not needs[0]:
         return [None, gB]
     moved = matmul(gB, adjoint(result)) if left else matmul(adjoint(result), gB)
-    return [_part(-moved, upper, unitriangular), gB]
+    return [_triangle(-moved, upper, unitriangular), gB]
 
 
 def _triangular_jvp(self: Tensor, B: Tensor, self_t: Tensor, B_t: Tensor, result: Tensor,
                     upper: bool, left: bool, unitriangular: bool) -> Tensor:
-    change = _part(self_t, upper, unitriangular)
+    change = _triangle(self_t, upper, unitriangular)
     moved = matmul(change, result) if left else matmul(result, change)
     return triangular(self, B_t - moved, upper, unitriangular, left)
 
@@ -236,13 +237,13 @@ def _triangular_solve_vjp(grad: Any, needs: Any, A: Tensor, solution: Tensor, up
     if g is not None:
         gB = triangular_solve(g, conj(A), upper, not transpose, unitriangular)[0]
         if needs[1]:
-            moved = -matmul(conj(solution), _flip(gB)) if transpose else \
+            moved = -matmul(conj(solution), _transpose_last(gB)) if transpose else \
                 -matmul(gB, adjoint(solution))
-            gA = add_terms(_part(moved, upper, unitriangular), gA)
+            gA = add_terms(_triangle(moved, upper, unitriangular), gA)
     return [gB, gA]
 
 
-def _flip(X: Tensor) -> Tensor:
+def _transpose_last(X: Tensor) -> Tensor:
     return transpose(X, -2, -1)
 
 

@@ -189,8 +189,8 @@ def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, re
 
 def _cross_entropy_parts(input: Tensor, target: Tensor, weight: Any, reduction: int,
                          ignore_index: int, smoothing: float) -> tuple[Any, ...]:
-    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
-                     smoothing), None, None
+    return _label_smoothing_loss(log_softmax(input, 1), target, weight, reduction, ignore_index,
+                                 smoothing), None, None
 
 
 _cross_entropy = op(
@@ -204,8 +204,8 @@ _cross_entropy = op(
     method=False, out=False, node="NllLossBackward0")
 
 
-def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
-              smoothing: float) -> Tensor:
+def _label_smoothing_loss(logs: Tensor, target: Tensor, weight: Any, reduction: int,
+                          ignore_index: int, smoothing: float) -> Tensor:
     """The loss for classes, given log-probabilities."""
     loss = nll_loss_nd(logs, target, weight, reduction, ignore_index)
     if not smoothing:
@@ -281,8 +281,8 @@ def cross_entropy_loss(self: Tensor, target: Tensor, weight: Any, reduction: int
         target = target.long()
     if x.ndim == 2 and x.dtype.kind in "fV":
         return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)[0]
-    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
-                     label_smoothing)
+    return _label_smoothing_loss(log_softmax(input, 1), target, weight, reduction, ignore_index,
+                                 label_smoothing)
 
 
 def check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None:
@@ -366,7 +366,7 @@ def _lengths(given: Any, n: int, name: str) -> Any:
     return given.reshape(-1).long() if several else values
 
 
-def _longest(lengths: Any) -> int:
+def _longest_length(lengths: Any) -> int:
     return max(values_below(lengths).reshape(-1).tolist() if isinstance(lengths, Tensor)
                else lengths, default=0)
 
@@ -380,7 +380,7 @@ def _check_extent(holds: bool, wanted: str, size: int) -> None:
 
 def _padded_targets(targets: Tensor, lengths: Any, n: int) -> Tensor:
     """Targets as (n, longest), whether they were so or one after the other."""
-    t, longest = targets._array, _longest(lengths)
+    t, longest = targets._array, _longest_length(lengths)
     targets = targets.long()
     if t.ndim == 1 and isinstance(lengths, Tensor):
         places = (lengths.cumsum(0) - lengths).unsqueeze(1) + flambeau.arange(longest)
@@ -420,9 +420,9 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
     inputs = _lengths(input_lengths, x.shape[1], "input_lengths")
     lengths = _lengths(target_lengths, x.shape[1], "target_lengths")
     targets = _padded_targets(targets, lengths, x.shape[1])
-    if _longest(inputs) > x.shape[0]:
+    if _longest_length(inputs) > x.shape[0]:
         raise RuntimeError(f"Expected input_lengths to have value at most {x.shape[0]}, but got "
-                           f"value {_longest(inputs)} (while checking arguments for "
+                           f"value {_longest_length(inputs)} (while checking arguments for "
                            "ctc_loss_allocate_outputs)")
     losses_of = _ctc_losses if type(inputs) is type(lengths) is tuple else _ctc_parts
     losses, _ = losses_of(log_probs, targets, inputs, lengths, blank)

@@ -107,7 +107,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
 
 @op("cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor", function=False,
     method=False, out=False, refuses=("cdist", "e8"), autocast="full")
-def _pairs(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
+def _cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
     refuse(x1._array, "e8", "cdist")
     for name, x in (("X1", x1), ("X2", x2)):
         if x._array.dtype.kind not in "fV":
@@ -132,7 +132,7 @@ def _pairs(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor
     return _cdist_forward(x1, x2, float(p), compute_mode)
 
 
-@python_function(of=_pairs)
+@python_function(of=_cdist)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The p-norm distance of each row of `x1` (..., m, k) to each row of `x2` (..., n, k).
 
@@ -142,7 +142,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     """
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return _pairs(x1, x2, p, _MODES.index(compute_mode) or None)
+    return _cdist(x1, x2, p, _MODES.index(compute_mode) or None)
 
 
 # ---- pairs of rows -------------------------------------------------------------------------------

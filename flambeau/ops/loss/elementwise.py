@@ -238,7 +238,7 @@ def _bce_with_logits_parts(self: Tensor, target: Tensor, weight: Tensor | None,
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
-def _stored(op: str, factor: Tensor, into: Tensor) -> Tensor:
+def _cast_factor(op: str, factor: Tensor, into: Tensor) -> Tensor:
     """A factor of what `op` changes in place: in the type of that."""
     if factor.dtype is into.dtype:
         return factor
@@ -258,10 +258,10 @@ def _prepare_bce_with_logits(self: Tensor, target: Tensor, weight: Tensor | None
     shape = broadcast_shapes(self._array.shape, target._array.shape)
     if pos_weight is not None:
         broadcast_shapes(pos_weight._array.shape, shape)
-        pos_weight = _stored("sub", pos_weight, self)
+        pos_weight = _cast_factor("sub", pos_weight, self)
     if weight is not None:
         broadcast_shapes(shape, weight._array.shape)
-        weight = _stored("mul", weight, self)
+        weight = _cast_factor("mul", weight, self)
     tensors = [t if t is None or t._array.shape == shape else t.expand(shape)
                for t in (self, target, weight, pos_weight)]
     return *tensors, reduction

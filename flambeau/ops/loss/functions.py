@@ -42,14 +42,14 @@ def _of_one_size(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return input, target
 
 
-def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Tensor:
+def _apply_weight(loss: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Tensor:
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
     loss = loss * weight
     return loss.sum() / weight.sum() if reduction == MEAN else reduce_loss(loss, reduction)
 
 
-def _valid(reduction: Any, size_average: Any, reduce: Any, said: str = "valid") -> int:
+def _reduction_number(reduction: Any, size_average: Any, reduce: Any, said: str = "valid") -> int:
     """The number of a reduction, for losses that refuse others in words of their own."""
     if size_average is None and reduce is None and reduction not in [*NUMBERS]:
         raise ValueError(reduction + f" is not {said}")
@@ -70,7 +70,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     input, target = _of_one_size(input, target)
     number = number_of(reduction)
     if weight is not None:
-        return _weighted((input - target) ** 2, weight, input, number)
+        return _apply_weight((input - target) ** 2, weight, input, number)
     return elementwise.mse_loss(input, target, number)
 
 
@@ -83,7 +83,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
     input, target = _of_one_size(input, target)
     number = number_of(reduction)
     if weight is not None:
-        return _weighted((input - target).abs(), weight, input, number)
+        return _apply_weight((input - target).abs(), weight, input, number)
     return elementwise.l1_loss(input, target, number)
 
 
@@ -109,7 +109,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     number = number_of(reduction)
     if weight is not None:
         loss = elementwise.huber_loss(input, target, 0, delta)
-        return reduce_loss(_weighted(loss, weight, input, 0), number)   # by their number
+        return reduce_loss(_apply_weight(loss, weight, input, 0), number)   # by their number
     return elementwise.huber_loss(input, target, number, delta)
 
 
@@ -196,7 +196,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 
     `full` adds Stirling's approximation of log(y!).
     """
-    number = _valid(reduction, size_average, reduce, "a valid value for reduction")
+    number = _reduction_number(reduction, size_average, reduce, "a valid value for reduction")
     return elementwise.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
@@ -216,7 +216,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         elif input.ndim != var.ndim or sum(
                 m for n, m in zip(input.size(), var.size(), strict=True) if n != m) != 1:
             raise ValueError("var is of incorrect size")
-    number = _valid(reduction, None, None)
+    number = _reduction_number(reduction, None, None)
     var = clamped_value(var, eps)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
@@ -264,7 +264,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
                                 reduction: str = "mean") -> Tensor:
     """-(y log σ(x) + (1 - y) log σ(-x)), averaged over the classes (the last dimension)."""
     loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
-    number = _valid(reduction, size_average, reduce)
+    number = _reduction_number(reduction, size_average, reduce)
     if weight is not None:
         loss = loss * weight
     return reduce_loss(loss.sum(-1) / input.size(-1), number)

@@ -74,7 +74,7 @@ def _attend_parts(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causa
     return cast(result, own), total
 
 
-def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
+def _can_use_kernels(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
     """Can the kernels run: equal leading dimensions, real numbers, no gradient for the mask?"""
     q = query._array
     return (q.shape[:-2] == key._array.shape[:-2] == value._array.shape[:-2]
@@ -129,9 +129,9 @@ def _flash_gradients_batched(size: int, dims: Any, *given: Any) -> Any:
     *tensors, mask, dropout, is_causal, scale = given
     if dropout or dims[6] is not None or (mask is not None and mask._array.ndim > 2):
         return NotImplemented
-    folded = [_folded(t, d, size) for t, d in zip(tensors, dims)]
+    folded = [_fold_dim(t, d, size) for t, d in zip(tensors, dims)]
     found = _flash_backward(*folded, 0.0, is_causal, attn_mask=mask, scale=scale)
-    return [_unfolded(f, size) for f in found], [0, 0, 0]
+    return [_unfold_dim(f, size) for f in found], [0, 0, 0]
 
 
 _flash_backward = op(
@@ -158,18 +158,18 @@ def _flash_batched(size: int, dims: Any, query: Tensor, key: Tensor, value: Tens
     """Slices and batch as one."""
     if dropout or dims[3] is not None or (mask is not None and mask._array.ndim > 2):
         return NotImplemented
-    folded = [_folded(t, d, size) for t, d in zip((query, key, value), dims)]
+    folded = [_fold_dim(t, d, size) for t, d in zip((query, key, value), dims)]
     found = _flash(*folded, 0.0, is_causal, attn_mask=mask, scale=scale)
-    return [_unfolded(f, size) for f in found], [0, 0]
+    return [_unfold_dim(f, size) for f in found], [0, 0]
 
 
-def _folded(tensor: Tensor, dim: int | None, size: int) -> Tensor:
+def _fold_dim(tensor: Tensor, dim: int | None, size: int) -> Tensor:
     front = batch_first(tensor, dim, size)
     shape = front._array.shape
     return reshape(front, (size * shape[1], *shape[2:]))
 
 
-def _unfolded(tensor: Tensor, size: int) -> Tensor:
+def _unfold_dim(tensor: Tensor, size: int) -> Tensor:
     shape = tensor._array.shape
     return reshape(tensor, (size, shape[0] // max(size, 1), *shape[1:]))
 
@@ -266,9 +266,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
         query, key, value = [t.expand(*lead, *t._array.shape[-2:]) for t in (query, key, value)]
     if attn_mask is not None:
         _check_mask(attn_mask, query, key)
-    if query._array.ndim == 4 and _fits(query, key, value, attn_mask):
+    if query._array.ndim == 4 and _can_use_kernels(query, key, value, attn_mask):
         return _flash(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
-    attend = _attend if not interceptors and _fits(query, key, value, attn_mask) \
+    attend = _attend if not interceptors and _can_use_kernels(query, key, value, attn_mask) \
         else _attend_parts
     return attend(query, key, value, attn_mask, is_causal, scale)[0]
 
@@ -290,25 +290,25 @@ def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:
 # ---- several heads -------------------------------------------------------------------------------
 
 
-def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any,
-               separate: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _project(query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any,
+             separate: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value through their own maps, whose weights stand one above the other."""
     linear = public[NETWORK]["linear"]
     width = query._array.shape[-1]
     if separate is None:
         if query is key and key is value:
-            return _parts(linear(query, weight, bias), 3)
+            return _split_joined(linear(query, weight, bias), 3)
         if key is value:
             first, rest = weight.split([width, 2 * width])
             biases = (None, None) if bias is None else bias.split([width, 2 * width])
-            k, v = _parts(linear(key, rest, biases[1]), 2)
+            k, v = _split_joined(linear(key, rest, biases[1]), 2)
             return linear(query, first, biases[0]), k, v
         separate = weight.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     return tuple([linear(x, w, b) for x, w, b in zip((query, key, value), separate, biases)])
 
 
-def _parts(joined: Tensor, n: int) -> Any:
+def _split_joined(joined: Tensor, n: int) -> Any:
     """The `n` parts that lie side by side in the last dimension, each in memory of its own."""
     apart = joined.unflatten(-1, (n, -1)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
     return [apart[i] for i in range(n)]
@@ -404,7 +404,7 @@ def multi_head_attention_forward(
         is_causal = is_causal and key_padding_mask is None and False
     _check_sizes(query, key, value, width, embed_dim_to_check, num_heads, use_separate_proj_weight)
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
-    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, separate)
+    q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias, separate)
     attn_mask = _mask_of_heads(attn_mask, batch, num_heads, length, source)
     head, rows = width // num_heads, batch * num_heads
     split = lambda x: x.view(x.shape[0], rows, head).transpose(0, 1)

@@ -62,7 +62,7 @@ def _is_shown() -> bool:
     return bool(stack) and stack[-1].makes
 
 
-def _kept(input: Tensor, p: float, feature: bool) -> Tensor:
+def _keep_mask(input: Tensor, p: float, feature: bool) -> Tensor:
     """Ones with the probability 1 - p, elsewhere zeros."""
     shape, like = _shape_of_mask(input, feature)
     if _is_shown():
@@ -82,18 +82,18 @@ def _check_type(array_type: np.dtype) -> None:
                            f"{type_name(from_numpy_dtype(array_type))}")
 
 
-def _dropped(input: Tensor, p: float, train: bool, feature: bool, alpha: bool, mul: Any) -> Tensor:
+def _drop(input: Tensor, p: float, train: bool, feature: bool, alpha: bool, mul: Any) -> Tensor:
     check_probability(p)
     if not train or p == 0 or not input._array.size:
         return input
     if p == 1:
         return mul(input, _zero(input))
     if not alpha:
-        mask = _kept(input, p, feature).div_(1 - p) if _is_shown() \
+        mask = _keep_mask(input, p, feature).div_(1 - p) if _is_shown() \
             else dropout_mask(input, p, feature)
         _check_type(input._array.dtype)             # as PyTorch does, after it has drawn
         return mul(input, mask)
-    kept = _kept(input, p, feature)
+    kept = _keep_mask(input, p, feature)
     _check_type(np.dtype(np.int64) if input._array.dtype.kind == "b" else input._array.dtype)
     scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
     shift = SATURATION * scale
@@ -104,10 +104,10 @@ def _dropped(input: Tensor, p: float, train: bool, feature: bool, alpha: bool, m
 def _declare(name: str, feature: bool, alpha: bool, doc: str) -> tuple[Any, Any]:
     """A kind of dropout, and the same in place."""
     def body(input: Tensor, p: float, train: bool) -> Tensor:
-        return _dropped(input, p, train, feature, alpha, mul)
+        return _drop(input, p, train, feature, alpha, mul)
 
     def body_in_place(self: Tensor, p: float, train: bool) -> Tensor:
-        return _dropped(self, p, train, feature, alpha, Tensor.mul_)
+        return _drop(self, p, train, feature, alpha, Tensor.mul_)
 
     how: dict[str, Any] = {"out": False, "method": False}
     return (op(f"{name}(Tensor input, float p, bool train) -> Tensor", body=body, aten_calls=body,

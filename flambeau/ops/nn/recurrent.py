@@ -116,8 +116,8 @@ rnn_relu_cell = _single_state_cell("rnn_relu_cell", _relu_step, 1,
 # ---- one layer over sequences of one length ------------------------------------------------------
 
 
-def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reverse: bool,
-             product: Any = linear) -> tuple[Tensor, Any]:
+def _run_steps(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reverse: bool,
+               product: Any = linear) -> tuple[Tensor, Any]:
     """Outputs (t, n, k) and the last state; `weights` are w_ih, w_hh, b_ih, b_hh, maybe more."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
     gates = product(x, w_ih, b_ih).unbind(0)
@@ -169,7 +169,7 @@ def _lstm_backward(grad: Any, result: np.ndarray, input: np.ndarray, h: np.ndarr
 
 def _lstm_parts(input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor,
                 c: Tensor, reverse: bool) -> tuple[Tensor, ...]:
-    y, (h, c) = _stepped(_lstm_step, input, (h, c), (w_ih, w_hh, b_ih, b_hh), reverse)
+    y, (h, c) = _run_steps(_lstm_step, input, (h, c), (w_ih, w_hh, b_ih, b_hh), reverse)
     return y, h, c, flambeau.empty(0), flambeau.empty(0)
 
 
@@ -199,7 +199,7 @@ def _gru_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np
 _gru_layer = op(
     f"_gru_layer({_STATES}, bool reverse) -> (Tensor result, Tensor saved)", kernel=_gru_kernel,
     backward=_gru_backward, parts=lambda input, h, *rest: (
-        _stepped(_gru_step, input, (h,), rest[:-1], rest[-1])[0], None),
+        _run_steps(_gru_step, input, (h,), rest[:-1], rest[-1])[0], None),
     implicit=True, returns=tuple, differentiable=(True, False), node="StackBackward0",
     autocast="opened", **_LAYER)
 
@@ -214,11 +214,11 @@ def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np
 _rnn_layer = op(
     f"_rnn_layer({_STATES}, bool relu, bool reverse) -> Tensor", kernel=kernels.rnn_layer,
     backward=_rnn_backward, implicit=True, node="StackBackward0", **_LAYER,
-    parts=lambda input, h, *rest: _stepped(
+    parts=lambda input, h, *rest: _run_steps(
         _relu_step if rest[-2] else _tanh_step, input, (h,), rest[:-2], rest[-1])[0])
 
 
-def _last(y: Tensor, reverse: bool) -> Tensor:
+def _last_state(y: Tensor, reverse: bool) -> Tensor:
     """The last state of what is seen as a stack of states."""
     at = 0 if reverse else -1
     node = gradient_edge(y)
@@ -228,20 +228,20 @@ def _last(y: Tensor, reverse: bool) -> Tensor:
 
 def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
     if len(weights) > 4 or not x._array.shape[0]:
-        return _stepped(_lstm_step, x, state, weights, reverse)
+        return _run_steps(_lstm_step, x, state, weights, reverse)
     y, h, c, *_ = _lstm_layer(x, *weights, *state, reverse)
     return y, (h, c)
 
 
 def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
     y, _ = _gru_layer(x, *state, *weights, reverse)
-    return y, (_last(y, reverse),)
+    return y, (_last_state(y, reverse),)
 
 
 def _run_plain(relu: bool) -> Callable[..., Any]:
     def run(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
         y = _rnn_layer(x, *state, *weights, relu, reverse)
-        return y, (_last(y, reverse),)
+        return y, (_last_state(y, reverse),)
     return run
 
 
@@ -266,9 +266,9 @@ def recurrence(mode: str) -> Recurrence:
 # ---- one layer over sequences of different lengths -----------------------------------------------
 
 
-def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any, weights: Any,
-            reverse: bool, product: Any = linear) -> tuple[Tensor, Any]:
-    """As `_stepped`, where step t has only the first sizes[t] sequences, the longest first."""
+def _run_packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any, weights: Any,
+                reverse: bool, product: Any = linear) -> tuple[Tensor, Any]:
+    """As `_run_steps`, where step t has only the first sizes[t] sequences, the longest first."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
     gates = product(data, w_ih, b_ih)
     starts = itertools.accumulate(sizes, initial=0)
@@ -328,7 +328,7 @@ def stacked(kind: Recurrence, x: Tensor, state: Any, params: Any, has_biases: bo
     groups = _weights_of(params, has_biases, layers * directions)
     step, run, states = kind
     if product is not linear:
-        run = partial(_stepped, step, product=product)
+        run = partial(_run_steps, step, product=product)
     finals: list[Any] = []
     parts = () if states == 2 else [s.unbind(0) for s in state]
     for layer in range(layers):
@@ -339,8 +339,8 @@ def stacked(kind: Recurrence, x: Tensor, state: Any, params: Any, has_biases: bo
             if sizes is None:
                 y, last = run(x, first, groups[slot], direction == 1)
             else:
-                y, last = _packed(step, x, sizes, first, groups[slot], direction == 1,
-                                  product)
+                y, last = _run_packed(step, x, sizes, first, groups[slot], direction == 1,
+                                      product)
             outputs.append(y)
             finals.append(last)
         x = outputs[0] if directions == 1 else flambeau.cat(outputs, -1)
@@ -354,7 +354,7 @@ def _in_one_go(input: Tensor, params: Any, layers: int, bidirectional: bool) -> 
     return input._array.dtype == np.float32 and len(params) <= 4 * layers * (1 + bidirectional)
 
 
-def _network(name: str, kind: Recurrence, doc: str, autocast: str = "lower") -> Any:
+def _declare_network(name: str, kind: Recurrence, doc: str, autocast: str = "lower") -> Any:
     states = kind.states
     first = "Tensor[] hx" if states == 2 else "Tensor hx"
     rest = ("Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
@@ -388,14 +388,16 @@ def _network(name: str, kind: Recurrence, doc: str, autocast: str = "lower") -> 
               out=False, method=False, autocast=autocast, doc=doc)
 
 
-lstm = _network("lstm", LSTM, """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
+lstm = _declare_network("lstm", LSTM,
+                        """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
     num_layers, dropout, train, bidirectional, batch_first)` gives the outputs and the last h and c.
 
     `params` lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
     `(data, batch_sizes, (h, c), ...)` the sequences are packed, the longest first.""")
-gru = _network("gru", GRU, "A stack of GRU layers; the arguments are those of `lstm`, with one "
-               "state h.", autocast="")
-rnn_tanh = _network("rnn_tanh", RNN_TANH,
-                    "A stack of tanh layers; the arguments are those of `gru`.")
-rnn_relu = _network("rnn_relu", RNN_RELU,
-                    "A stack of relu layers; the arguments are those of `gru`.")
+gru = _declare_network("gru", GRU,
+                       "A stack of GRU layers; the arguments are those of `lstm`, with one "
+                       "state h.", autocast="")
+rnn_tanh = _declare_network("rnn_tanh", RNN_TANH,
+                            "A stack of tanh layers; the arguments are those of `gru`.")
+rnn_relu = _declare_network("rnn_relu", RNN_RELU,
+                            "A stack of relu layers; the arguments are those of `gru`.")

@@ -155,8 +155,8 @@ def _prepare_masked_softmax(self: Tensor, mask: Tensor, dim: Any, mask_type: Any
 _masked_softmax = op(
     "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
     kernel=lambda x, mask, dim, mask_type: kernels.masked_softmax(x, mask, dim), method=False,
-    out=False, canonical=_prepare_masked_softmax, dims="dim", shape="self", d_self=lambda grad,
-    result, mask, dim:
+    out=False, canonical=_prepare_masked_softmax, dims="dim", shape="self",
+    d_self=lambda grad, result, mask, dim:
     _masked_softmax_backward(grad, result, mask, dim))
 _masked_softmax_backward = op(
     "_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> "

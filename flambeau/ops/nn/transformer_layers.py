@@ -60,7 +60,7 @@ def _check_layer(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_
         raise RuntimeError("`embed_dim` must divide evenly by `num_heads`")
 
 
-def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor) -> Tensor:
+def _project(query: Tensor, key: Tensor, value: Tensor, weight: Tensor) -> Tensor:
     """All three beside each other; with one multiplication if they are one tensor."""
     if query is key is value:
         return linear(query, weight)
@@ -86,7 +86,7 @@ def _native_multi_head_attention(
                       "affect performance. Prefer to use a boolean mask directly.", stacklevel=2)
         mask = mask.to(flambeau.bool)
     _check_layer(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias)
-    qkv = _projected(query, key, value, qkv_weight)
+    qkv = _project(query, key, value, qkv_weight)
     q, k, v = _transform_bias_rescale_qkv(qkv, qkv_bias, num_head)
     scores = q @ k.mT
     weights = scores.softmax(-1) if mask is None else _masked_softmax(scores, mask, 3, mask_type)

@@ -140,7 +140,7 @@ def _real_only(name: str) -> Any:
     return check
 
 
-def _choice(name: str, kernel: Any, loses: Any, wins: Any, doc: str, *aliases: str) -> Any:
+def _declare_choice(name: str, kernel: Any, loses: Any, wins: Any, doc: str, *aliases: str) -> Any:
     """`maximum` or `minimum`: equal elements share the gradient, NaN passes it to both."""
     def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
         half = late_bound.where(eq(self, other), grad / 2, grad)
@@ -167,10 +167,10 @@ def _declare_fmax(name: str, kernel: Any, wins: Any, doc: str) -> Any:
                      refused_as={"c": f"{name} not implemented for complex tensors."})
 
 
-maximum = _choice("maximum", kernels.maximum, lt, gt,
-                  "The larger of each pair; NaN if either is NaN.")
-minimum = _choice("minimum", kernels.minimum, gt, lt,
-                  "The smaller of each pair; NaN if either is NaN.")
+maximum = _declare_choice("maximum", kernels.maximum, lt, gt,
+                          "The larger of each pair; NaN if either is NaN.")
+minimum = _declare_choice("minimum", kernels.minimum, gt, lt,
+                          "The smaller of each pair; NaN if either is NaN.")
 fmax = _declare_fmax("fmax", kernels.fmax, ge,
                      "The larger of each pair; NaN only if both are.")
 fmin = _declare_fmax("fmin", kernels.fmin, le,

@@ -116,7 +116,7 @@ imag_view = op(
     batch=lambda size, dims, self: (imag_view(self), dims[0]))
 
 
-def _real(input: Tensor) -> Tensor:
+def _real_view(input: Tensor) -> Tensor:
     if input._array.dtype.kind not in "cW":
         return input
     if input._edge is None and not input._conjugated:
@@ -124,7 +124,7 @@ def _real(input: Tensor) -> Tensor:
     return select(view_as_real(input.conj() if input._conjugated else input), -1, 0)
 
 
-def _imag(input: Tensor) -> Tensor:
+def _imag_view(input: Tensor) -> Tensor:
     if input._array.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input._edge is None and not input._conjugated:
@@ -134,9 +134,9 @@ def _imag(input: Tensor) -> Tensor:
     return select(view_as_real(input), -1, 1)
 
 
-real = op("real(Tensor(a) self) -> Tensor(a)", body=_real, method=False,
+real = op("real(Tensor(a) self) -> Tensor(a)", body=_real_view, method=False,
           doc="The real part, as a view; a real tensor itself.")
-imag = op("imag(Tensor(a) self) -> Tensor(a)", body=_imag, method=False,
+imag = op("imag(Tensor(a) self) -> Tensor(a)", body=_imag_view, method=False,
           doc="The imaginary part, as a view.")
 
 

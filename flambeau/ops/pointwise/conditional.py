@@ -134,7 +134,7 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
     **{c: (int(np.iinfo(c).min), int(np.iinfo(c).max)) for c in "bBhilq"}}
 
 
-def _held(bound: Any, target: np.dtype) -> bool:
+def _is_representable(bound: Any, target: np.dtype) -> bool:
     """Is it no NaN, and no number that a half type would turn into infinity?"""
     return bound == bound and (target.itemsize > 2 or abs(bound) <= 65504 or abs(bound) == inf)
 
@@ -148,7 +148,7 @@ def _clamp_kernel(self: np.ndarray, min: Any = None, max: Any = None,
     if limits is not None and type(min) in _BOUNDS and type(max) in _BOUNDS:
         low, high = (default if n is None else n for n, default in zip((min, max), limits))
         if kind not in "ui":
-            if _held(low, self.dtype) and _held(high, self.dtype):
+            if _is_representable(low, self.dtype) and _is_representable(high, self.dtype):
                 return kernels.hardtanh(self, low, high, out)
         elif type(low) is type(high) is int and limits[0] <= low <= limits[1] and (
                 limits[0] <= high <= limits[1]):

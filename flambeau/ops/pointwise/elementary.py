@@ -56,7 +56,7 @@ sigmoid = pointwise("sigmoid(Tensor self)", kernel=kernels.sigmoid, floating=Tru
                     d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
 
 
-def _slope(name: str, slope: Any, bend: Any) -> Any:
+def _declare_backward(name: str, slope: Any, bend: Any) -> Any:
     """The op that gives the gradient of `name`, whose derivatives by its result y are `slope` and
     `bend`, which is given what it is multiplied by."""
     made = op(
@@ -71,8 +71,9 @@ def _slope(name: str, slope: Any, bend: Any) -> Any:
     return made
 
 
-sigmoid_backward = _slope("sigmoid", lambda y: (1 - y) * y, lambda g, y, to: g * to * (-2 * y + 1))
-tanh_backward = _slope("tanh", lambda y: 1 - y * y, lambda g, y, to: g * (-2 * y * to))
+sigmoid_backward = _declare_backward(
+    "sigmoid", lambda y: (1 - y) * y, lambda g, y, to: g * to * (-2 * y + 1))
+tanh_backward = _declare_backward("tanh", lambda y: 1 - y * y, lambda g, y, to: g * (-2 * y * to))
 
 # ---- trigonometry -------------------------------------------------------------------------------
 
@@ -138,7 +139,7 @@ _declare_angle("deg2rad", pi / 180, "Angles in degrees as radians.")
 _declare_angle("rad2deg", 180 / pi, "Angles in radians as degrees.")
 
 
-def _turning(self: Tensor):
+def _phase_derivative(self: Tensor):
     """The change of a complex number that turns it by one radian a unit: i z / |z|²."""
     if self._array.dtype.kind not in "cW":
         return zeros_like(self)
@@ -147,8 +148,8 @@ def _turning(self: Tensor):
 
 
 angle = pointwise("angle(Tensor self)", kernel=kernels.angle, floating=True, inplace=False,
-                  vjp=lambda grad, self: grad * _turning(self),
-                  jvp=lambda self_t, self: real_part(self_t * conjugated(_turning(self))),
+                  vjp=lambda grad, self: grad * _phase_derivative(self),
+                  jvp=lambda self_t, self: real_part(self_t * conjugated(_phase_derivative(self))),
                   doc="The angle of complex numbers, in (-π, π]; of real ones 0 or π.")
 
 # ---- the error function -------------------------------------------------------------------------

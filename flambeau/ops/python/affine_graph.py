@@ -109,14 +109,15 @@ def shape_of(edge: Any) -> tuple[int, ...]:
 linear.op.Backward.unfold = unfold
 
 
-def _of(tensor: Any, read: Any) -> Any:
+def _read_optional(tensor: Any, read: Any) -> Any:
     return None if tensor is None else read(tensor)
 
 
 def _geometry(read: Any, name: str) -> Any:
     """A formula of a factor that is kept only where the gradient of the other is asked for."""
-    return {"self": lambda self: _of(self, read), "mat1": lambda mat1: _of(mat1, read),
-               "mat2": lambda mat2: _of(mat2, read)}[name]
+    return {"self": lambda self: _read_optional(self, read),
+            "mat1": lambda mat1: _read_optional(mat1, read),
+               "mat2": lambda mat2: _read_optional(mat2, read)}[name]
 
 
 for _op, _factors in ((mm.op, ("self", "mat2")), (addmm.op, ("mat1", "mat2"))):

@@ -83,7 +83,7 @@ def _check_samples(name: str, y: Tensor, x: Any, dim: int, dx: Any) -> int:
     return dim
 
 
-def _widths(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
+def _sample_widths(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
     """How far the samples are apart."""
     if x._array.ndim == 1 and y._array.ndim > 1:
         if x._array.shape[0] != y._array.shape[dim]:
@@ -99,7 +99,7 @@ def _widths(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
     return far - near
 
 
-def _integral(name: str, dx: str = "Scalar dx=1") -> Any:
+def _declare_integral(name: str, dx: str = "Scalar dx=1") -> Any:
     return op(f"{name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
               f"{name}.dx(Tensor y, *, {dx}, int dim=-1) -> Tensor", method=False, out=False)
 
@@ -112,12 +112,12 @@ def _trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
         return flambeau.empty(shape[:dim] + shape[dim + 1:], dtype=y.dtype).zero_()
     if x is not None:
         later, earlier = _pairs(y, dim)
-        return over(((later + earlier) * _widths("trapezoid", y, x, dim)).sum(dim), 2.0)
+        return over(((later + earlier) * _sample_widths("trapezoid", y, x, dim)).sum(dim), 2.0)
     ends = y.select(dim, 0) + y.select(dim, -1)
     return times(y.sum(dim) - times(ends, 0.5), dx)
 
 
-@_integral("trapezoid")
+@_declare_integral("trapezoid")
 def trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart.
 
@@ -128,13 +128,13 @@ def trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     return _trapezoid(y, x, dim, dx)
 
 
-@_integral("trapz", "float dx=1")
+@_declare_integral("trapz", "float dx=1")
 def trapz(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The older name of `trapezoid`."""
     return _trapezoid(y, x, dim, dx)
 
 
-@_integral("cumulative_trapezoid")
+@_declare_integral("cumulative_trapezoid")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The integrals from the first sample to each later one, by the trapezoidal rule."""
     dim = _check_samples("cumulative_trapezoid", y, x, dim, dx)
@@ -143,7 +143,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tens
     later, earlier = _pairs(y, dim)
     if x is None:
         return cumsum(times(later + earlier, dx / 2), dim)
-    return over(cumsum((later + earlier) * _widths("cumulative_trapezoid", y, x, dim), dim), 2.0)
+    return over(cumsum((later + earlier) * _sample_widths("cumulative_trapezoid", y, x, dim), dim),
+                2.0)
 
 
 # ---- derivatives --------------------------------------------------------------------------------
@@ -191,10 +192,10 @@ def gradient(input: Tensor, spacing: Any, dim: Any, edge_order: int) -> tuple[Te
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least "
                                "edge_order+1")
-    return tuple([_slope(input, d, step, edge_order) for d, step in zip(dims, steps)])
+    return tuple([_gradient_along(input, d, step, edge_order) for d, step in zip(dims, steps)])
 
 
-def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
+def _gradient_along(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     n = input._array.shape[dim]
 
     def at(start: int, count: int = 1, of: Tensor = input) -> Tensor:
@@ -213,16 +214,16 @@ def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
         return cat([start, middle, end], dim)
     gaps = reshape(diff(step), [-1 if i == dim else 1 for i in range(input._array.ndim)])
     after, before = _pairs(gaps, dim)           # the gaps on both sides of each inner point
-    middle = mixed(0, n - 2, _parabola(before, after)[1])
+    middle = mixed(0, n - 2, _parabola_slope(before, after)[1])
     start = (at(1) - at(0)) / at(0, of=gaps)
     end = (at(n - 1) - at(n - 2)) / at(n - 2, of=gaps)
     if edge_order == 2:
-        start = mixed(0, 1, _parabola(at(0, of=gaps), at(1, of=gaps))[0])
-        end = mixed(n - 3, 1, _parabola(at(n - 3, of=gaps), at(n - 2, of=gaps))[2])
+        start = mixed(0, 1, _parabola_slope(at(0, of=gaps), at(1, of=gaps))[0])
+        end = mixed(n - 3, 1, _parabola_slope(at(n - 3, of=gaps), at(n - 2, of=gaps))[2])
     return cat([start, middle, end], dim)
 
 
-def _parabola(g: Tensor, h: Tensor) -> tuple[tuple[Tensor, ...], ...]:
+def _parabola_slope(g: Tensor, h: Tensor) -> tuple[tuple[Tensor, ...], ...]:
     """The slope of the parabola through three points, `g` and then `h` apart, at each of them: the
     weights of their values."""
     both = g + h

@@ -25,8 +25,9 @@ from flambeau.ops.python.list_updates import take
 Tensors = Sequence[Tensor]
 
 
-def _named(name: str, nodes: str, results: tuple[Tensor, ...], since: int, given: dict[str, Any]
-           ) -> None:
+def _name_nodes(name: str, nodes: str, results: tuple[Tensor, ...], since: int,
+                given: dict[str, Any]
+                ) -> None:
     """Give the nodes of results the names that they have in PyTorch: `nodes` lists their endings,
     for an operand that is a number, a list of them, a list of tensors, or one tensor."""
     if not any(r.requires_grad for r in results):
@@ -54,7 +55,7 @@ def _checked(tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-def _each(tensors: list[Tensor], other: Any, of_tensors: bool) -> list[Any]:
+def _operand_per_tensor(tensors: list[Tensor], other: Any, of_tensors: bool) -> list[Any]:
     """The operand for each tensor."""
     if isinstance(other, tuple | list):
         if len(other) != len(tensors):
@@ -95,11 +96,11 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
             continue
         if "tensor1" in given and name == "scalars":
             values = _unpacked(tensors, value) if isinstance(value, Tensor) else value
-            named["value"] = _each(tensors, values, False)
+            named["value"] = _operand_per_tensor(tensors, values, False)
         elif name in _KEYWORDS:
             named.setdefault(name, [value] * len(tensors))
         else:
-            operands.append(_each(tensors, value, name not in _OF_NUMBERS))
+            operands.append(_operand_per_tensor(tensors, value, name not in _OF_NUMBERS))
     return operands, named
 
 
@@ -112,8 +113,9 @@ def _recorded_together(tensors: list[Tensor], operands: list[Any]) -> list[Tenso
             for t in tensors]
 
 
-def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes: str = "0",
-          rule: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def _loop_over_tensors(name: str, parameters: list[str], method: Callable[..., Tensor],
+                       nodes: str = "0",
+                       rule: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The function of lists that calls a `method` of each tensor, or a kernel with a `rule`."""
     inplace, alone = name.endswith("_"), len(parameters) == 1
 
@@ -132,7 +134,7 @@ def _loop(name: str, parameters: list[str], method: Callable[..., Tensor], nodes
                        for i, row in enumerate(rows)] if named else [method(*row) for row in rows]
         if inplace:
             return results
-        _named(name, nodes, tuple(results), since, given)
+        _name_nodes(name, nodes, tuple(results), since, given)
         return tuple(results)
     return loop
 
@@ -155,12 +157,14 @@ def _declare(name: str, overloads: dict[str, str], function: Any = None, nodes: 
         texts.append(f"{title}({own}{', ' * bool(more)}{more}) -> {result}")
         names += [n for n in (p.partition("=")[0].split()[-1] for p in more.split(", ") if p)
                   if n not in ("*", *names)]
-    member(*texts, method=False, body=_loop(name, names, function or _method(name), nodes, rule),
+    member(*texts, method=False,
+           body=_loop_over_tensors(name, names, function or _method(name), nodes, rule),
            doc=f"`{name}` {'on' if inplace else 'of'} each tensor, with its operands.")
 
 
-def _both(name: str, overloads: dict[str, str], function: Any = None, write: Any = None,
-          nodes: str = "0", rule: Callable[..., Any] | None = None) -> None:
+def _declare_with_inplace(name: str, overloads: dict[str, str], function: Any = None,
+                          write: Any = None,
+                          nodes: str = "0", rule: Callable[..., Any] | None = None) -> None:
     """… and the form that writes in place."""
     _declare(name, overloads, function, nodes)
     _declare(f"{name}_", overloads, write, rule=rule)
@@ -185,34 +189,36 @@ _THREE = "Tensor[] tensor1, Tensor[] tensor2"
 for _name in ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
               "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal",
               "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"):
-    _both(_name, _ALONE)
+    _declare_with_inplace(_name, _ALONE)
 _declare("zero_", _ALONE, rule=list_updates.fill_zero)
 _declare("clone", {"": "*, MemoryFormat? memory_format=None"})
 _declare("max", _ALONE, _greatest, nodes="1")
 _declare("copy_", {"": "Tensor[] src, bool non_blocking=False"},
          rule=list_updates.copy)
 _declare("mm", {"": "Tensor[] mat2"})
-_both("add", {**_SCALED, "Tensor": "Tensor other, *, Scalar alpha=1"},
-      nodes="1Scalar 1ScalarList 0List 1Scalar", rule=list_updates.add)
-_both("sub", _SCALED, nodes="1Scalar 1ScalarList 0List 1Scalar")
-_both("mul", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0List 0Tensor",
-      rule=list_updates.scale)
-_both("div", {**_NUMBERS, "Tensor": "Tensor other"}, nodes="1Scalar 1ScalarList 0 0Tensor")
+_declare_with_inplace("add", {**_SCALED, "Tensor": "Tensor other, *, Scalar alpha=1"},
+                      nodes="1Scalar 1ScalarList 0List 1Scalar", rule=list_updates.add)
+_declare_with_inplace("sub", _SCALED, nodes="1Scalar 1ScalarList 0List 1Scalar")
+_declare_with_inplace("mul", {**_NUMBERS, "Tensor": "Tensor other"},
+                      nodes="1Scalar 1ScalarList 0List 0Tensor", rule=list_updates.scale)
+_declare_with_inplace("div", {**_NUMBERS, "Tensor": "Tensor other"},
+                      nodes="1Scalar 1ScalarList 0 0Tensor")
 for _name, _bound, _nodes in (
         ("maximum", "min", "0 1 0List 0"), ("minimum", "max", "0 1 0List 0"),
         ("clamp_min", "min", "0Scalar 0ScalarList 1List 0Scalar"),
         ("clamp_max", "max", "0Scalar 0ScalarList 1List 0Scalar")):
-    _both(_name, _NUMBERS, lambda t, o, b=_bound: t.clamp(**{b: o}),
-          lambda t, o, b=_bound: t.clamp_(**{b: o}), _nodes,
-          list_updates.bound_below if _bound == "min" else list_updates.bound_above)
+    _declare_with_inplace(_name, _NUMBERS, lambda t, o, b=_bound: t.clamp(**{b: o}),
+                          lambda t, o, b=_bound: t.clamp_(**{b: o}), _nodes,
+                          list_updates.bound_below if _bound == "min" else list_updates.bound_above)
 for _name in ("addcmul", "addcdiv"):
-    _both(_name, {"Scalar": f"{_THREE}, Scalar value=1", "Tensor": f"{_THREE}, Tensor scalars",
-                  "ScalarList": f"{_THREE}, Scalar[] scalars"},
-          nodes="0Scalar 0ScalarList 0ScalarList 0Tensor")
-_both("lerp", {"List": "Tensor[] tensors1, Tensor[] weights",
-               "Scalar": "Tensor[] tensors1, Scalar weight",
-               "ScalarList": "Tensor[] tensors1, Scalar[] weight"},
-      nodes="0Scalar 0ScalarList 1List 0Scalar", rule=list_updates.lerp)
+    _declare_with_inplace(_name, {"Scalar": f"{_THREE}, Scalar value=1",
+                                  "Tensor": f"{_THREE}, Tensor scalars",
+                                  "ScalarList": f"{_THREE}, Scalar[] scalars"},
+                          nodes="0Scalar 0ScalarList 0ScalarList 0Tensor")
+_declare_with_inplace("lerp", {"List": "Tensor[] tensors1, Tensor[] weights",
+                               "Scalar": "Tensor[] tensors1, Scalar weight",
+                               "ScalarList": "Tensor[] tensors1, Scalar[] weight"},
+                      nodes="0Scalar 0ScalarList 1List 0Scalar", rule=list_updates.lerp)
 
 _POWERS = {"List": "Tensor[] exponent", "Scalar": "Scalar exponent",
            "ScalarList": "Scalar[] exponent"}
@@ -224,12 +230,12 @@ def _pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
         return _powers(self, exponent)
     since = next_order()
     results = tuple([public["torch"]["pow"](self, e) for e in _checked(exponent)])
-    _named("pow", _POW_NODES, results, since, {"self": self, "exponent": exponent})
+    _name_nodes("pow", _POW_NODES, results, since, {"self": self, "exponent": exponent})
     return results
 
 
 _POW_NODES = "0Scalar 1 0 0Scalar"
-_powers = _loop("pow", ["self", "exponent"], _method("pow"), _POW_NODES)
+_powers = _loop_over_tensors("pow", ["self", "exponent"], _method("pow"), _POW_NODES)
 member(*[f"_foreach_pow.{overload}({own}, {more}) -> Tensor[]" for own, overload, more in (
     *[("Tensor[] self", overload, more) for overload, more in _POWERS.items()],
     ("Scalar self", "ScalarAndTensor", "Tensor[] exponent"))], method=False, body=_pow,

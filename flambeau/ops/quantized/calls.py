@@ -64,18 +64,18 @@ _FACTS = frozenset("""is_inference is_conj is_neg is_distributed is_same_size is
 COMPARE = frozenset("eq ne lt le gt ge".split())
 
 
-def _plainly(args: Any, change: Callable[[QuantizedTensor], Any]) -> Any:
+def _map_quantized(args: Any, change: Callable[[QuantizedTensor], Any]) -> Any:
     """Arguments with each quantised tensor changed to a plain one."""
     if type(args) is QuantizedTensor:
         return change(args)
     if type(args) in (list, tuple):
-        return type(args)([_plainly(a, change) for a in args])
-    return {k: _plainly(v, change) for k, v in args.items()} if type(args) is dict else args
+        return type(args)([_map_quantized(a, change) for a in args])
+    return {k: _map_quantized(v, change) for k, v in args.items()} if type(args) is dict else args
 
 
 def _quantized_in(args: Any) -> list[QuantizedTensor]:
     found: list[QuantizedTensor] = []
-    _plainly(args, found.append)
+    _map_quantized(args, found.append)
     return found
 
 
@@ -85,7 +85,7 @@ def _integers(tensor: QuantizedTensor) -> Tensor:
     return result
 
 
-def _channels(tensor: QuantizedTensor) -> Tensor:
+def _channel_numbers(tensor: QuantizedTensor) -> Tensor:
     """For each element the number of its channel."""
     axis = tensor._scheme.axis
     shape = (-1,) + (1,) * (tensor._array.ndim - 1 - axis)
@@ -115,7 +115,7 @@ def _integers_on(scheme: Scheme, tensor: QuantizedTensor) -> Tensor:
                                          tensor.dtype))
 
 
-def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
+def _rearrange(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     sources = _quantized_in((args, kwargs))
     scheme = sources[0]._scheme
     integers = _integers
@@ -125,7 +125,7 @@ def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
         if any(s._scheme.axis is not None for s in sources):
             raise NotImplementedError(f"{name} of tensors that were quantised in different ways")
         integers = partial(_integers_on, scheme)
-    moved = function(*_plainly(args, integers), **_plainly(kwargs, integers))
+    moved = function(*_map_quantized(args, integers), **_map_quantized(kwargs, integers))
     held = sources[0]._array.dtype
     if scheme.axis is None:
         return each_result(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)
@@ -135,7 +135,8 @@ def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     if name in ("clone", "contiguous", "detach", "cpu"):
         return make_like(moved, scheme)
     channels: list[np.ndarray] = []
-    each_result(function(*_plainly(args, _channels), **_plainly(kwargs, _channels)),
+    each_result(function(*_map_quantized(args, _channel_numbers),
+                         **_map_quantized(kwargs, _channel_numbers)),
              lambda r: channels.append(r._array))
     rest = iter(channels)
     return each_result(moved, lambda r: make_like(r, _moved_scheme(scheme, next(rest))))
@@ -147,7 +148,7 @@ def make_like(plain: Tensor, scheme: Scheme) -> QuantizedTensor:
     return result
 
 
-def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
+def _compute_on_numbers(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     scheme = _quantized_in((args, kwargs))[0]._scheme
     if scheme.axis is not None and not name.startswith("fill"):
         scheme_of(_quantized_in((args, kwargs))[0], name, False)
@@ -156,7 +157,7 @@ def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
         scheme = scheme._replace(scale=scale, zero_point=zero + limits(scheme.dtype)[0])
     fused = name in _FUSED
     plain = (lambda q: wrap(q._scheme.dequantize_fused(q._array))) if fused else dequantize
-    computed = function(*_plainly(args, plain), **_plainly(kwargs, plain))
+    computed = function(*_map_quantized(args, plain), **_map_quantized(kwargs, plain))
     return each_result(computed, lambda r: make_quantized(scheme.quantize(r._array, fused), scheme))
 
 
@@ -200,7 +201,7 @@ def _empty_like(tensor: QuantizedTensor, *args: Any, **kwargs: Any) -> Tensor:
     return make_quantized(np.empty_like(tensor._array), tensor._scheme)
 
 
-def _largest(n: int) -> Callable[..., Tensor]:
+def _declare_max_pool(n: int) -> Callable[..., Tensor]:
     """`max_pool{n}d` of the integers, for which there are no windows, as numbers."""
     def pool(tensor: QuantizedTensor, *args: Any, **kwargs: Any) -> Any:
         held = tensor._array.dtype
@@ -226,9 +227,9 @@ def _batch_norm(input: QuantizedTensor, weight: Tensor | None, bias: Tensor | No
 
 LIBRARY: dict[str, Any] = {             # functions of quantised tensors alone
     "quantized_batch_norm": _batch_norm,
-    **{f"quantized_max_pool{n}d": _largest(n) for n in (1, 2, 3)}}
+    **{f"quantized_max_pool{n}d": _declare_max_pool(n) for n in (1, 2, 3)}}
 _OTHERS: dict[str, Any] = {
-    "max_pool1d": _largest(1),
+    "max_pool1d": _declare_max_pool(1),
     "equal": _equal, "copy_": _copy, "to": _to, "empty_like": _empty_like,
     "is_floating_point": lambda t: False, "is_complex": lambda t: False,
     "numel": lambda t: t._array.size, "is_same_size": lambda a, b: a.shape == b.shape,
@@ -244,7 +245,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if fit is not None and has_no_kernel_of(fit, "QuantizedCPU"):
         return without_rule(called, args, kwargs, "QuantizedCPU", "Strided", fit)
     if function is Tensor.fill_:                # a method that is no op
-        return _copy(args[0], _again(name, public["torch"]["fill"], args, kwargs))
+        return _copy(args[0], _compute_on_numbers(name, public["torch"]["fill"], args, kwargs))
     if inplace and name not in ("copy", "squeeze", "detach", "unsqueeze"):
         function, name = op.functional.function, op.functional.name
     elif inplace:
@@ -254,12 +255,12 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if name in _FACTS:
         return op.call(*args)
     if name in COMPARE:
-        return function(*_plainly(args, dequantize), **kwargs)
+        return function(*_map_quantized(args, dequantize), **kwargs)
     if name in MOVE:
-        return _move(name, function, args, kwargs)
+        return _rearrange(name, function, args, kwargs)
     if name not in AGAIN and name not in _RANGES:
         return without_rule(called, args, kwargs, "QuantizedCPU", "Strided", fit)
-    result = _again(name, function, args, kwargs)
+    result = _compute_on_numbers(name, function, args, kwargs)
     return _copy(args[0], result) if inplace else result
 
 

@@ -16,7 +16,7 @@ from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.quantized.tensors import affine_parameters
 
 
-def _raw(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
+def _quantize_raw(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         raw = np.rint(x.astype(np.float32) * (np.float32(1) / scale) + zero_point)
     return np.where(np.isnan(raw), -np.float32(np.inf), raw)
@@ -24,29 +24,29 @@ def _raw(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray
 
 def _rounded(self: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, quant_min: int,
              quant_max: int) -> np.ndarray:
-    steps = np.clip(_raw(self, scale, zero_point), quant_min, quant_max)
+    steps = np.clip(_quantize_raw(self, scale, zero_point), quant_min, quant_max)
     return ((steps - zero_point) * scale).astype(self.dtype)
 
 
 def _is_in_range(self: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, quant_min: int,
                  quant_max: int) -> np.ndarray:
-    raw = _raw(self, scale, zero_point)
+    raw = _quantize_raw(self, scale, zero_point)
     return np.asarray((raw >= quant_min) & (raw <= quant_max))
 
 
-def _part(name: str, kernel: Any, **declared: Any) -> Any:
+def _declare_part(name: str, kernel: Any, **declared: Any) -> Any:
     return op(f"{name}(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) "
               "-> Tensor", kernel=kernel, core="(),(),()->()", function=False, method=False,
               out=False, **declared)
 
 
-_in_range = _part("fake_quantize_in_range", _is_in_range)
+_in_range = _declare_part("fake_quantize_in_range", _is_in_range)
 
 
 def _declare(name: str, node: str) -> Any:
-    return _part(name, _rounded, node=f"FakeQuantizePer{node}Backward0",
-                 d_self=lambda grad, self, scale, zero_point, quant_min, quant_max: mul(
-                     grad, _in_range(self, scale, zero_point, quant_min, quant_max)))
+    return _declare_part(name, _rounded, node=f"FakeQuantizePer{node}Backward0",
+                         d_self=lambda grad, self, scale, zero_point, quant_min, quant_max: mul(
+                             grad, _in_range(self, scale, zero_point, quant_min, quant_max)))
 
 
 _per_tensor = _declare("fake_quantize_tensor", "TensorAffineCachemask")

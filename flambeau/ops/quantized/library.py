@@ -47,12 +47,12 @@ def _expect_quantized(name: str, *tensors: Any) -> None:
                                       "'CPU' backend: it takes quantised tensors.")
 
 
-def _checked(name: str, tensor: Any) -> QuantizedTensor:
+def _check_quantized_input(name: str, tensor: Any) -> QuantizedTensor:
     _expect_quantized(name, tensor)
     return tensor
 
 
-def _numbers(x: QuantizedTensor) -> Tensor:
+def _dequantize_numbers(x: QuantizedTensor) -> Tensor:
     return wrap(x._scheme.dequantize_fused(x._array))
 
 
@@ -125,7 +125,8 @@ class PackedHalfWeight:
 
 def linear_prepack(weight: Tensor, bias: Tensor | None = None) -> PackedWeight:
     """What `linear` takes: a weight (out, in), quantised, and a bias."""
-    return PackedWeight(_checked("linear_prepack", weight), bias if bias is None else bias.detach())
+    return PackedWeight(_check_quantized_input("linear_prepack", weight),
+                        bias if bias is None else bias.detach())
 
 
 def linear_prepack_fp16(weight: Tensor, bias: Tensor | None = None) -> PackedHalfWeight:
@@ -143,15 +144,16 @@ def _prepack(n: int, transposed: bool) -> Any:
 
     def prepack(weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, *rest: Any
                 ) -> PackedWeight:
-        checked = _checked(name, weight)
+        checked = _check_quantized_input(name, weight)
         output_padding, dilation, groups = rest if transposed else ((0,) * n, *rest)
         each = [numbers(v, n, "geometry") for v in (stride, padding, dilation)]
         return PackedWeight(checked, bias if bias is None else bias.detach(),
                             (*each, transposed, numbers(output_padding, n, "geometry"), groups))
-    return _named(prepack, name, "What the convolution takes: a weight, a bias and the geometry.")
+    return _set_name(prepack, name,
+                     "What the convolution takes: a weight, a bias and the geometry.")
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
+def _set_name(function: Any, name: str, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     globals()[name] = function
@@ -161,46 +163,47 @@ def _named(function: Any, name: str, doc: str) -> Any:
 # ---- sums of products ----------------------------------------------------------------------------
 
 
-def _static(name: str, then: Callable[..., Tensor] | None) -> Any:
+def _declare_static(name: str, then: Callable[..., Tensor] | None) -> Any:
     def product(x: QuantizedTensor, packed: PackedWeight, scale: float, zero_point: int,
                 *more: Any) -> Tensor:
         _expect_quantized(name, x)
         result = packed.products(x)
         return _requantized(then(result, *more) if then else result, x, scale, zero_point)
-    return _named(product, name, "The product of a quantised tensor and a packed weight.")
+    return _set_name(product, name, "The product of a quantised tensor and a packed weight.")
 
 
-def _dynamic(name: str, then: Callable[..., Tensor] | None) -> Any:
+def _declare_dynamic(name: str, then: Callable[..., Tensor] | None) -> Any:
     def product(x: Tensor, packed: PackedWeight, reduce_range: bool = False) -> Tensor:
         quantized = quantize_per_tensor_dynamic(x, flambeau.quint8, reduce_range)
         result = packed.products(quantized)
         return then(result) if then else result
-    return _named(product, name, "As without `_dynamic`, of a float tensor that is quantised first "
-                  "to span its range; the result is float.")
+    return _set_name(product, name,
+                     "As without `_dynamic`, of a float tensor that is quantised first "
+                     "to span its range; the result is float.")
 
 
-def _half(name: str, then: Callable[..., Tensor] | None) -> Any:
+def _declare_half(name: str, then: Callable[..., Tensor] | None) -> Any:
     def product(x: Tensor, packed: PackedHalfWeight) -> Tensor:
         result = float_linear(x, *packed.unpack())
         return then(result) if then else result
-    return _named(product, name, "The product with a weight of float16.")
+    return _set_name(product, name, "The product with a weight of float16.")
 
 
 for _suffix, _then in (("", None), ("_relu", flambeau.relu)):
-    _static("linear" + _suffix, _then)
-    _dynamic(f"linear{_suffix}_dynamic", _then)
-    _half(f"linear{_suffix}_dynamic_fp16", _then)
+    _declare_static("linear" + _suffix, _then)
+    _declare_dynamic(f"linear{_suffix}_dynamic", _then)
+    _declare_half(f"linear{_suffix}_dynamic_fp16", _then)
     for _n in (1, 2, 3):
-        _static(f"conv{_n}d{_suffix}", _then)
-_static("linear_tanh", flambeau.tanh)
-_static("linear_leaky_relu", lambda x, slope: F.leaky_relu(x, slope))
+        _declare_static(f"conv{_n}d{_suffix}", _then)
+_declare_static("linear_tanh", flambeau.tanh)
+_declare_static("linear_leaky_relu", lambda x, slope: F.leaky_relu(x, slope))
 for _n in (1, 2, 3):
-    _static(f"conv_transpose{_n}d", None)
+    _declare_static(f"conv_transpose{_n}d", None)
     for _transposed in (False, True):
         _call = f"conv_transpose{_n}d" if _transposed else f"conv{_n}d"
-        _dynamic(_call + "_dynamic", None)
+        _declare_dynamic(_call + "_dynamic", None)
         _prepack(_n, _transposed)
-        _named(lambda packed: packed.unpack(), _call + "_unpack", "The weight and the bias.")
+        _set_name(lambda packed: packed.unpack(), _call + "_unpack", "The weight and the bias.")
 
 
 def conv2d_add(x: QuantizedTensor, other: Tensor, packed: PackedWeight, scale: float,
@@ -237,11 +240,12 @@ def _multiply(a: QuantizedTensor, b: QuantizedTensor, scale: float, zero_point: 
 
 
 def _add(a: QuantizedTensor, b: QuantizedTensor, scale: float, zero_point: int) -> np.ndarray:
-    return _requantized(_numbers(a) + _numbers(b), a, scale, zero_point)._array
+    return _requantized(_dequantize_numbers(a) + _dequantize_numbers(b), a, scale,
+                        zero_point)._array
 
 
-def _pair(name: str, combine: Callable[..., np.ndarray], scalar: Callable[..., Tensor],
-          relu: bool) -> Any:
+def _declare_combination(name: str, combine: Callable[..., np.ndarray],
+                         scalar: Callable[..., Tensor], relu: bool) -> Any:
     def call(a: Any, b: Any, scale: float | None = None, zero_point: int | None = None) -> Tensor:
         if scale is None:
             return scalar(a, b, relu) if type(a) is QuantizedTensor else scalar(b, a, relu)
@@ -249,8 +253,9 @@ def _pair(name: str, combine: Callable[..., np.ndarray], scalar: Callable[..., T
         zero = int(zero_point or 0)
         steps = np.clip(combine(a, b, scale, zero), *limits(a.dtype))
         return _rescaled(a, float(scale), zero, steps, relu)
-    return _named(call, name, "Two quantised tensors combined; or one with a number, which moves "
-                  "the scale or the zero point.")
+    return _set_name(call, name,
+                     "Two quantised tensors combined; or one with a number, which moves "
+                     "the scale or the zero point.")
 
 
 def _rescaled(x: QuantizedTensor, scale: float, zero_point: int, steps: np.ndarray,
@@ -269,7 +274,7 @@ def _add_number(x: QuantizedTensor, number: Any, relu: bool) -> Tensor:
         return _rescaled(x, scale, moved, x._array, relu)
     end = low if moved < low else high
     stretched = abs((high if moved < low else low) - moved) / (high - low) * scale
-    result = _numbers(x) + number
+    result = _dequantize_numbers(x) + number
     return _requantized(result.relu() if relu else result, x, stretched, end)
 
 
@@ -288,11 +293,11 @@ for _name, _combine, _scalar in (("add", _add, _add_number),
                                  ("mul", _multiply, _multiply_number)):
     for _relu in (False, True):
         _suffix = "_relu" if _relu else ""
-        _both = _pair(_name + _suffix, _combine, _scalar, _relu)
+        _both = _declare_combination(_name + _suffix, _combine, _scalar, _relu)
         globals()[f"{_name}_scalar{_suffix}"] = _both
 
 
-def _joined(name: str, relu: bool) -> Any:
+def _declare_concatenation(name: str, relu: bool) -> Any:
     def call(tensors: Any, dim: int, scale: float | None = None, zero_point: int | None = None
              ) -> Tensor:
         _expect_quantized(name, *tensors)
@@ -302,11 +307,11 @@ def _joined(name: str, relu: bool) -> Any:
                                    first.scale if scale is None else scale,
                                    first.zero_point if zero_point is None else zero_point,
                                    tensors[0].dtype)
-    return _named(call, name, "Quantised tensors one after another, with one scale.")
+    return _set_name(call, name, "Quantised tensors one after another, with one scale.")
 
 
-_joined("cat", False)
-_joined("cat_relu", True)
+_declare_concatenation("cat", False)
+_declare_concatenation("cat_relu", True)
 
 
 def _batch_norm(x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float) -> Tensor:
@@ -316,7 +321,8 @@ def _batch_norm(x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, ep
     return x * factor.reshape(shape) + offset.reshape(shape)
 
 
-def _again(name: str, function: Callable[..., Tensor], doc: str, at: int | None = None) -> Any:
+def _declare_on_numbers(name: str, function: Callable[..., Tensor], doc: str,
+                        at: int | None = None) -> Any:
     """A float op on quantised numbers; scale and zero point come last, or at place `at`."""
     def call(x: QuantizedTensor, *args: Any, **kwargs: Any) -> Tensor:
         _expect_quantized(name, x)
@@ -329,15 +335,15 @@ def _again(name: str, function: Callable[..., Tensor], doc: str, at: int | None 
         elif zero is None:
             zero = rest.pop()
         with flambeau.no_grad():
-            return _requantized(function(_numbers(x), *rest, **kwargs), x, scale, zero)
-    return _named(call, name, doc)
+            return _requantized(function(_dequantize_numbers(x), *rest, **kwargs), x, scale, zero)
+    return _set_name(call, name, doc)
 
 
 _AGAIN: dict[str, Any] = {
     "sigmoid": flambeau.sigmoid, "hardswish": lambda x: F.hardswish(x),
     "softmax": lambda x, dim: F.softmax(x, dim),
     "leaky_relu": lambda x, negative_slope=0.01, inplace=False: F.leaky_relu(x, negative_slope),
-    "prelu": lambda x, weight: F.prelu(x, _numbers(weight)),
+    "prelu": lambda x, weight: F.prelu(x, _dequantize_numbers(weight)),
     "layer_norm": lambda x, shape, weight, bias, eps=1e-5: F.layer_norm(
         x, shape, weight, bias, eps),
     "group_norm": lambda x, groups, weight, bias, eps=1e-5: F.group_norm(
@@ -345,12 +351,13 @@ _AGAIN: dict[str, Any] = {
     "instance_norm": lambda x, weight, bias, eps=1e-5: F.instance_norm(
         x, weight=weight, bias=bias, eps=eps)}
 for _name, _function in _AGAIN.items():
-    _again(_name, _function, f"`{_name}` of a quantised tensor.")
-_again("elu", lambda x, alpha=1.0, scale=1.0, input_scale=1.0: scale * F.elu(
+    _declare_on_numbers(_name, _function, f"`{_name}` of a quantised tensor.")
+_declare_on_numbers("elu", lambda x, alpha=1.0, scale=1.0, input_scale=1.0: scale * F.elu(
     x * input_scale, alpha), "`elu` of a quantised tensor.", at=0)
-_again("celu", lambda x, alpha=1.0: F.celu(x, alpha), "`celu` of a quantised tensor.", at=0)
-_again("dropout", lambda x, p=0.5, training=False: F.dropout(x, p, training),
-       "`dropout` of a quantised tensor.", at=0)
+_declare_on_numbers("celu", lambda x, alpha=1.0: F.celu(x, alpha), "`celu` of a quantised tensor.",
+                    at=0)
+_declare_on_numbers("dropout", lambda x, p=0.5, training=False: F.dropout(x, p, training),
+                    "`dropout` of a quantised tensor.", at=0)
 
 
 def _batch_norm_of(kind: str, ranks: tuple[int, ...], message: str) -> None:
@@ -358,9 +365,9 @@ def _batch_norm_of(kind: str, ranks: tuple[int, ...], message: str) -> None:
         if x._array.ndim not in ranks:
             raise RuntimeError(message)
         return _batch_norm(x, *args)
-    _again(f"batch_norm{kind}", checked, "(x - mean) / √(var + eps) · weight + bias.")
-    _again(f"batch_norm{kind}_relu", lambda *args: checked(*args).relu(),
-           "The positive part of `batch_norm`.")
+    _declare_on_numbers(f"batch_norm{kind}", checked, "(x - mean) / √(var + eps) · weight + bias.")
+    _declare_on_numbers(f"batch_norm{kind}_relu", lambda *args: checked(*args).relu(),
+                        "The positive part of `batch_norm`.")
 
 
 _batch_norm_of("", (2, 3, 4, 5), "quantized::batch_norm only support 2d, 3d, 4d or 5d inputs.")
@@ -369,19 +376,20 @@ for _kind, _ranks in (("1d", (2, 3)), ("2d", (4,)), ("3d", (5,))):
                                   f"{' or '.join(map(str, _ranks))}.")
 
 
-def _alike(name: str, function: Callable[..., Tensor]) -> Any:
+def _declare_same_scheme(name: str, function: Callable[..., Tensor]) -> Any:
     def call(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         _expect_quantized(name, x)
         return function(x, *args, **kwargs)
-    return _named(call, name, f"`{name}` of a quantised tensor, quantised as that is.")
+    return _set_name(call, name, f"`{name}` of a quantised tensor, quantised as that is.")
 
 
-_alike("relu6", lambda x, inplace=False: x.copy_(F.relu6(x)) if inplace else F.relu6(x))
-_alike("clamp", lambda x, min=None, max=None: flambeau.clamp(x, min, max))
-_alike("threshold", lambda x, threshold, value: _requantized(
-    F.threshold(_numbers(x), threshold, value), x, *x._scheme[1:3]))
-_alike("max_pool1d", lambda x, *geometry: F.max_pool1d(x, *geometry))
-_alike("max_pool2d", lambda x, *geometry: F.max_pool2d(x, *geometry))
+_declare_same_scheme("relu6", lambda x, inplace=False: x.copy_(F.relu6(x)) if inplace
+                     else F.relu6(x))
+_declare_same_scheme("clamp", lambda x, min=None, max=None: flambeau.clamp(x, min, max))
+_declare_same_scheme("threshold", lambda x, threshold, value: _requantized(
+    F.threshold(_dequantize_numbers(x), threshold, value), x, *x._scheme[1:3]))
+_declare_same_scheme("max_pool1d", lambda x, *geometry: F.max_pool1d(x, *geometry))
+_declare_same_scheme("max_pool2d", lambda x, *geometry: F.max_pool2d(x, *geometry))
 
 # ---- embeddings ----------------------------------------------------------------------------------
 
@@ -408,7 +416,7 @@ class PackedEmbedding:
 
 def embedding_bag_prepack(weight: Tensor) -> PackedEmbedding:
     """What the embeddings take: a table, quantised row by row."""
-    checked = _checked("embedding_bag_prepack", weight)
+    checked = _check_quantized_input("embedding_bag_prepack", weight)
     if weight.qscheme() is not flambeau.per_channel_affine_float_qparams:
         raise RuntimeError("Expect embedding_bag weights to be quantized using "
                            "kPerChannelAffineFloatQParams")
@@ -468,8 +476,8 @@ def _cell(mode: str) -> Any:
         if mode == "lstm":
             return dynamic_cell(mode, input, tuple(hx), w_ih, w_hh)
         return dynamic_cell(mode, input, (hx,), w_ih, w_hh)[0]
-    return _named(cell, f"quantized_{mode}_cell_dynamic",
-                  "One step with packed weights, which hold the biases.")
+    return _set_name(cell, f"quantized_{mode}_cell_dynamic",
+                     "One step with packed weights, which hold the biases.")
 
 
 for _mode in ("lstm", "gru", "rnn_tanh", "rnn_relu"):

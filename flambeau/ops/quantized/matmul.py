@@ -75,7 +75,7 @@ def _weight_int8pack_mm(self: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
 
 # ---- 4-bit weights ------------------------------------------------------------------------------
 
-def _blocks(rows: int) -> list[slice]:
+def _row_blocks(rows: int) -> list[slice]:
     return [slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK)]
 
 
@@ -98,17 +98,17 @@ def _convert_weight_to_int4pack_for_cpu(self: Tensor, innerKTiles: int) -> Tenso
     if columns % 2:
         raise RuntimeError(f"{name}K to be dividable by 2")
     packs = []
-    for block in _blocks(rows):
+    for block in _row_blocks(rows):
         part = self[block].T                                    # (k, rows of the block)
         low, high = part.chunk(2, 1) if part.shape[1] == _BLOCK else (part[:, ::2], part[:, 1::2])
         packs.append((high * 16 + low).to(flambeau.uint8).reshape(-1, columns // 2))
     return flambeau.cat(packs)
 
 
-def _unpacked(packed: Tensor) -> Tensor:
+def _unpack_int4(packed: Tensor) -> Tensor:
     rows, columns = packed.shape[0], 2 * packed.shape[1]
     parts = []
-    for block in _blocks(rows):
+    for block in _row_blocks(rows):
         part = packed[block].reshape(columns, -1)
         halves = part & 15, part >> 4
         parts.append(flambeau.cat(halves, 1) if 2 * part.shape[1] == _BLOCK
@@ -135,7 +135,7 @@ def _weight_int4pack_mm_for_cpu(self: Tensor, mat2: Tensor, qGroupSize: int,
                            f"sizes [:, {mat2.shape[0]}, 2]")
     scale, zero = (v.to(flambeau.float32).T.repeat_interleave(qGroupSize, 1)
                    for v in qScaleAndZeros.unbind(2))
-    weight = (_unpacked(mat2).to(flambeau.float32) - 8) * scale + zero
+    weight = (_unpack_int4(mat2).to(flambeau.float32) - 8) * scale + zero
     return (self.to(flambeau.float32) @ weight.T).to(self.dtype)
 
 
@@ -155,7 +155,7 @@ def _dyn_quant_pack_4bit_weight(weights: Tensor, scales_zeros: Tensor, bias: Ten
     return flambeau.cat([part.flatten().to(flambeau.float32) for part in parts])
 
 
-def _nearest(x: np.ndarray) -> np.ndarray:
+def _round_half_away(x: np.ndarray) -> np.ndarray:
     return np.copysign(np.floor(np.abs(x) + np.float32(0.5)), x)       # halves away from 0
 
 
@@ -167,8 +167,8 @@ def _quantized_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     scale = np.divide(np.float32(255), span, out=np.ones_like(span), where=span != 0)
     low, high = low * scale, high * scale
     zero = np.where((-128 + low) + (127 + high) > 0, -128 - low, 127 - high)
-    zero = _nearest(np.clip(zero, -128, 127))
-    return np.clip(_nearest(x * scale) + zero, -128, 127) - zero, 1 / scale
+    zero = _round_half_away(np.clip(zero, -128, 127))
+    return np.clip(_round_half_away(x * scale) + zero, -128, 127) - zero, 1 / scale
 
 
 @op("_dyn_quant_matmul_4bit(Tensor inp, Tensor packed_weights, int block_size, int in_features, "

@@ -154,7 +154,7 @@ def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 @functools.cache
-def _conversion(node_name: str) -> Callable[..., Tensor]:
+def _conversion_op(node_name: str) -> Callable[..., Tensor]:
     """The op that makes a tensor opaque, whose nodes have this name."""
     def make_opaque(self: Tensor, dtype: Any) -> Tensor:
         return alias(np.ascontiguousarray(_cast(self._array, dtype)), OpaqueTensor)
@@ -173,7 +173,7 @@ def _not_batched(size: int, dims: Any, *canonical: Any) -> NoReturn:
 
 
 @sparse_op("ToDenseBackward0", params="dtype", kind="linear", batch=_not_batched,
-           vjp=lambda grad, self: [_conversion("ToMkldnnBackward0")(grad, self.dtype)])
+           vjp=lambda grad, self: [_conversion_op("ToMkldnnBackward0")(grad, self.dtype)])
 def _densify(self: Tensor, dtype: Any) -> Tensor:
     return wrap(_cast(self._array, dtype))
 
@@ -204,7 +204,7 @@ def to_mkldnn(self: Tensor, dtype: Any) -> Tensor:
         raise RuntimeError("could not create a primitive descriptor for the reorder primitive. Run "
                            "workload with environment variable ONEDNN_VERBOSE=all to get "
                            "additional diagnostic information.")
-    return _conversion("ToMkldnnBackward0")(self, dtype)
+    return _conversion_op("ToMkldnnBackward0")(self, dtype)
 
 
 def uncovered(tensor: Tensor) -> Tensor:
@@ -250,18 +250,18 @@ def _refuse(name: str) -> NoReturn:
     raise _could_not_run("as_strided")
 
 
-def _elements(value: Any) -> Any:
+def _densify_arguments(value: Any) -> Any:
     """Arguments with the elements of each opaque tensor in its place."""
     if type(value) is OpaqueTensor:
         return _densify(value, None)
     if type(value) in (list, tuple):
-        return type(value)([_elements(v) for v in value])
-    return {k: _elements(v) for k, v in value.items()} if type(value) is dict else value
+        return type(value)([_densify_arguments(v) for v in value])
+    return {k: _densify_arguments(v) for k, v in value.items()} if type(value) is dict else value
 
 
-def _opaque(dense: Tensor, node_name: str) -> Tensor:
+def _make_opaque(dense: Tensor, node_name: str) -> Tensor:
     own = dense.grad_fn
-    return _conversion(node_name or ("" if own is None else own.name()) or "ToMkldnnBackward0")(
+    return _conversion_op(node_name or ("" if own is None else own.name()) or "ToMkldnnBackward0")(
         dense, None)
 
 
@@ -330,7 +330,7 @@ def _detach(tensor: Tensor) -> Tensor:
     return result
 
 
-def _same(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _keep_as_it_is(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`to`, `contiguous` and their like, which can only give the tensor as it is."""
     for value in (*args, *kwargs.values()):
         if isinstance(value, str | devices.device) and devices.device(value).type != "cpu":
@@ -353,10 +353,12 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 
 _OTHERS: dict[str, Any] = {
     "copy_": _copy, "fill_": _fill, "zero_": lambda t: _fill(t, 0), "detach": _detach,
-    "to": _same, "cpu": _same, "contiguous": _same,
-    "float": lambda t: _same(t, dtypes.float32), "half": lambda t: _same(t, dtypes.float16),
-    "type_as": lambda t, other: _same(t, other.dtype), "dropout": _dropout,
-    "bfloat16": lambda t: _same(t, dtypes.bfloat16), "double": lambda t: _same(t, dtypes.float64),
+    "to": _keep_as_it_is, "cpu": _keep_as_it_is, "contiguous": _keep_as_it_is,
+    "float": lambda t: _keep_as_it_is(t, dtypes.float32),
+    "half": lambda t: _keep_as_it_is(t, dtypes.float16),
+    "type_as": lambda t, other: _keep_as_it_is(t, other.dtype), "dropout": _dropout,
+    "bfloat16": lambda t: _keep_as_it_is(t, dtypes.bfloat16),
+    "double": lambda t: _keep_as_it_is(t, dtypes.float64),
     "numel": lambda t: t._array.size, "is_same_size": lambda a, b: a.shape == b.shape,
     "is_floating_point": lambda t: t.dtype.is_floating_point, "is_complex": lambda t: False,
     "conj": lambda t: t, "real": lambda t: t, "is_conj": lambda t: False,
@@ -388,8 +390,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         raise RuntimeError("'memory_format' argument is incompatible with mkldnn tensor")
     elif name == "batch_norm" and (len(args) < 4 or args[3] is None):
         raise RuntimeError("mkldnn_batch_norm: currently mkldnn only support affine model")
-    result = function(*_elements(args), **_elements(kwargs))
-    result = each_result(result, lambda r: _opaque(r, OPS[name]))
+    result = function(*_densify_arguments(args), **_densify_arguments(kwargs))
+    result = each_result(result, lambda r: _make_opaque(r, OPS[name]))
     return result if out is None else _store(out, result)
 
 

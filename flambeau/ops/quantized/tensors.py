@@ -179,14 +179,14 @@ def expect_float(input: Tensor, name: str) -> None:
         raise RuntimeError(f"Quantize only works on Float Tensor, got {type_name(input.dtype)}")
 
 
-def _held(dtype: Any) -> np.dtype:
+def _integer_dtype(dtype: Any) -> np.dtype:
     if dtype not in HELD:
         raise RuntimeError(f"ScalarType {type_name(dtype)} is not supported in new_qtensor.")
     return HELD[dtype]
 
 
 def _check_zero_point(zero_point: int, dtype: Any, name: str) -> None:
-    _held(dtype)
+    _integer_dtype(dtype)
     low, high = limits(dtype)
     if dtype in (narrow_dtypes.quint4x2, narrow_dtypes.quint2x4):
         low, high = 0, 255                      # of the bytes that hold several
@@ -252,7 +252,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     scheme, floating = _by_channel(dtype, scales, zero_points, axis)
     for zero in [] if floating else zero_points.tolist():
         _check_zero_point(zero, dtype, "quantize_tensor_per_channel_affine")
-    _held(dtype)
+    _integer_dtype(dtype)
     return make_quantized(scheme.quantize(input._array), scheme)
 
 

@@ -213,12 +213,12 @@ def integer_fill(array_type: np.dtype, low: int, high: int, generator: Any) -> F
         if low < -256 or high > 256:            # every type holds smaller integers
             low, high = _rounded_bounds(array_type, low, high)
     else:
-        _check_bounds(array_type, low, high, _limits(array_type))
+        _check_bounds(array_type, low, high, _integer_limits(array_type))
     return lambda array: kernels.integers(stream, array, low, high)
 
 
 @cache
-def _limits(array_type: np.dtype) -> tuple[int, int]:
+def _integer_limits(array_type: np.dtype) -> tuple[int, int]:
     """The least and the greatest integer of a type."""
     if array_type.kind == "b":
         return 0, 1
@@ -243,7 +243,7 @@ def _rounded_bounds(array_type: np.dtype, low: int, high: int) -> tuple[int, int
                 f"limitations {c_name(array_type)} can support discrete uniform "
                 "distribution only within this range. This warning will become an error in "
                 "version 1.7 release, please fix the code in advance")
-    above, below = _held(array_type, low + 1), _held(array_type, high - 1)
+    above, below = _round_to_type(array_type, low + 1), _round_to_type(array_type, high - 1)
     if above < low:
         low = above + (1 << (abs(low + 1).bit_length() - digits))
     if below >= high:
@@ -254,7 +254,7 @@ def _rounded_bounds(array_type: np.dtype, low: int, high: int) -> tuple[int, int
     return low, high
 
 
-def _held(array_type: np.dtype, value: int) -> int:
+def _round_to_type(array_type: np.dtype, value: int) -> int:
     return int(np.float64(np.asarray(np.float64(value)).astype(array_type)))
 
 

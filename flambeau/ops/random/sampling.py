@@ -97,33 +97,33 @@ def _normal(stream: kernels.Stream, shape: tuple[int, ...], target: np.dtype,
     return out
 
 
-def _scaled(numbers: np.ndarray, std: np.ndarray) -> np.ndarray:
-    return (_wide(numbers) * _wide(std)).astype(numbers.dtype, copy=False)
+def _multiply_by_std(numbers: np.ndarray, std: np.ndarray) -> np.ndarray:
+    return (_compute_type(numbers) * _compute_type(std)).astype(numbers.dtype, copy=False)
 
 
-def _moved(numbers: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    return (_wide(numbers) + _wide(mean)).astype(numbers.dtype, copy=False)
+def _add_mean(numbers: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    return (_compute_type(numbers) + _compute_type(mean)).astype(numbers.dtype, copy=False)
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def _compute_type(array: np.ndarray) -> np.ndarray:
     """float16 and bfloat16 as the float32 in which they are computed with."""
     return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
 
 _normal_of_means = sampler(
-    "normal_of_means", lambda stream, mean, std: _moved(
+    "normal_of_means", lambda stream, mean, std: _add_mean(
         _normal(stream, mean.shape, mean.dtype, std), mean), "Tensor mean", "float std",
     aten=f"normal.Tensor_float(Tensor mean, float std=1, *, {_GENERATOR})",
     node="NormalBackward1")
 _normal_of_deviations = sampler(
-    "normal_of_deviations", lambda stream, std, mean: _moved(
-        _scaled(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
+    "normal_of_deviations", lambda stream, std, mean: _add_mean(
+        _multiply_by_std(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
     "Tensor std", "float mean",
     aten=f"normal.float_Tensor(float mean, Tensor std, *, {_GENERATOR})", node="NormalBackward2")
 _normal_of_both = sampler(
-    "normal_of_both", lambda stream, mean, std: _moved(
-        _scaled(_normal(stream, mean.shape, mean.dtype), std), mean), "Tensor mean", "Tensor std",
-    aten=f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
+    "normal_of_both", lambda stream, mean, std: _add_mean(
+        _multiply_by_std(_normal(stream, mean.shape, mean.dtype), std), mean), "Tensor mean",
+    "Tensor std", aten=f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {_GENERATOR})",
     node="NormalBackward3")
 
 
@@ -190,12 +190,12 @@ def binomial(count: Tensor, prob: Tensor, generator: Any) -> Tensor:
                            f"{type_name(count.dtype)}")
     if count._array.dtype.itemsize < 4:
         raise no_kernel("binomial_cpu", count._array.dtype)
-    count, prob = _aligned(count, prob)
+    count, prob = _broadcast_pair(count, prob)
     result = _on_meta(count)
     return sampled(_binomial, count, prob, generator) if result is None else result
 
 
-def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+def _broadcast_pair(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Two tensors broadcast to one shape."""
     if a._array.shape == b._array.shape:
         return a, b
@@ -294,7 +294,7 @@ def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: A
     elif not isinstance(mean, Tensor):
         sampler, canonical = _normal_of_deviations, (std, generator, float(mean))
     else:
-        sampler, canonical = _normal_of_both, (*_aligned(mean, std), generator)
+        sampler, canonical = _normal_of_both, (*_broadcast_pair(mean, std), generator)
     result = _on_meta(canonical[0], None, target)
     return sampled(sampler, *canonical) if result is None else result
 

@@ -147,7 +147,7 @@ aminmax = op(
 # ---- their places -------------------------------------------------------------------------------
 
 
-def _place(name: str, doc: str) -> Any:
+def _declare_arg(name: str, doc: str) -> Any:
     def of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
         if dim is not None:
             return NotImplemented
@@ -163,14 +163,16 @@ def _place(name: str, doc: str) -> Any:
                        f"{'bool' if self.dtype.kind == 'b' else 'complex'} input", "bcUW8"))
 
 
-argmax = _place("argmax", """The position of the first largest element: in the flattened input, or
+argmax = _declare_arg("argmax",
+                      """The position of the first largest element: in the flattened input, or
     along `dim`.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0, 2.0]).argmax()
     tensor(1)
     """)
-argmin = _place("argmin", """The position of the first smallest element: in the flattened input, or
+argmin = _declare_arg("argmin",
+                      """The position of the first smallest element: in the flattened input, or
     along `dim`.""")
 
 __all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "scatter_grad"]

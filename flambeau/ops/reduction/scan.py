@@ -32,7 +32,7 @@ from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import unsqueeze
 
 
-def _converted(kernel: Any) -> Any:
+def _in_row_order(kernel: Any) -> Any:
     """A kernel whose result lies in rows also where it is of another type than the input."""
     def run(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
         if dtype is not None and dtype != x.dtype:
@@ -53,7 +53,7 @@ def _from_the_end(x: Tensor, dim: int) -> Tensor:
 
 cumsum = op(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_converted(kernels.cumsum), kind="linear", dims="dim", shape="self",
+    kernel=_in_row_order(kernels.cumsum), kind="linear", dims="dim", shape="self",
     typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
     out_type=OUT_TYPE, overlap="element",
     d_self=lambda grad, dim: _from_the_end(grad, dim),
@@ -68,13 +68,13 @@ cumsum = op(
 # ---- pairs of elements along a dimension ---------------------------------------------------------
 
 
-def _pairs(mask: Any, self: Tensor, dim: int) -> Tensor:
+def _pair_mask(mask: Any, self: Tensor, dim: int) -> Tensor:
     """A mask of rows and columns, where `dim` and the dimension after it count those."""
     n, after = self._array.shape[dim], self._array.ndim - dim - 1
     return reshape(mask(n, dtype=bool_), (n, n, *[1] * after))
 
 
-def _later(n: int, dtype: Any) -> Tensor:
+def _row_before_column(n: int, dtype: Any) -> Tensor:
     """Is the column not before the row?"""
     return triu(ones(n, n, dtype=dtype))
 
@@ -91,8 +91,9 @@ def _cumprod_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
     if not (grad_enabled() or interceptors or type(grad) not in plain_types):
         return _cumprod_back_with_zeros(grad, self, result, dim)
     # row i of `others` is the input with a 1 in place i
-    others = where(_pairs(eye, self, dim), 1, unsqueeze(self, dim))
-    so_far = where(_pairs(_later, self, dim), conjugated(cumprod(others, dim + 1)), 0)
+    others = where(_pair_mask(eye, self, dim), 1, unsqueeze(self, dim))
+    so_far = where(_pair_mask(_row_before_column, self, dim), conjugated(cumprod(others, dim + 1)),
+                   0)
     return (so_far * unsqueeze(grad, dim)).sum(dim + 1)
 
 
@@ -109,7 +110,7 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
 
 cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_converted(kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
+    kernel=_in_row_order(kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
     inplace=True, out_type=OUT_TYPE, refuses=("cumprod_out_cpu", "W8"), overlap="element",
     d_self=_cumprod_vjp,
     doc="""The product of each element and all before it along `dim`.
@@ -128,7 +129,7 @@ def _logcumsumexp_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> T
     if not self._array.ndim:
         return grad
     if grad_enabled() or interceptors or type(grad) not in plain_types or self.is_complex():
-        return _transfer(grad, self, result, dim)
+        return _transfer_gradient(grad, self, result, dim)
     positive, negative = (
         exp(_scan_vjp(where(part, log(abs(grad)), -float("inf"))
                             - result, dim) + self) for part in (grad > 0, grad < 0))
@@ -143,10 +144,10 @@ def _scan_vjp(input: Tensor, dim: int) -> Tensor:
 def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
     """exp(self_i - result_k) for i ≤ k, in row i and column k."""
     apart = unsqueeze(self, dim + 1) - unsqueeze(result, dim)
-    return exp(where(_pairs(_later, self, dim), apart, -float("inf")))
+    return exp(where(_pair_mask(_row_before_column, self, dim), apart, -float("inf")))
 
 
-def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+def _transfer_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     return (conjugated(_weights(self, result, dim)) * unsqueeze(grad, dim)).sum(dim + 1)
 
 

@@ -359,8 +359,8 @@ bucketize = op(
     doc="Which of the buckets between the sorted `boundaries` each value falls into.")
 op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
    "-> Tensor",
-   overload_of=bucketize, method=False, out=False, body=lambda self, boundaries, int32,
-   right: bucketize(
+   overload_of=bucketize, method=False, out=False,
+   body=lambda self, boundaries, int32, right: bucketize(
        _as_values(self, boundaries), boundaries, out_int32=int32, right=right))
 
 

@@ -95,14 +95,14 @@ def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: T
     extent = data.shape[axis]
     if offsets is None:
         offsets = segment_offsets(lengths, extent, unsafe)
-    return _reduced(data, reduce, offsets, axis, initial)
+    return _reduce_segments(data, reduce, offsets, axis, initial)
 
 
 public["torch"]["_segment_reduce"] = segment_reduce
 
 
 @one_node(name="SegmentReduceBackward0")
-def _reduced(data: Tensor, reduce: str, offsets: Tensor, axis: int, initial: Any) -> Tensor:
+def _reduce_segments(data: Tensor, reduce: str, offsets: Tensor, axis: int, initial: Any) -> Tensor:
     kind = "sum" if reduce == "mean" else _OTHER_NAMES.get(reduce, reduce)
     empty = neutral(kind, np.dtype(np.float64))
     count = offsets.shape[-1] - 1

@@ -45,7 +45,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """A public call with a sparse argument: the rule of its name. On meta its result has no
     values."""
     result = _by_rule(function, args, kwargs)
-    given = _flat((*args, *kwargs.values()))
+    given = _flatten_args((*args, *kwargs.values()))
     if any(type(t) in tensor_types and t._device is devices.meta for t in given):
         stays = result is args[0] or kwargs.get("device") is not None
         return result if stays else on_meta(result)
@@ -70,7 +70,7 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     out = kwargs.get("out")
     kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     if rule is not None:
-        result = _answer(rule, args, kwargs)
+        result = _apply_rule(rule, args, kwargs)
         if result is not NotImplemented:
             return result if out is None else replace(out, result)
     if name in ("zeros", "empty") and is_sparse(out):
@@ -81,11 +81,11 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         result = replace_all(out, empty(tuple(size_of(args or (kwargs["size"],))),
                                         out._array.dtype, out._layout))
         return as_leaf(result) if kwargs.get("requires_grad") else result
-    sparse = next(a for a in _flat((*args, *kwargs.values(), out)) if is_sparse(a))
+    sparse = next(a for a in _flatten_args((*args, *kwargs.values(), out)) if is_sparse(a))
     return without_rule(function, args, given, backend_of(sparse), TITLES[sparse._layout], fit)
 
 
-def _answer(rule: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _apply_rule(rule: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a rule says; NotImplemented of an overload whose arguments it does not take."""
     try:
         return rule(*args, **kwargs)
@@ -97,10 +97,10 @@ def _answer(rule: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         raise
 
 
-def _flat(args: Any) -> Any:
+def _flatten_args(args: Any) -> Any:
     for arg in args:
         if type(arg) in (tuple, list):
-            yield from _flat(arg)
+            yield from _flatten_args(arg)
         else:
             yield arg
 

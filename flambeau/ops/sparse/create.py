@@ -104,7 +104,7 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
         data = np.broadcast_to(data, (where.shape[1],))
         entry_values = entry_values.expand(where.shape[1])
     sparse = len(where)
-    shape = (*_smallest(where), *data.shape[1:]) if size is None else tuple(size_of((size,)))
+    shape = (*_smallest_size(where), *data.shape[1:]) if size is None else tuple(size_of((size,)))
     forms.check_coordinate_parts(where, data, shape)
     if check_invariants or (check_invariants is None and Invariants.enabled):
         forms.check_coordinates(where, data, shape[:sparse], is_coalesced)
@@ -114,7 +114,7 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
     return _finish(entry_values, pattern, requires_grad)
 
 
-def _smallest(where: np.ndarray) -> list[int]:
+def _smallest_size(where: np.ndarray) -> list[int]:
     for dim, row in enumerate(where):
         if row.size and row.min() < 0:
             raise RuntimeError(f"found negative index {row.min()} for dim {dim}")

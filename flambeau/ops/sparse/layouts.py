@@ -33,12 +33,12 @@ def to_sparse(self: Tensor, layout: Any, blocksize: Any, dense_dim: int | None,
            size=(2, 2), nnz=2, layout=torch.sparse_coo)
     """
     if sparse_dim is None:
-        return _converted(self, layout or COO, blocksize, dense_dim, "", "ToSparseBackward1")
+        return _convert_layout(self, layout or COO, blocksize, dense_dim, "", "ToSparseBackward1")
     _check_sparse_dim(self, sparse_dim)
     if self.layout in forms.COMPRESSED:
-        return _converted(self, COO, None, None, "", "ToSparseBackward0")
+        return _convert_layout(self, COO, None, None, "", "ToSparseBackward0")
     form = COO, sparse_dim, None, self._array.ndim - sparse_dim
-    return _changed(self, form, "ToSparseBackward0")
+    return _change_if_needed(self, form, "ToSparseBackward0")
 
 
 def _check_sparse_dim(self: Tensor, sparse_dim: int) -> None:
@@ -58,13 +58,13 @@ def _check_sparse_dim(self: Tensor, sparse_dim: int) -> None:
                            "self.dim()>0")
 
 
-def _changed(self: Tensor, form: Any, node: str) -> Tensor:
+def _change_if_needed(self: Tensor, form: Any, node: str) -> Tensor:
     found = form_of(self)
     return self if found == form else change_form(self, form, found, node)
 
 
-def _converted(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, suffix: str,
-               node: str) -> Tensor:
+def _convert_layout(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, suffix: str,
+                    node: str) -> Tensor:
     """This tensor in another layout; `suffix` is that of the method that was called."""
     blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     _check_conversion(self, layout, blocksize, dense_dim, suffix)
@@ -73,7 +73,7 @@ def _converted(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, suffix
     ndim = self._array.ndim
     dense = ndim - sparse_dim_of(self) if is_sparse(self) else dense_dim or 0
     blocks = tuple(int(n) for n in blocksize) if layout in BLOCKED else None
-    return _changed(self, (layout, ndim - dense, blocks, dense), node)
+    return _change_if_needed(self, (layout, ndim - dense, blocks, dense), node)
 
 
 def _check_conversion(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any,
@@ -156,27 +156,27 @@ adopt(_Methods)
 @member("to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor", function=False)
 def to_sparse_csr(self: Tensor, dense_dim: int | None) -> Tensor:
     """This tensor as compressed rows."""
-    return _converted(self, forms.CSR, None, dense_dim, "_csr", "ToSparseCsrBackward0")
+    return _convert_layout(self, forms.CSR, None, dense_dim, "_csr", "ToSparseCsrBackward0")
 
 
 @member("to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor", function=False)
 def to_sparse_csc(self: Tensor, dense_dim: int | None) -> Tensor:
     """This tensor as compressed columns."""
-    return _converted(self, forms.CSC, None, dense_dim, "_csc", "ToSparseCscBackward0")
+    return _convert_layout(self, forms.CSC, None, dense_dim, "_csc", "ToSparseCscBackward0")
 
 
 @member("to_sparse_bsr(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor",
         function=False)
 def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None) -> Tensor:
     """This tensor as compressed rows of blocks."""
-    return _converted(self, forms.BSR, blocksize, dense_dim, "_bsr", "ToSparseBsrBackward0")
+    return _convert_layout(self, forms.BSR, blocksize, dense_dim, "_bsr", "ToSparseBsrBackward0")
 
 
 @member("to_sparse_bsc(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor",
         function=False)
 def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None) -> Tensor:
     """This tensor as compressed columns of blocks."""
-    return _converted(self, forms.BSC, blocksize, dense_dim, "_bsc", "ToSparseBscBackward0")
+    return _convert_layout(self, forms.BSC, blocksize, dense_dim, "_bsc", "ToSparseBscBackward0")
 
 
 @member("_sparse_broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", method=False)

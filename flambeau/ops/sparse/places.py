@@ -61,7 +61,7 @@ def moved(node: str, self: SparseTensor, indices: np.ndarray, shape: Any, take: 
     return op(self, take, pattern, without_history(self))
 
 
-def _prepared(input: SparseTensor) -> SparseTensor:
+def _coalesced_coordinates(input: SparseTensor) -> SparseTensor:
     """Coordinates; coalesced where a gradient must know each place once."""
     tensor = to_coo(input)
     return coalesced(tensor) if is_recorded(tensor) else tensor
@@ -72,7 +72,7 @@ def t(input: Tensor) -> Tensor:
     if input._array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is "
                            f"{input._array.ndim}D")
-    return input if input._array.ndim < 2 else _transposed(input, 0, 1, "TBackward0")
+    return input if input._array.ndim < 2 else _transpose_by_node(input, 0, 1, "TBackward0")
 
 
 rules["numpy_T"] = t
@@ -81,10 +81,11 @@ rules["numpy_T"] = t
 @rule("transpose", "swapaxes", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     ndim = input._array.ndim
-    return _transposed(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim), "TransposeBackward0")
+    return _transpose_by_node(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim),
+                              "TransposeBackward0")
 
 
-def _transposed(input: Tensor, dim0: int, dim1: int, node: str) -> Tensor:
+def _transpose_by_node(input: Tensor, dim0: int, dim1: int, node: str) -> Tensor:
     return _transposers[node](input, dim0, dim1)
 
 
@@ -151,7 +152,7 @@ rules["sparse_broadcast_to"] = broadcast_to
 @rule("permute", "permute_to")
 def permute(input: SparseTensor, *places: Any, dims: Any = None) -> Tensor:
     dims = places if dims is None else dims
-    source = _prepared(input)
+    source = _coalesced_coordinates(input)
     given = tuple(size_of(tuple(dims)))
     wrapped = [wrap_dim(d, source._array.ndim) for d in given]
     if len(given) == source._array.ndim and len(set(wrapped)) != len(given):
@@ -195,7 +196,7 @@ def resize_as(input: SparseTensor, the_template: Tensor, memory_format: Any = No
 
 @rule("unsqueeze")
 def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
-    source = _prepared(input)
+    source = _coalesced_coordinates(input)
     dim, shape = wrap_dim(dim, source._array.ndim + 1), [*source._array.shape]
     sparse = sparse_dim_of(source)
     shape.insert(dim, 1)
@@ -215,7 +216,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
         raise IndexError(f"select(): index {index} out of range for tensor of size "
                          f"{list(input._array.shape)} at dimension {dim}")
     index += n if index < 0 else 0
-    source, sparse = _prepared(input), sparse_dim_of(input)
+    source, sparse = _coalesced_coordinates(input), sparse_dim_of(input)
     shape = [m for d, m in enumerate(source._array.shape) if d != dim]
     if dim >= sparse:
         values = stored_values(coalesced(source)).select(dim - sparse + 1, index)
@@ -248,7 +249,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tenso
     ndim = input._array.ndim
     if not -ndim <= dim < ndim:
         raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {ndim}.")
-    source = _prepared(input)
+    source = _coalesced_coordinates(input)
     dim, shape = wrap_dim(dim, ndim), [*source._array.shape]
     start = int(start) + (shape[dim] if start < 0 else 0)
     if not 0 <= start <= start + length <= shape[dim]:
@@ -269,7 +270,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tenso
 
 @rule("index_select")
 def index_select(input: SparseTensor, dim: int, index: Tensor) -> Tensor:
-    source = _prepared(input)
+    source = _coalesced_coordinates(input)
     dim, shape = wrap_dim(dim, source._array.ndim), [*source._array.shape]
     wanted, sparse = index._array.reshape(-1), sparse_dim_of(source)
     if wanted.size and not -shape[dim] <= wanted.min() <= wanted.max() < shape[dim]:
@@ -300,7 +301,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     if not all(is_sparse(x) for x in tensors):
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found at position "
                            f"{[is_sparse(x) for x in tensors].index(False)}.")
-    sources = [_prepared(x) for x in tensors]
+    sources = [_coalesced_coordinates(x) for x in tensors]
     dim = wrap_dim(dim, sources[0]._array.ndim)
     shape, sparse = [*sources[0]._array.shape], sparse_dim_of(sources[0])
     for i, source in enumerate(sources):

@@ -88,13 +88,13 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     return wrap(np.ascontiguousarray(r, a._array.dtype))
 
 
-def _h(matrix: Tensor) -> Tensor:
+def _adjoint(matrix: Tensor) -> Tensor:
     return conjugate(flambeau.t(matrix))
 
 
 def _mm_vjp(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
-    return [flambeau.mm(grad, _h(other)) if needs[0] else None,
-            flambeau.mm(_h(self), grad) if needs[1] else None]
+    return [flambeau.mm(grad, _adjoint(other)) if needs[0] else None,
+            flambeau.mm(_adjoint(self), grad) if needs[1] else None]
 
 
 _mm = sparse_op("MmBackward0", "self other", vjp=_mm_vjp)(_product)
@@ -110,7 +110,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _mv_vjp(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
     return [flambeau.outer(grad, conjugate(other)) if needs[0] else None,
-            flambeau.mv(_h(self), grad) if needs[1] else None]
+            flambeau.mv(_adjoint(self), grad) if needs[1] else None]
 
 
 _mv = sparse_op("MvBackward0", "self other", vjp=_mv_vjp)(_product)
@@ -156,11 +156,11 @@ def _masked_mm_vjp(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool])
     """As of `mm`, but of a sparse factor only at its own places."""
     grads: list[Any] = [None, None]
     if needs[0]:
-        grads[0] = at_places(self, grad, _h(other)) if is_sparse(self) \
-            else flambeau.mm(grad, _h(other))
+        grads[0] = at_places(self, grad, _adjoint(other)) if is_sparse(self) \
+            else flambeau.mm(grad, _adjoint(other))
     if needs[1]:
-        grads[1] = at_places(other, _h(self), grad) if is_sparse(other) \
-            else flambeau.mm(_h(self), grad)
+        grads[1] = at_places(other, _adjoint(self), grad) if is_sparse(other) \
+            else flambeau.mm(_adjoint(self), grad)
     return grads
 
 

@@ -59,7 +59,7 @@ def _sum_vjp(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> l
     return [with_values(values.expand(data.shape).clone(), pattern)]
 
 
-def _summed(self: SparseTensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> Tensor:
+def _sum_entries(self: SparseTensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> Tensor:
     indices, data = coordinates(self)
     sparse, shape = len(indices), self._array.shape
     kept = [d for d in range(sparse) if d not in dims]
@@ -86,9 +86,9 @@ def _spread_vjp(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -
     return [grad.expand(shape)]
 
 
-_sum_dims = {node: sparse_op(node, params="dims pattern keepdim", vjp=_sum_vjp)(_summed)
+_sum_dims = {node: sparse_op(node, params="dims pattern keepdim", vjp=_sum_vjp)(_sum_entries)
              for node in ("SumBackward1", "SparseSumBackward0")}
-_sum_all = sparse_op("SumBackward1", params="dims pattern keepdim", vjp=_spread_vjp)(_summed)
+_sum_all = sparse_op("SumBackward1", params="dims pattern keepdim", vjp=_spread_vjp)(_sum_entries)
 
 
 def _sum(input: Any, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tensor:

@@ -57,8 +57,9 @@ def check_geometry(input: Tensor, weight: Tensor, bias: Any, stride: Any, paddin
         reach = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], dilation)]
         if any(p < r for p, r in zip(padded, reach)):
             raise RuntimeError(
-                f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
-                f"({_by(reach)}). Kernel size can't be greater than actual input size")
+                f"Calculated padded input size per channel: ({_format_sizes(padded)}). Kernel "
+                f"size: ({_format_sizes(reach)}). Kernel size can't be greater than actual input "
+                "size")
     elif min(output_padding) < 0:
         raise RuntimeError("negative output_padding is not supported")
     elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
@@ -67,9 +68,9 @@ def check_geometry(input: Tensor, weight: Tensor, bias: Any, stride: Any, paddin
         extents = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in zip(
             x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
         if min(extents) < 1 and 0 not in x.shape[2:]:
-            raise RuntimeError(f"Given input size per channel: ({_by(x.shape[2:])}). Calculated "
-                               f"output size per channel: ({_by(extents)}). Output size is too "
-                               "small")
+            raise RuntimeError(
+                f"Given input size per channel: ({_format_sizes(x.shape[2:])}). Calculated output "
+                f"size per channel: ({_format_sizes(extents)}). Output size is too small")
     if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
         shape = list(x.shape if x.ndim > 3 else (*x.shape[:2], 1, x.shape[2]))
         raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input "
@@ -167,5 +168,5 @@ def _output_padding_error(output_padding: Any, stride: Any, dilation: Any) -> Ru
                         + " ".join(parts))
 
 
-def _by(sizes: Any) -> str:
+def _format_sizes(sizes: Any) -> str:
     return " x ".join(map(str, sizes))

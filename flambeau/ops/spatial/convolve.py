@@ -61,7 +61,7 @@ def _convolution_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray 
         has_channels_last(input) or has_channels_last(weight)) else result
 
 
-def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
+def _batch_to_groups(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
     """Batched tensors with the batch joined to the channels (dimension 1), for groups."""
     joined = []
     for tensor, dim in zip(tensors, dims):
@@ -71,14 +71,14 @@ def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
     return joined
 
 
-def _joined(size: int, tensor: Tensor, dim: Any) -> Tensor:
+def _join_batch(size: int, tensor: Tensor, dim: Any) -> Tensor:
     """The batch joined to dimension 0."""
     t = batch_first(tensor, dim, size)
     shape = t._array.shape
     return reshape(t, (size * shape[1], *shape[2:]))
 
 
-def _parted(size: int, tensor: Tensor, at: int) -> Tensor:
+def _split_batch(size: int, tensor: Tensor, at: int) -> Tensor:
     """Dimension `at` taken apart into the batch and the rest."""
     shape = tensor._array.shape
     return reshape(tensor, (*shape[:at], size, shape[at] // size, *shape[at + 1:]))
@@ -87,13 +87,13 @@ def _parted(size: int, tensor: Tensor, at: int) -> Tensor:
 def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: Any,
                          *geometry: Any) -> Any:
     if dims[1] is None and (bias is None or dims[2] is None):
-        flat = _joined(size, input, dims[0])
-        return _parted(size, convolution(flat, weight, bias, *geometry), 0), 0
-    (x,) = _grouped(size, dims, input)
-    w = _joined(size, weight, dims[1])
+        flat = _join_batch(size, input, dims[0])
+        return _split_batch(size, convolution(flat, weight, bias, *geometry), 0), 0
+    (x,) = _batch_to_groups(size, dims, input)
+    w = _join_batch(size, weight, dims[1])
     b = None if bias is None else reshape(batch_first(bias, dims[2], size), (-1,))
     result = convolution(x, w, b, *geometry[:-1], geometry[-1] * size)
-    return _parted(size, result, 1), 1
+    return _split_batch(size, result, 1), 1
 
 
 _GEOMETRY = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
@@ -201,14 +201,14 @@ convolution = op(
 def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shape: Any,
                         *geometry: Any) -> Any:
     if dims[1] is None:
-        flat = convolution_input_grad(_joined(size, grad, dims[0]), weight,
+        flat = convolution_input_grad(_join_batch(size, grad, dims[0]), weight,
                                       (size * shape[0], *shape[1:]), *geometry)
-        return _parted(size, flat, 0), 0
-    (g,) = _grouped(size, dims, grad)
-    result = convolution_input_grad(g, _joined(size, weight, dims[1]),
+        return _split_batch(size, flat, 0), 0
+    (g,) = _batch_to_groups(size, dims, grad)
+    result = convolution_input_grad(g, _join_batch(size, weight, dims[1]),
                                     (shape[0], size * shape[1], *shape[2:]), *geometry[:-1],
                                     geometry[-1] * size)
-    return _parted(size, result, 1), 1
+    return _split_batch(size, result, 1), 1
 
 
 def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, by_other: Any,
@@ -221,7 +221,8 @@ def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, b
         **{"d_self": by_self, f"d_{other}": by_other})
 
 
-def _reach(image: Tensor, by: Tensor, stride: Any, padding: Any, dilation: Any) -> list[int]:
+def _weight_grad_output_sizes(image: Tensor, by: Tensor, stride: Any, padding: Any,
+                              dilation: Any) -> list[int]:
     """The sizes of the convolution of `image` by `by` that gives a gradient by the weight."""
     return [(n + 2 * p - s * (m - 1) - 1) // d + 1 for n, m, s, p, d in zip(
         image._array.shape[2:], by._array.shape[2:], stride, padding, dilation)]
@@ -236,16 +237,17 @@ convolution_input_grad = _gradient_op(
     channels_swapped(
         convolution_weight_grad(conj(self), grad, weight_shape, stride, padding, dilation,
                                 transposed, output_padding, groups),
-        _reach(*((self, grad) if transposed else (grad, self)), stride, padding, dilation)),
+        _weight_grad_output_sizes(*((self, grad) if transposed else (grad, self)), stride, padding,
+                                  dilation)),
     "The gradient of `convolution` in its input, for the gradient of its result.")
 
 
 def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shape: Any,
                          *geometry: Any) -> Any:
-    g, x = _grouped(size, dims, grad, input)
+    g, x = _batch_to_groups(size, dims, grad, input)
     result = convolution_weight_grad(g, x, (size * shape[0], *shape[1:]), *geometry[:-1],
                                      geometry[-1] * size)
-    return _parted(size, result, 0), 0
+    return _split_batch(size, result, 0), 0
 
 
 convolution_weight_grad = _gradient_op(
@@ -276,7 +278,7 @@ def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any
     return input, tuple([t // 2 for t in total])
 
 
-def _convolver(n: int, doc: str) -> Any:
+def _declare_convolution(n: int, doc: str) -> Any:
     name, all_zero = f"conv{n}d", (0,) * n
     given = f"Tensor input, Tensor weight, Tensor? bias=None, SymInt[{n}] stride=1, "
     rest = f"SymInt[{n}] dilation=1, SymInt groups=1) -> Tensor"
@@ -296,7 +298,7 @@ def _convolver(n: int, doc: str) -> Any:
                              groups)
         return result if rank == n + 2 else result.squeeze(0)
 
-    return _published(n, op(
+    return _publish(n, op(
         f"{name}({given}SymInt[{n}] padding=0, {rest}",
         f"{name}.padding({given}str padding=\"valid\", {rest}", body=conv, out=False, method=False,
         autocast="lower", doc=doc))
@@ -314,14 +316,14 @@ def _transposed_convolver(n: int, doc: str) -> Any:
                              groups)
         return result if rank == n + 2 else result.squeeze(0)
 
-    return _published(n, op(
+    return _publish(n, op(
         f"{name}{'.input' * (n > 1)}(Tensor input, Tensor weight, Tensor? bias=None, "
         f"SymInt[{n}] stride=1, SymInt[{n}] padding=0, SymInt[{n}] output_padding=0, "
         f"SymInt groups=1, SymInt[{n}] dilation=1) -> Tensor", body=conv, out=False, method=False,
         autocast="lower", doc=doc))
 
 
-def _published(n: int, function: Any) -> Any:
+def _publish(n: int, function: Any) -> Any:
     public.setdefault("nn.functional", {})[function.__name__] = function
     return function
 
@@ -344,7 +346,7 @@ def _named_padding(padding: str, input: Tensor, weight: Tensor, stride: Any, dil
     return _same_padding(input, weight._array.shape[2:], stride, dilation)
 
 
-conv1d = _convolver(1, """Cross-correlation over one dimension.
+conv1d = _declare_convolution(1, """Cross-correlation over one dimension.
 
     y_o[t] = b_o + Σ w_oi[k] x_i[stride · t + dilation · k - padding].
 
@@ -354,13 +356,13 @@ conv1d = _convolver(1, """Cross-correlation over one dimension.
     >>> flambeau.conv1d(flambeau.ones(1, 1, 4), flambeau.ones(1, 1, 2))
     tensor([[[2., 2., 2.]]])
     """)
-conv2d = _convolver(2, """Cross-correlation over two dimensions; see `conv1d`.
+conv2d = _declare_convolution(2, """Cross-correlation over two dimensions; see `conv1d`.
 
     >>> import flambeau
     >>> flambeau.conv2d(flambeau.ones(1, 1, 5, 5), flambeau.ones(2, 1, 3, 3), padding=1).shape
     torch.Size([1, 2, 5, 5])
     """)
-conv3d = _convolver(3, "Cross-correlation over three dimensions; see `conv1d`.")
+conv3d = _declare_convolution(3, "Cross-correlation over three dimensions; see `conv1d`.")
 conv_transpose1d = _transposed_convolver(
     1, """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k); the length is
     (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1.""")

@@ -19,7 +19,7 @@ from flambeau.ops.node_names import one_node
 NETWORK = "nn.functional"
 
 
-def _place(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
+def _unnormalize(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
     """A coordinate from -1 to 1 as a place among `size` elements."""
     if align_corners:
         return (coordinate + 1) / 2 * (size - 1)
@@ -55,7 +55,7 @@ def _cubic(t: Tensor, a: float = -0.75) -> list[Tensor]:
 def _taps(coordinate: Tensor, size: int, mode: str, padding: str,
           align_corners: bool) -> list[tuple[Tensor, Tensor]]:
     """Along one axis: the neighbours' indices and weights."""
-    place = _place(coordinate, size, align_corners)
+    place = _unnormalize(coordinate, size, align_corners)
     if mode != "bicubic":
         place = _brought_in(place, size, padding, align_corners)
     fixed = place.detach().nan_to_num(-1e9).clamp(-1e9, 1e9)

@@ -21,7 +21,7 @@ from flambeau.ops.view.shape import batch_first, movedim
 NETWORK = "nn.functional"
 
 
-def _sides(pad: Any, rank: int) -> list[tuple[int, int]]:
+def _padding_by_dim(pad: Any, rank: int) -> list[tuple[int, int]]:
     """Padding before and after each dimension; `pad` starts with the last one."""
     sides = [(0, 0)] * rank
     for i in range(len(pad) // 2):
@@ -35,7 +35,7 @@ def _sides(pad: Any, rank: int) -> list[tuple[int, int]]:
 @compiled("constant_pad")
 @preserve_channels_last
 def _constant_pad_kernel(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
-    sides = _sides(pad, self.ndim)
+    sides = _padding_by_dim(pad, self.ndim)
     source = self[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n
                          in zip(sides, self.shape)])]
     if all(n <= 0 for n in pad):
@@ -64,7 +64,7 @@ def _prepare_constant_pad(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, 
         raise RuntimeError("Padding length should be less than or equal to two times the input "
                            f"dimension but got padding length {len(pad)} and input of dimension "
                            f"{len(shape)}")
-    for n, (a, b) in zip(shape, _sides(pad, len(shape))):
+    for n, (a, b) in zip(shape, _padding_by_dim(pad, len(shape))):
         if n + min(a, 0) + min(b, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
     return input, pad, value
@@ -101,11 +101,12 @@ def _sources(mode: str, n: int, before: int, after: int) -> np.ndarray:
 
 def _indices(mode: str, shape: Any, pad: tuple[int, ...]) -> list[tuple[int, np.ndarray]]:
     rank = len(shape)
-    return [(d, _sources(mode, shape[d], *side)) for d, side in enumerate(_sides(pad, rank))
+    return [(d, _sources(mode, shape[d], *side)) for d,
+            side in enumerate(_padding_by_dim(pad, rank))
             if side != (0, 0)]
 
 
-def _margins(mode: str, n: int, before: int, after: int) -> list[tuple[slice, slice]]:
+def _margin_sources(mode: str, n: int, before: int, after: int) -> list[tuple[slice, slice]]:
     """Places in a padded dimension, and those of the elements that stand there."""
     end = before + n
     if mode == "replicate":
@@ -120,18 +121,18 @@ def _margins(mode: str, n: int, before: int, after: int) -> list[tuple[slice, sl
             if places.start < places.stop]
 
 
-def _middle(shape: Any, sides: Any) -> tuple[slice, ...]:
+def _inner_slices(shape: Any, sides: Any) -> tuple[slice, ...]:
     return tuple([slice(a, a + n) for n, (a, _) in zip(shape, sides)])
 
 
-def _gathered(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
-    sides = _sides(pad, self.ndim)
+def _gather_padding(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    sides = _padding_by_dim(pad, self.ndim)
     if min(pad) >= 0:
         result = np.empty([n + a + b for n, (a, b) in zip(self.shape, sides)], self.dtype)
-        filled = list(_middle(self.shape, sides))
+        filled = list(_inner_slices(self.shape, sides))
         result[tuple(filled)] = self
         for d, (n, side) in enumerate(zip(self.shape, sides)):
-            for places, source in _margins(mode, n, *side):
+            for places, source in _margin_sources(mode, n, *side):
                 result[(*filled[:d], places, *filled[d + 1:])] = result[
                     (*filled[:d], source, *filled[d + 1:])]
             filled[d] = slice(None)
@@ -141,12 +142,12 @@ def _gathered(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
     return self
 
 
-def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) -> np.ndarray:
-    sides = _sides(pad, self.ndim)
+def _scatter_padding(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    sides = _padding_by_dim(pad, self.ndim)
     if min(pad) >= 0:
         result, kept = self.copy(), [slice(None)] * self.ndim
         for d in reversed(range(self.ndim)):
-            for places, source in _margins(mode, shape[d], *sides[d]):
+            for places, source in _margin_sources(mode, shape[d], *sides[d]):
                 margin = result[(*kept[:d], places, *kept[d + 1:])]
                 if mode == "replicate":
                     margin = margin.sum(d, keepdims=True)
@@ -162,15 +163,16 @@ def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) ->
 
 
 @compiled("mirror_pad")
-def _mirrored(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
-    return _gathered(self, pad, mode) if mode == "circular" else _gathered_alike(self, pad, mode)
+def _pad_mirrored(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    return _gather_padding(self, pad, mode) if mode == "circular" else _gathered_alike(self, pad,
+                                                                                       mode)
 
 
-_gathered_alike = preserve_channels_last(_gathered)
+_gathered_alike = preserve_channels_last(_gather_padding)
 
 
 def _mirror_kernel(mode: str) -> Any:
-    return lambda self, pad: _mirrored(self, pad, mode)
+    return lambda self, pad: _pad_mirrored(self, pad, mode)
 
 
 def _declare_mirror(name: str, n: int, mode: str) -> Any:
@@ -192,7 +194,7 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
 
     refused: Any = (title, "bUW8") if mode != "circular" else ()
     def transposed(grad: np.ndarray, self: np.ndarray, pad: tuple[int, ...]) -> np.ndarray:
-        return _scattered(grad, self.shape, pad, mode)
+        return _scatter_padding(grad, self.shape, pad, mode)
 
     backward = op(
         f"{title}_backward(Tensor grad_output, Tensor self, SymInt[{2 * n}] padding) -> Tensor",
@@ -223,7 +225,7 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
     if rank not in (n + 1, n + 2) or (mode != "circular" and 0 in shape[-n - 1:]):
         raise RuntimeError(f"Expected {_EXTENTS[n]} (batch mode) tensor with possibly 0 batch size "
                            f"and other non-zero dimensions for input, but got: {list(shape)}")
-    for d, (a, b) in reversed(list(enumerate(_sides(pad, rank)))):
+    for d, (a, b) in reversed(list(enumerate(_padding_by_dim(pad, rank)))):
         if mode == "reflect" and (a >= shape[d] or b >= shape[d]) and (a or b):
             place = 2 + 2 * (rank - d)
             raise RuntimeError(
@@ -234,8 +236,8 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
         if mode == "circular" and shape[d] + a + b < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
     if mode != "circular":
-        _check_room(shape[-n:], [s + a + b for s, (a, b) in zip(shape, _sides(pad, rank))][-n:],
-                    mode)
+        _check_room(shape[-n:],
+                    [s + a + b for s, (a, b) in zip(shape, _padding_by_dim(pad, rank))][-n:], mode)
 
 
 def _check_room(sizes: Any, padded: list[int], mode: str) -> None:
@@ -279,8 +281,8 @@ pad = op(
     body=_pad, namespace="_nn", method=False, out=False, doc="See `nn.functional.pad`.")
 
 
-def _written(input: Tensor, pad: list[int], mode: str = "constant", value: float | None = None
-             ) -> Tensor:
+def _write_padding(input: Tensor, pad: list[int], mode: str = "constant", value: float | None = None
+                   ) -> Tensor:
     """`input` with `pad` = (before, after) more elements in the last dimension, then in the one
     before it, and so on: a constant `value`, or by `mode` "reflect", "replicate" or "circular".
 
@@ -291,7 +293,7 @@ def _written(input: Tensor, pad: list[int], mode: str = "constant", value: float
     return padded(input, pad, mode, value)
 
 
-python_function(_written, namespace=NETWORK, name="pad", of=pad)
+python_function(_write_padding, namespace=NETWORK, name="pad", of=pad)
 padded = pad
 
 __all__ = ["constant_pad_nd", "pad"]

@@ -211,7 +211,7 @@ def _batched(kernel: Any, rank: int) -> Any:
     return run
 
 
-def _joined(call: Any, rank: int) -> Any:
+def _unbatched_rule(call: Any, rank: int) -> Any:
     """The batching rule: slices without a batch of their own get one, others have a larger one."""
     with_batch, without = folded(call), batch_leading(call)
 
@@ -224,7 +224,7 @@ im2col = op(
     f"im2col(Tensor self, {_GEOMETRY}) -> Tensor", kernel=_batched(columns.im2col, 4),
     kind="linear", canonical=_prepare_unfold, checked_kernel=checked("im2col"), namespace="_nn",
     method=False,
-    node="Im2ColBackward0", out_type=SCALAR_TYPE, batch=_joined(lambda: im2col.op.call, 4),
+    node="Im2ColBackward0", out_type=SCALAR_TYPE, batch=_unbatched_rule(lambda: im2col.op.call, 4),
     d_self=lambda grad, self_shape, kernel_size, dilation, padding, stride: col2im(
         grad, self_shape[-2:], kernel_size, dilation, padding, stride))
 col2im = op(
@@ -232,7 +232,7 @@ col2im = op(
     kernel=_batched(columns.col2im, 3), kind="linear", canonical=_prepare_fold,
     checked_kernel=checked("col2im"),
     namespace="_nn", method=False, out_type=SCALAR_TYPE, node="Col2ImBackward0",
-    batch=_joined(lambda: col2im.op.call, 3),
+    batch=_unbatched_rule(lambda: col2im.op.call, 3),
     d_self=lambda grad, kernel_size, dilation, padding, stride: im2col(
         grad, kernel_size, dilation, padding, stride))
 
@@ -265,7 +265,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
 # ---- chunks side by side -------------------------------------------------------------------------
 
 
-def _chunked(tensor: Tensor, dim: int, chunks: int) -> Tensor:
+def _split_into_chunks(tensor: Tensor, dim: int, chunks: int) -> Tensor:
     """`tensor`, padded with zeros, with the chunks of `dim` in a dimension of their own, and what
     follows it as one."""
     shape = tensor.shape
@@ -310,4 +310,4 @@ def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
         if t.shape[:dim] != first.shape[:dim]:
             raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all "
                                "tensors")
-    return flambeau.cat([_chunked(t, dim, num_chunks) for t in tensors], dim + 1)
+    return flambeau.cat([_split_into_chunks(t, dim, num_chunks) for t in tensors], dim + 1)

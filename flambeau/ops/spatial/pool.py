@@ -335,7 +335,7 @@ public[NETWORK]["avg_pool1d"] = avg_pool1d
 # ---- fractional pooling --------------------------------------------------------------------------
 
 
-def _each(value: Any, n: int) -> tuple[Any, ...]:
+def _value_per_dim(value: Any, n: int) -> tuple[Any, ...]:
     """A value for each of `n` dimensions, where one stands for all."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
@@ -381,7 +381,7 @@ def _fractional_maxima(n: int) -> None:
             if n == 2 and len(output_ratio) > n:
                 raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple "
                                  "of Ints.")
-            ratios = _each(output_ratio, n)
+            ratios = _value_per_dim(output_ratio, n)
             output_size = [int(input.size(i - n) * ratios[i]) for i in range(n)]
         if _random_samples is None:
             batch = 1 if input.dim() == n + 1 else input.size(0)
@@ -434,8 +434,8 @@ _UNPOOL = {n: _declare_max_unpool(n) for n in (2, 3)}
 def _unpooler(n: int) -> None:
     def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
                    padding: Any = 0, output_size: Any = None) -> Tensor:
-        kernel, padding = _each(kernel_size, n), _each(padding, n)
-        stride = kernel if stride is None else _each(stride, n)
+        kernel, padding = _value_per_dim(kernel_size, n), _value_per_dim(padding, n)
+        stride = kernel if stride is None else _value_per_dim(stride, n)
         size = unpooled_size(input, kernel, stride, padding, output_size)
         if n == 1:
             return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
@@ -449,7 +449,7 @@ def _unpooler(n: int) -> None:
 # ---- power means ---------------------------------------------------------------------------------
 
 
-def _unpacked(value: Any, n: int) -> None:
+def _unpack_pair(value: Any, n: int) -> None:
     """Raise as Python does where `value` is not as many."""
     if n == 2:
         _, _ = value
@@ -463,7 +463,7 @@ def _lp_pooler(n: int) -> None:
     def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Tensor:
         if n > 1 and isinstance(kernel_size, Iterable):
-            _unpacked(tuple(kernel_size), n)
+            _unpack_pair(tuple(kernel_size), n)
         mean = averages(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0,
                         ceil_mode)
         several = isinstance(kernel_size, (tuple, list))

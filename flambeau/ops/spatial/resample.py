@@ -48,7 +48,7 @@ _DIMS = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,),
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 
 
-def _named(formula: Any, *names: str) -> Any:
+def _with_values(formula: Any, *names: str) -> Any:
     """A formula, given values of these names."""
     formula.names = names
     return formula
@@ -98,7 +98,7 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         kernel=preserve_channels_last(transposed) if keeps else transposed,
         refuses=(f"{name.strip('_')}_backward_cpu", "bBilUecW8") if antialias else (),
         shape=lambda grad, size, shape, *rest: tuple(shape),
-        node=f"{node}BackwardBackward0", d_grad_output=_named(
+        node=f"{node}BackwardBackward0", d_grad_output=_with_values(
             lambda grad, size, *rest: forward(grad, size, *rest), "grad", "output_size", *saved))
     forward = op(
         f"{name}(Tensor self, SymInt[{n}] output_size, {given}) -> Tensor",
@@ -106,7 +106,7 @@ def _declare_upsampling(kind: str, n: int) -> Any:
         out_type=OUT_TYPE if aligns else python_on_meta(OUT_TYPE),
         shape=lambda self, size, *rest: (*self._array.shape[:2], *size),
         checked_kernel=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,
-        batch=folded(lambda: forward.op.call), node=f"{node}Backward0", d_self=_named(
+        batch=folded(lambda: forward.op.call), node=f"{node}Backward0", d_self=_with_values(
             lambda grad, shape, size, *rest: backward(grad, size, shape, *rest),
             "grad", "self_shape", "output_size", *saved))
 

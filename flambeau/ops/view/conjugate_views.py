@@ -85,7 +85,7 @@ class ConjugateView(SeenAsTensor, Tensor):
     itemsize = property(lambda self: in_memory(self).itemsize)
     nbytes = property(lambda self: in_memory(self).nbytes)
 
-    data = property(lambda self: _seen(self, below(self).data),
+    data = property(lambda self: _with_flags_of(self, below(self).data),
                     lambda self, value: vars(Tensor)["data"].__set__(self, value))
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -182,7 +182,7 @@ def below(view: Tensor) -> Tensor:
     conjugation and negation may be done on it."""
     memory = _with_history(view)
     memory._array, memory._base = in_memory(view), view._base
-    _turn_tangents(memory, view._conjugated, view._negated)
+    _toggle_tangents(memory, view._conjugated, view._negated)
     if view._edge is LAZY and memory._edge is not view:
         memory._edge, memory._view = LAZY, view._view
     return memory
@@ -216,7 +216,7 @@ def _with_history(view: Tensor) -> Tensor:
     return result
 
 
-def _seen(view: Tensor, result: Tensor) -> Tensor:
+def _with_flags_of(view: Tensor, result: Tensor) -> Tensor:
     """`result`, which looks at the memory of `view`, as it does."""
     return _as_view(result, view._conjugated, view._negated)
 
@@ -225,11 +225,11 @@ def _as_view(result: Tensor, conjugated: bool, negated: bool) -> Tensor:
     if conjugated or negated:
         result.__class__ = ConjugateView
         result._conjugated, result._negated = conjugated, negated
-        _turn_tangents(result, conjugated, negated)
+        _toggle_tangents(result, conjugated, negated)
     return result
 
 
-def _turn_tangents(tensor: Tensor, conjugated: bool, negated: bool) -> None:
+def _toggle_tangents(tensor: Tensor, conjugated: bool, negated: bool) -> None:
     """Tangents look at their memory as `tensor` does from now on: a write shows in both."""
     if tensor._tangents is None:
         return
@@ -258,7 +258,8 @@ _negative_view = op(
     doc="The memory of `self` as a view that is to show the negatives.")
 
 
-def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bool) -> Tensor:
+def _toggle_flags(function: Any, view: Any, input: Tensor, conjugated: bool,
+                  negated: bool) -> Tensor:
     source = below(input) if type(input) is ConjugateView else input
     result = view(source)
     if hasattr(result, "_bdim"):            # its slices are turned
@@ -282,7 +283,7 @@ def _is_shown() -> bool:
     return bool(active) and active[-1].makes
 
 
-def _computed(input: Tensor) -> bool:
+def _needs_values(input: Tensor) -> bool:
     """Must the operation be done at once? A level has no memory that others could look at."""
     if not all(level.keeps_memory for level in levels.get()):
         return True
@@ -306,7 +307,8 @@ def conj(input: Tensor) -> Tensor:
         return input
     if _is_shown():
         return _conj_view(input)
-    return conjugated(input) if _computed(input) else _turn(conj, _conj_view, input, True, False)
+    return conjugated(input) if _needs_values(input) else _toggle_flags(conj, _conj_view, input,
+                                                                        True, False)
 
 
 @op("_neg_view(Tensor(a) self) -> Tensor(a)")
@@ -314,9 +316,9 @@ def neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
     if _is_shown():
         return _negative_view(input)
-    if _computed(input):
+    if _needs_values(input):
         return neg(input)
-    return _turn(neg_view, _negative_view, input, False, True)
+    return _toggle_flags(neg_view, _negative_view, input, False, True)
 
 
 @op("is_conj(Tensor self) -> bool", out=False)
@@ -404,7 +406,7 @@ def _on_memory(function: Any, view: Any, args: tuple[Any, ...], kwargs: dict[str
             return r
         if r._base is memory:
             r._base = view
-        return _seen(view, r)
+        return _with_flags_of(view, r)
 
     result = each_result(result, seen)
     return None if copied else result
@@ -437,7 +439,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return store(out, declared, function(*args, **kwargs), args)
     first = args[0] if args else None
     if type(first) is ConjugateView:
-        if _looks(name, declared):
+        if _is_view_op(name, declared):
             _check_reinterpreted(name, first, args[1:], kwargs)
             result = _on_memory(function, first, args[1:], kwargs)
             if result is not None:
@@ -467,7 +469,7 @@ def _in_levels(declared: Any, view: Any, args: tuple[Any, ...], kwargs: dict[str
     return intercept_canonical(bound, canonical)
 
 
-def _looks(name: str, op: Any) -> bool:
+def _is_view_op(name: str, op: Any) -> bool:
     """Does the op look at memory in another way?"""
     if op is not None and (op.view or op.namespace == "nn.functional"):
         return op.view

@@ -65,7 +65,7 @@ diag_embed = op(
     doc="The last dimension as the diagonal of two new ones, zeros elsewhere.")
 
 
-def _diag(input: Tensor, diagonal: int) -> Tensor:
+def _diag_by_rank(input: Tensor, diagonal: int) -> Tensor:
     if input._array.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     return diag_embed(input, diagonal) if input._array.ndim == 1 else diagonal_copy(
@@ -73,7 +73,7 @@ def _diag(input: Tensor, diagonal: int) -> Tensor:
 
 
 diagonal_copy = exact_copies(diagonal)
-diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag,
+diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag_by_rank,
           out_type=lambda read, out, found:
           OUT_TYPE if read[0].ndim == 2 or can_cast(found, out) else "",
           out_cast="diag: result type {found} can't be cast to the desired out= type {out}",

@@ -352,7 +352,7 @@ combinations = op(
 
 # ---- writes to the shape alone -------------------------------------------------------------------
 
-def _turned(self: Tensor) -> Tensor:
+def _transpose_matrix(self: Tensor) -> Tensor:
     if self.ndim > 2:
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
     return transpose(self, 0, 1) if self.ndim == 2 else view_as(self, self)
@@ -361,7 +361,7 @@ def _turned(self: Tensor) -> Tensor:
 becomes_view(squeeze, "squeeze_()", "squeeze_.dim(int dim)", "squeeze_.dims(int[] dim)")
 becomes_view(unsqueeze, "unsqueeze_(int dim)")
 becomes_view(transpose, "transpose_(int dim0, int dim1)")
-becomes_view(_turned, "t_()")
+becomes_view(_transpose_matrix, "t_()")
 for _schema in ("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
                 "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"):
     member(_schema, body=lambda self, first, second: self.transpose_(first, second),

@@ -37,7 +37,7 @@ from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.strided import as_strided
 
 
-def _moved(self: Tensor, array: np.ndarray) -> Tensor:
+def _move_to_memory(self: Tensor, array: np.ndarray) -> Tensor:
     """Let the tensor look at other memory."""
     self._array = array
     count_write(self)
@@ -68,7 +68,7 @@ def resize_(self: Any, size: Any, memory_format: Any) -> Tensor:
     if type(self) not in plain_types and hasattr(self, "_bdim"):          # a slice under vmap
         self.become_view(lambda before: _first_elements(before, size))
         return self
-    return _moved(self, resized(self, size))
+    return _move_to_memory(self, resized(self, size))
 
 
 @member("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
@@ -94,14 +94,14 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
         check_inplace(self, False, apart=False)
         self._accumulator, self._renewed = None, next_order()
     if source is None:
-        return _moved(self, np.empty(0, self._array.dtype))
+        return _move_to_memory(self, np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):
         if source._array.dtype != self._array.dtype:
             a, b = (c_name(t.dtype) for t in (source, self))
             raise RuntimeError(f"Could not set tensor of type {a} to a tensor of type {b}")
         if size is None:
             self._counter = counter_of(source)
-            return _moved(self, slot(source))
+            return _move_to_memory(self, slot(source))
         buffer = array_root(slot(source))
     else:
         if getattr(source, "dtype", self.dtype) is not self.dtype:
@@ -124,7 +124,7 @@ def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, strid
                 f"out of bounds for storage of size {buffer.nbytes}")
         source.resize_(needed)
         buffer = source._bytes
-    return _moved(self, on_buffer(buffer, self._array.dtype, size, stride, storage_offset))
+    return _move_to_memory(self, on_buffer(buffer, self._array.dtype, size, stride, storage_offset))
 
 
 @member("is_set_to(Tensor self, Tensor tensor) -> bool", function=False)

@@ -123,7 +123,7 @@ def _check_part(src: Tensor, part: Tensor) -> None:
                            f"{list(src._array.shape)}, slice size = {list(part._array.shape)}")
 
 
-def _typed(src: Tensor, like: Tensor) -> Tensor:
+def _as_type_of(src: Tensor, like: Tensor) -> Tensor:
     d = like._array.dtype
     return src if src._array.dtype == d else cast(src, d)
 
@@ -132,10 +132,11 @@ def _prepare_select_scatter(input: Tensor, src: Tensor, dim: int, index: int) ->
     part = select(input, dim, index)
     dim = wrap_dim(dim, input._array.ndim)
     _check_part(src, part)
-    return input, _typed(src, input), dim, index
+    return input, _as_type_of(src, input), dim, index
 
 
-def _scattered(self: np.ndarray, src: np.ndarray, dim: int, start: int, step: int) -> np.ndarray:
+def _copy_with_slices(self: np.ndarray, src: np.ndarray, dim: int, start: int,
+                      step: int) -> np.ndarray:
     """A copy, laid out in memory as the tensor is, with `src` as some of its slices."""
     if self.base is None and self.flags.c_contiguous:
         return rearranging.scattered_slices(self, src, dim, start, step)
@@ -148,7 +149,7 @@ def _select_scatter_kernel(self: Any, src: Any, dim: int, index: int) -> Any:
     shape = self.shape
     if src.shape != shape[:dim] + shape[dim + 1:]:
         raise Misfit
-    return _scattered(self, src, dim, _counted(index, shape[dim]), 1)
+    return _copy_with_slices(self, src, dim, _from_front(index, shape[dim]), 1)
 
 
 select_scatter = op(
@@ -167,7 +168,7 @@ select_scatter = op(
     """)
 
 
-def _counted(index: int, n: int) -> int:
+def _from_front(index: int, n: int) -> int:
     """An index counted from the front."""
     return index + n if index < 0 else index
 
@@ -182,7 +183,7 @@ def _prepare_slice(input: Tensor, src: Tensor, dim: int = 0, start: int | None =
                    end: int | None = None, step: int = 1) -> tuple[Any, ...]:
     _check_part(src, cut(input, dim, start, end, step))
     dim = wrap_dim(dim, input._array.ndim)
-    return input, _typed(src, input), dim, start, end, step
+    return input, _as_type_of(src, input), dim, start, end, step
 
 
 def _slice_scatter_kernel(self: Any, src: Any, dim: int, start: int | None, end: int | None,
@@ -193,7 +194,7 @@ def _slice_scatter_kernel(self: Any, src: Any, dim: int, start: int | None, end:
     first, count = _slice_extent(shape[dim], start, end, step)
     if src.shape != (*shape[:dim], count, *shape[dim + 1:]):
         raise Misfit
-    return _scattered(self, src, dim, first, step)
+    return _copy_with_slices(self, src, dim, first, step)
 
 
 slice_scatter = op(
@@ -211,7 +212,7 @@ def _prepare_diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1:
                               dim2: int = 1) -> tuple[Any, ...]:
     _check_part(src, diagonal(input, offset, dim1, dim2))
     n = input._array.ndim
-    return input, _typed(src, input), offset, wrap_dim(dim1, n), wrap_dim(dim2, n)
+    return input, _as_type_of(src, input), offset, wrap_dim(dim1, n), wrap_dim(dim2, n)
 
 
 def _diagonal_scatter_kernel(self: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:

@@ -120,7 +120,7 @@ add_members(T=property(_reversed_dims), mT=property(_matrix_transpose))
 
 
 @compiled("moved")
-def _moved(n: int, source: Any, destination: Any) -> tuple[int, ...]:
+def _moved_order(n: int, source: Any, destination: Any) -> tuple[int, ...]:
     """The order of n dimensions that takes some to other places."""
     source = [source] if isinstance(source, int) else [*source]
     destination = [destination] if isinstance(destination, int) else [*destination]
@@ -128,7 +128,8 @@ def _moved(n: int, source: Any, destination: Any) -> tuple[int, ...]:
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) "
                            f"should contain the same number of dims as destination "
                            f"({destination} dims)")
-    source, destination = _wrapped("source", source, n), _wrapped("destination", destination, n)
+    source, destination = _wrap_moved_dims("source", source, n), _wrap_moved_dims("destination",
+                                                                                  destination, n)
     order = [d for d in range(n) if d not in source]
     for to, at in sorted(zip(destination, source)):
         order.insert(to, at)
@@ -141,11 +142,11 @@ movedim = op(
     aliases=("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
              "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
     body=lambda input, source, destination: permute_to(
-        input, _moved(input._array.ndim, source, destination)),
+        input, _moved_order(input._array.ndim, source, destination)),
     doc="Dimensions moved to other places; the rest keep their order.")
 
 
-def _wrapped(what: str, dims: list[int], n: int) -> tuple[int, ...]:
+def _wrap_moved_dims(what: str, dims: list[int], n: int) -> tuple[int, ...]:
     found = tuple([wrap_dim(d, n) for d in dims])
     if len(set(found)) != len(found):
         raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
@@ -169,7 +170,7 @@ def unsqueeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     return input
 
 
-def _squeezed(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+def _dims_to_squeeze(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
     """The dimensions that `squeeze` leaves out."""
     named = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     return tuple([d for d in named if shape and shape[d] == 1])
@@ -177,7 +178,7 @@ def _squeezed(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 def _squeeze_batched(self: Tensor, at: int, dim: Any) -> Tensor:
     self = movedim(self, at, 0)
-    return squeeze_dims(self, tuple([d + 1 for d in _squeezed(self._array.shape[1:], dim)]))
+    return squeeze_dims(self, tuple([d + 1 for d in _dims_to_squeeze(self._array.shape[1:], dim)]))
 
 
 squeeze = op(
@@ -185,7 +186,7 @@ squeeze = op(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
     "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
     kernel=views.squeeze, kind="linear", some_dims="dim",
-    d_self=lambda grad, self_shape, dim: unsqueeze_dims(grad, _squeezed(self_shape, dim)),
+    d_self=lambda grad, self_shape, dim: unsqueeze_dims(grad, _dims_to_squeeze(self_shape, dim)),
     batch=lambda size, dims, self, dim: (_squeeze_batched(self, dims[0], dim), 0),
     doc="Without dimensions of extent 1 (all, or those of `dim` that have it), as a view.")
 
