@@ -25,7 +25,7 @@ rule = entering(rules)
 
 def raggedness_matches(nt: NestedTensor, size: Any) -> bool:
     """Does a size begin as that of the tensor, up to the ragged dimension?"""
-    end = nt._ragged_idx + 1                                            # type: ignore[operator]
+    end = nt._ragged_idx + 1
     for mine, other in zip(nt.shape[:end], list(size)[:end]):
         if mine != other and other != -1:
             return False
@@ -185,9 +185,9 @@ def _squeeze(call: Call, x: NestedTensor) -> Any:
     if not isinstance(dim, int):
         return call.refuse("jagged")
     at, ragged = inner(x, dim, "squeeze"), x._ragged
-    gone = x._elements.shape[at] == 1 and at + 1 < ragged           # type: ignore[operator]
+    gone = x._elements.shape[at] == 1 and at + 1 < ragged
     return x.with_values(_own(x._elements.squeeze(at), "Squeeze"),
-                         ragged - gone)                             # type: ignore[operator]
+                         ragged - gone)
 
 
 @rule("select")
@@ -200,7 +200,7 @@ def _select(call: Call, x: NestedTensor) -> Tensor:
         return _own(x._parts()[index], "Select")
     at = inner(x, dim, "select")
     return x.with_values(_own(x._elements.select(at, index), "Select"),
-                         ragged - (dim < ragged))                   # type: ignore[operator]
+                         ragged - (dim < ragged))
 
 
 @rule("slice")
@@ -270,7 +270,7 @@ def _flatten(call: Call, x: NestedTensor) -> NestedTensor:
     for dim in range(start, end + 1):
         inner(x, dim, "flatten")
     return x.with_values(_own(x._elements.flatten(start - 1, end - 1), "View"),
-                         x._ragged - (end - start) * (end < x._ragged))  # type: ignore[operator]
+                         x._ragged - (end - start) * (end < x._ragged))
 
 
 @rule("unflatten")
@@ -338,8 +338,8 @@ def _reduce_parts(call: Call, x: NestedTensor, dims: set[int], given: dict[str, 
     if ragged in dims:
         parts = [call.func(part, **given) for part in x._parts()]
         return _collected(parts, lambda found: named(flambeau.stack(found), _node(call, found)))
-    kept = ragged - (0 if given.get("keepdim")                      # type: ignore[operator]
-                     else sum(d < ragged for d in dims))            # type: ignore[operator]
+    kept = ragged - (0 if given.get("keepdim")
+                     else sum(d < ragged for d in dims))
     found = call.func(x._elements, **given)
     return _collected([found], lambda one: x.with_values(named(one[0], _node(call, one)), kept))
 
@@ -386,7 +386,7 @@ def _matmul(call: Call, x: NestedTensor) -> Any:
 
 
 @rule("scaled_dot_product_attention")
-def _attention(call: Call, x: NestedTensor) -> NestedTensor:
+def _attention(call: Call, x: NestedTensor) -> Tensor:
     """Among the elements of each part: no part sees another."""
     names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
     given = {**dict(zip(names, call.args)), **call.kwargs}

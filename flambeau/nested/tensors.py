@@ -51,7 +51,7 @@ class NestedTensor(Tensor):
     _length: Any = None                 # the `NestedInt` of that dimension
     _starts: Tensor | None = None       # offsets, and lengths where they leave gaps
     _lengths: Tensor | None = None
-    _limits: tuple[int | None, int | None] = (None, None)   # lengths of which the user is sure
+    _limits: tuple[int | None, ...] = (None, None)          # lengths of which the user is sure
     _dense = True                       # of layout `strided`: do the parts follow each other?
     is_nested = property(lambda self: True)
 
@@ -207,7 +207,8 @@ class NestedTensor(Tensor):
         return iter(self.unbind())
 
     def __getitem__(self, index: Any) -> Any:
-        result, dim = self, 0
+        result: Any = self
+        dim = 0
         items = index if isinstance(index, tuple) else (index,)
         if any(isinstance(item, list | Tensor) for item in items):
             if self._ragged is not None:
@@ -367,7 +368,8 @@ class NestedTensor(Tensor):
 
 
 NestedTensor.__module__ = "flambeau.nested._internal.nested_tensor"
-NestedTensor._values = property(lambda self: self._elements)      # type: ignore[attr-defined]
+_jagged: Any = NestedTensor
+_jagged._values = property(lambda self: self._elements)
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:
@@ -385,7 +387,7 @@ class StridedNestedTensor(SeenAsTensor, NestedTensor):
     _ragged = None
     __reduce_ex__ = NestedTensor.__reduce_ex__      # which files look for in the class itself
 
-    def _values(self) -> Tensor:                    # type: ignore[override]
+    def _values(self) -> Tensor:
         raise without_kernel("_values", "NestedTensorCPU")
 
 

@@ -36,7 +36,7 @@ class NormalizeArgs(Transformer):
             def type_of(value: Any) -> Any:
                 return n.meta.get("type") if isinstance(value, Node) else type(value)
             out = self.call_function(
-                n.target, args, kwargs,                     # type: ignore[arg-type]
+                n.target, args, kwargs,
                 tuple([create_type_hint(map_aggregate(a, type_of)) for a in n.args]),
                 {k: create_type_hint(map_aggregate(v, type_of)) for k, v in n.kwargs.items()})
         else:
