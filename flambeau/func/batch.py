@@ -10,6 +10,7 @@ from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.shape import expand_to, movedim
+from flambeau.random import get_rng_state, set_rng_state
 from flambeau.transforms.batching import BatchLevel
 from flambeau.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
@@ -172,8 +173,10 @@ def _remove_batch_dim(self: Tensor, level: BatchLevel | int, batch_size: int, ou
 
 def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any,
                randomness: str, kwargs: Any, chunk_size: int) -> Any:
-    parts = []
+    parts, state = [], get_rng_state() if randomness == "same" else None
     for start in range(0, size, chunk_size):
+        if state is not None:
+            set_rng_state(state)
         n = min(chunk_size, size - start)
         cut = [leaf if d is None else leaf.narrow(d, start, n) for leaf, d in zip(leaves, dims)]
         parts.append(run_batched(func, n, dims, cut, spec, out_dims, randomness, kwargs))

@@ -330,7 +330,7 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         return found, _all_in_front(op, found)
     if op.dims and not op.shapes and size and not op.variadic:
         return _at_least_1d(op, size, canonical, inputs, values, dims)
-    return _batch_by_loop(op, size, canonical, values, dims)
+    return batch_by_loop(op, size, canonical, values, dims)
 
 
 def _batch_sparse(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
@@ -429,7 +429,7 @@ def _stack_slices(results: list[Tensor], size: int) -> Tensor:
     return stack(results, 0) if size else expand_to(results[0], (0, *results[0].shape))
 
 
-def _batch_by_loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
+def batch_by_loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
     """One call a slice: right for every op, fast for none."""
     calls = []
     for i in range(max(size, 1)):

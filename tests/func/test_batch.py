@@ -67,3 +67,10 @@ def test_kinds_of_randomness():
 
 def test_the_function_keeps_its_name():
     assert vmap(add).__name__ == "add"
+
+
+def test_chunks_draw_the_same_numbers_where_slices_do():
+    def noise(x):
+        return x * 0 + torch.rand(2)
+    found = vmap(noise, randomness="same", chunk_size=2)(torch.ones(5, 2))
+    assert torch.equal(found, found[:1].expand(5, 2))

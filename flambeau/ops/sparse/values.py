@@ -40,15 +40,30 @@ def _not_batched(size: int, dims: Any, *canonical: Any) -> Any:
     raise RuntimeError("vmap: sparse tensors cannot be batched")
 
 
+def _slice_by_slice(op: Op) -> Any:
+    """Batching where dense tensors alone have slices, and the results are dense."""
+    def batch(size: int, dims: Any, *canonical: Any) -> Any:
+        from flambeau.transforms.batching import batch_by_loop
+        inputs = op.inputs(canonical)
+        if any(is_sparse(t) and d is not None for t, d in zip(inputs, dims)) or not size:
+            return _not_batched(size, dims)
+        one = op.call(*op.with_inputs(canonical, [
+            t if d is None else movedim(t, d, 0)[0] for t, d in zip(inputs, dims)]))
+        if is_sparse(one):
+            return _not_batched(size, dims)
+        return batch_by_loop(op, size, canonical, inputs, dims)
+    return batch
+
+
 def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any = None,
-              kind: str = "general", batch: Any = _not_batched) -> Callable[..., Any]:
+              kind: str = "general", batch: Any = None) -> Callable[..., Any]:
     """Declare an op by a kernel that takes tensors, the `tensors` first, and gives a new one."""
 
     def declare(kernel: Callable[..., Any]) -> Callable[..., Any]:
         op = Op(kernel.__name__.strip("_"), kind, kernel=kernel, tensors=tuple(tensors.split()),
                 params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
-                dims=(), shapes=(), core="", batch_rule=batch,
-                doc=kernel.__doc__)
+                dims=(), shapes=(), core="", batch_rule=batch, doc=kernel.__doc__)
+        op.batch_rule = batch or _slice_by_slice(op)
         infer_saved_values(op)
 
         def direct(*canonical: Any) -> Tensor:

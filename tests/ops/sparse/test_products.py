@@ -48,3 +48,16 @@ def test_a_vector_times_a_sparse_matrix():
     matrix, vector = torch.arange(6.0).reshape(2, 3), torch.tensor([1.0, 2.0])
     assert (vector @ matrix.to_sparse()).equal(vector @ matrix)
     assert torch.sparse.addmm(matrix, matrix, torch.eye(3)).equal(2 * matrix)
+
+
+@pytest.mark.parametrize("form", ["to_sparse", "to_sparse_csr"])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_products_with_slices_of_dense_matrices_are_batched(form, dim):
+    matrix = torch.tensor([[0.0, 2.0], [1.0, 3.0]])
+    dense = torch.arange(12.0).view(3, 2, 2)
+
+    def product(d):
+        return getattr(matrix, form)() @ d
+    assert torch.equal(torch.vmap(product, dim)(dense.movedim(0, dim)), matrix @ dense)
+    assert torch.equal(torch.vmap(product, dim)(dense[:, 0].movedim(0, dim)),
+                          dense[:, 0] @ matrix.mT)
