@@ -51,7 +51,7 @@ def _slice_by_slice(op: Op) -> Any:
             t if d is None else movedim(t, d, 0)[0] for t, d in zip(inputs, dims)]))
         if is_sparse(one):
             return _not_batched(size, dims)
-        return batch_by_loop(op, size, canonical, inputs, dims)
+        return batch_by_loop(op, size, canonical, list(inputs), dims)
     return batch
 
 
