@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import flambeau
 from flambeau.core.op import table
+from flambeau.dispatch.aten.schemas import recorded_overload
 
 DATA = Path(__file__).parent / "data"
 
@@ -127,3 +128,16 @@ def test_sizes_that_do_not_broadcast_are_refused_before_types_that_do_not_promot
         for other in (narrow, unsigned):
             said = refusal(function, wide, other)
             assert said == same or not said[1].startswith("Promotion for"), (name, said, same)
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_what_allocates_its_result_is_refused_in_place_as_it_is_else(name):
+    known = recorded_overload(name, "default")
+    functional = getattr(flambeau.Tensor, name[:-1], None)
+    if known is None or functional is None or "structured" not in known.facts:
+        pytest.skip("makes no result that another form writes to")
+    for tensor in (flambeau.quantize_per_tensor(flambeau.ones(2, 2), 1., 0, flambeau.quint8),
+                   flambeau.eye(2).to_sparse_csr()):
+        expected = refusal(functional, tensor.clone())
+        if expected is not None and ".out'" in expected[1]:
+            assert refusal(getattr(flambeau.Tensor, name), tensor) == expected

@@ -88,21 +88,25 @@ def without_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], b
     out = overload.out >= 0 and values[overload.out] is not None
     if known is not None and "structured" in facts and not out:
         if backend not in facts and backend not in ("SparseCPU", "NestedTensorCPU"):
-            _refuse_structured(schema.name, known, values, backend, layout)
+            whole = recorded_overload(schema.name, schema.overload or "default") or known
+            _refuse_structured(schema.name, whole, op.inplace, values, backend, layout)
     if out:
         schema_name, facts = _out_overload(schema.name, known)
         raise has_no_kernel(schema_name, backend, facts)
     raise has_no_kernel(f"{name}.{schema.overload}" if schema.overload else name, backend, facts)
 
 
-def _refuse_structured(name: str, known: Recorded, values: list[Any], backend: str, layout: str
-                       ) -> NoReturn:
+def _refuse_structured(name: str, known: Recorded, inplace: bool, values: list[Any],
+                       backend: str, layout: str) -> NoReturn:
     """Such a kernel first makes its result, and then calls the form that writes to `out`."""
     if "pointwise" in known.facts:
-        _refuse_shapes(values, "inplace" in known.facts)
+        _refuse_shapes(values, inplace)
         if backend != "QuantizedCPU":
             raise RuntimeError(f"unsupported tensor layout: {layout}")
         _refuse_promotion(values)
+    elif backend == "SparseCsrCPU" and name.startswith("linalg_") and sum(
+            isinstance(value, Tensor) for value in values) == 1:
+        raise without_kernel("empty_strided", backend)          # for factors that lie by columns
     elif "reduction" in known.facts and backend != "QuantizedCPU":
         raise RuntimeError(f"resize_reduction: support for output with {layout} layout is not "
                            "implemented yet")
@@ -119,8 +123,16 @@ def _refuse_composed(name: str, known: Any, is_view: bool, backend: str, layout:
     if is_view:
         raise without_kernel("as_strided", backend)
     schema_name, facts = _out_overload(name, known)
-    if facts and not {"explicit", "implicit", "structured"}.intersection(facts):
+    if facts and not _MADE.intersection(facts):
         raise has_no_kernel(schema_name, backend, facts)
+    for overload, other in recorded().get(f"{name}_", {}).items():      # what writes to a copy
+        if _parameters(other.line) == _parameters(known.line) and not _MADE.intersection(
+                other.facts):
+            raise has_no_kernel(f"{name}_.{overload}".removesuffix(".default"), backend,
+                                other.facts)
+
+
+_MADE = frozenset(("explicit", "implicit", "structured"))      # of others, or to write to `out`
 
 
 def _refuse_shapes(values: list[Any], inplace: bool) -> None:

@@ -49,15 +49,17 @@ logical_not = pointwise("logical_not(Tensor self)", kernel=kernels.logical_not,
 
 _ASKS: dict[str, Any] = {"inplace": False, "out": False}
 isnan = pointwise("isnan(Tensor self)", kernel=kernels.isnan, doc="Is the element NaN?", **_ASKS)
-isinf = pointwise("isinf(Tensor self)", kernel=kernels.isinf, doc="Is the element ±inf?", **_ASKS)
-isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite,
+isinf = pointwise("isinf(Tensor self)", kernel=kernels.isinf, refuses=("isinf", "8"),
+                  doc="Is the element ±inf?", **_ASKS)
+isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite, refuses=("isfinite", "8"),
                      doc="Is the element neither ±inf nor NaN?", **_ASKS)
 
 
 def _declare_infinity(name: str, value: float) -> Any:
     def kernel(self: Any) -> Any:
         return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
-    return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
+    return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False,
+                     refuses=(f"{name}_cpu", "cW8"),
                      out_type=f"{name} does not support non-boolean outputs.",
                      refused_as={"c": RuntimeError(f"{name} does not support complex inputs.")},
                      doc=f"Is the element {value:+}?")

@@ -27,7 +27,7 @@ exp = pointwise("exp(Tensor self)", refuses=("exp_vml_cpu", ""), kernel=kernels.
     >>> flambeau.exp(flambeau.zeros(2))
     tensor([1., 1.])
     """)
-exp2 = pointwise("exp2(Tensor self)", kernel=kernels.exp2, floating=True,
+exp2 = pointwise("exp2(Tensor self)", refuses=("exp2", "W8"), kernel=kernels.exp2, floating=True,
                  d=lambda result: result * LN2,
                  aliases=("special_exp2(Tensor self)",), doc="2 to the power of each element.")
 expm1 = pointwise("expm1(Tensor self)", refuses=("expm1_vml_cpu", ""),

@@ -85,7 +85,8 @@ def _check_size(self: Tensor, size: int, fill_value: int) -> tuple[Any, ...]:
 
 nonzero_static = op(
     "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
-    kernel=kernels.nonzero_static, canonical=_check_size, batch=nonzero_static_batched,
+    kernel=kernels.nonzero_static, refuses=("nonzero_count_cpu", "U8"),
+    canonical=_check_size, batch=nonzero_static_batched,
     doc="The first `size` positions of elements that are not zero, filled up with `fill_value`.")
 
 
@@ -217,7 +218,8 @@ unique_dim = op(
     kernel=lambda self, dim, sorted, inverse, counts: [
         np.asarray(f) for f in sorting.unique_rows(self, _slices_along(self, dim), True, True)],
     vjp=_declare_without_derivative("unique_dim"), differentiable=(True, False, False),
-    batch=_unique_dim_batched, doc="`unique` of slices, always with three results.", **_PARTS)
+    batch=_unique_dim_batched, doc="`unique` of slices, always with three results.",
+    **{**_PARTS, "refuses": ("unique_dim", "cW8")})
 
 
 def _unique_consecutive_kernel(self: np.ndarray, return_inverse: bool, return_counts: bool,
@@ -233,7 +235,9 @@ _unique_consecutive = op(
     "int? dim=None) -> (Tensor, Tensor, Tensor)",
     kernel=_unique_consecutive_kernel, vjp=_declare_without_derivative("unique_consecutive"),
     batch=_unique_consecutive_batched, differentiable=(True, False, False), function=False,
-    doc="Runs of equal elements, always with three results.", **_PARTS)
+    doc="Runs of equal elements, always with three results.",
+    **{**_PARTS, "refuses": (lambda self, inverse, counts, dim: "unique" if dim is None or
+                             self.ndim == 1 else "unique_dim", "cW8")})
 
 
 def _select_requested(parts: Any, inverse: bool, counts: bool) -> Any:

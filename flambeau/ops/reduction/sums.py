@@ -171,7 +171,7 @@ nansum = op(
     "Tensor",
     kernel=kernels.nansum, dims="dim", typed_by_out="floating", out_type=_sum_out_type,
     refuses=(lambda self, *rest: "nansum on CPU does not support complex inputs"
-             if self.dtype.kind in "cW" else _sum_name(self, *rest), "UW8"),
+             if self.dtype.kind in "cW" else _sum_name(self, *rest) and "nansum_cpu", "UW8"),
     overlap="anywhere", d_self=lambda grad, self, dim, keepdim: masked_fill(
         _sum_vjp(grad, self._array.shape, dim, keepdim), isnan(self), 0),
     jvp=lambda self_t, self, dim, keepdim, dtype: sum_over(

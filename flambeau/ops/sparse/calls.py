@@ -24,7 +24,6 @@ from flambeau.ops.sparse.tensors import (
     empty,
     is_sparse,
     on_meta,
-    unsupported,
     without_history,
 )
 from flambeau.ops.sparse.values import to_dense
@@ -62,7 +61,8 @@ def _by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     name = (op.name if op is not None else function.__name__).lstrip("_")
     if op is not None and op.namespace not in (None, "torch") and "torch" not in op.namespace:
         name = f"{op.namespace}.{name}"
-    if op is not None and op.inplace and is_sparse(args[0]):
+    if op is not None and op.inplace and is_sparse(args[0]) and (
+            op.name in rules or op.functional.name in rules):
         return write(op, args, kwargs)
     if op is not None and op.inplace and op.functional.name in rules:
         return write_result(op, args[0], args[1:], kwargs, True)    # into a dense tensor
@@ -116,8 +116,6 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     name = op.functional.name
     needs = any(type(a) in tensor_types and a.requires_grad for a in args)
     check_inplace(target, needs)
-    if name not in rules and f"{name}_" not in rules:
-        raise unsupported(op.name, target, args[1:])
     if name in _OF_COALESCED and target._layout is COO and not target._coalesced:
         raise RuntimeError(f"{name}_ requires coalesced input")
     source = without_history(target)

@@ -376,6 +376,7 @@ sinc = pointwise("sinc(Tensor self)", kernel=kernel.sinc, floating=True,
 
 frexp = op(
     "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=kernel.frexp,
+    refuses=("frexp_cpu", "8"),
     differentiable=(True, False), core="()->(),()", overlap="element",
     out_type=lambda read, out, found: (
         "torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}"
