@@ -150,7 +150,7 @@ class CyclicLR(_Momentum):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         rest = dict(state_dict)
-        saved = rest.pop("_scale_fn_custom", None)
+        saved = rest.pop("_scale_fn_custom")
         super().load_state_dict(rest)
         if saved is not None:
             self._scale_fn_custom.__dict__.update(saved)

@@ -73,3 +73,10 @@ def test_fractional_restarts():
 def test_bad_arguments(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_state_without_the_function_of_the_scale_is_refused():
+    cyclic = schedulers.CyclicLR(sgd(momentum=0.9), base_lr=0.01, max_lr=0.1)
+    with pytest.raises(KeyError, match="_scale_fn_custom"):
+        cyclic.load_state_dict({})
+    cyclic.load_state_dict(cyclic.state_dict())
