@@ -1727,6 +1727,9 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All combinations of `r` elements of a vector, one a row."""
 
+def compiled_with_cxx11_abi() -> _bool:
+    """Do extensions in C++ see the strings and lists of C++11? Always."""
+
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
