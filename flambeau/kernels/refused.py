@@ -12,6 +12,7 @@ as a sparse one) `dispatch/backend_errors.py`'s.
 """
 
 import functools
+from math import prod
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from flambeau.kernels.dtypes import type_title
 
 # The kinds, and the characters of their dtypes: b(ool), B(yte), i(ntegers of 8, 16 and
 # 32 bits), l(ong), U(nsigned of 16 bits and more), e (half types), f(loats), c(omplex),
-# W (complex32), 8 (float8).
+# W (complex32), 8 (float8), 0 (of those float8_e8m0fnu).
 CHARACTERS = {"b": "?", "B": "B", "i": "bhi", "l": "lq", "U": "HILQ", "e": "eE", "f": "fd",
-              "c": "FD", "W": "O", "8": "45GCW"}
+              "c": "FD", "W": "O", "8": "45GCW", "0": "W"}
 
 
 @functools.cache
@@ -47,6 +48,30 @@ def refuse(x, kinds, name):
 def unless_one(name):
     """Of a single element these kernels are not asked."""
     return lambda self, *_: name if self.ndim else ""
+
+
+def by_one(name, otherwise=""):
+    """Multiplied or divided by a single number, float8 would have a kernel of its own; with more
+    numbers PyTorch asks the kernel that is said `otherwise`, if any."""
+    def said(self, other, *_):
+        narrow = self.dtype.char in CHARACTERS["8"] and np.size(other) == 1
+        return f"{name}_reduced_float" if narrow else otherwise
+    return said
+
+
+def spread_speaker(name):
+    """Who refuses the types of `std`, `var` and these with the mean: the first two have a kernel of
+    their own that makes one number out of all. It is asked for sentences before dimensions are."""
+    def said(self, *dims):
+        if self.dtype.char not in CHARACTERS["8"]:
+            family = "std and var" if name in ("std", "var") else name
+            return f"{family} only support floating point and complex dtypes"
+        if not dims or not self.size or name.endswith("mean"):
+            return "std_cpu"
+        dim = dims[0] or range(self.ndim)
+        alone = prod(n for d, n in enumerate(self.shape) if d not in dim) == 1
+        return "std_var_all: Unsupported dtype {}" if alone else "std_cpu"
+    return said
 
 
 def kernel_of(op):

@@ -248,6 +248,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         else None
     if said == FOUND_TYPE or (op.kind == "pointwise" and (said == "" or callable(said))):
         check_places(out)
+        check_overlap(op, out, read)
     if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
             one is out for one in read):
         raise RuntimeError(f"output with shape {list(out._array.shape)} doesn't match the "

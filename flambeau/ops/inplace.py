@@ -15,7 +15,7 @@ from flambeau.core.calling.overrides import intercept, intercept_canonical
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op, table
-from flambeau.core.promotion import convert, result_type, type_name
+from flambeau.core.promotion import c_name, convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types
 from flambeau.core.views import (
@@ -50,7 +50,6 @@ def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any,
         raise RuntimeError(f"output with shape {list(own)} doesn't match the "
                            f"broadcast shape {list(shape)}")
     if dtype is not target.dtype and not can_cast(dtype, target.dtype):
-        from flambeau.core.promotion import c_name
         wanted = c_name(target.dtype) if in_c else type_name(target.dtype)
         raise RuntimeError(f"result type {type_name(dtype)} can't be cast to the desired output "
                            f"type {wanted}")
@@ -121,10 +120,10 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     canonical, or those that users pass if it is the `public` function."""
     functional, memory = op.functional, slot(input)
     tracked = grad_enabled() and (input.requires_grad or any_requires_grad(args, kwargs))
-    if functional.schema is not None and functional.inplace_check is not None:
-        functional.inplace_check(input)
     expanded = has_internal_overlap(memory) and allows_internal_overlap(functional)
     check_inplace(input, tracked, not expanded)
+    if functional.schema is not None and functional.inplace_check is not None:
+        functional.inplace_check(input)
     memory = slot(input)                        # a lazy clone has memory of its own from now on
     check_overlap(functional, input, args)
     source = input
@@ -146,8 +145,13 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if values.shape != memory.shape and input._base is None and functional.declaration is not None \
             and functional.declaration.inplace_resizes:
         input._array = memory = np.empty(values.shape, memory.dtype)
-    _check_fit(input, values.shape, dtypes.from_numpy_dtype(values.dtype),
-               _speaks_c(functional, args))
+    found = dtypes.from_numpy_dtype(values.dtype)
+    if found is not input.dtype and functional.declaration is not None \
+            and functional.declaration.typed_by_out \
+            and any(isinstance(a, (np.dtype, dtypes.dtype)) for a in (*args, *kwargs.values())):
+        raise RuntimeError(f"Bad in-place call: input tensor dtype {c_name(input.dtype)} and "
+                           f"output tensor dtype {c_name(found)} should match")
+    _check_fit(input, values.shape, found, _speaks_c(functional, args))
     if values.shape != memory.shape:
         raise RuntimeError(f"output with shape {list(memory.shape)} doesn't match the "
                            f"broadcast shape {list(values.shape)}")

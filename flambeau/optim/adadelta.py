@@ -46,7 +46,7 @@ class Adadelta(RuleOptimizer):
 
     keeps = ("square_avg", "acc_delta")
     kernel_rule, kernel_dtypes = "adadelta", KERNEL_DTYPES
-    captured_on_xla = False
+    captured_on_xla = False, False
     takes_complex = True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,

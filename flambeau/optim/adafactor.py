@@ -53,7 +53,7 @@ class Adafactor(RuleOptimizer):
 
     elementwise = False
 
-    takes_complex = True
+    takes_complex = refuses_complex = True
     read_first = ("eps",)
     decoupled_weight_decay = True
 
@@ -77,8 +77,6 @@ class Adafactor(RuleOptimizer):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        if p.is_complex():
-            raise RuntimeError("Adafactor does not support complex parameters")
         state["step"] = new_step()
         if p.dim() > 1:
             state["row_var"] = _contiguous_zeros(p[..., :1])

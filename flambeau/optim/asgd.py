@@ -56,7 +56,7 @@ class ASGD(RuleOptimizer):
         tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
-    capturable_state = "params, mus, etas, and state_steps"
+    capturable_state = ("params, mus, etas, and state_steps",) * 2
 
     keeps = ("ax",)
     kernel_rule, kernel_dtypes = "asgd", KERNEL_DTYPES

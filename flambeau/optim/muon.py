@@ -44,7 +44,7 @@ class Muon(RuleOptimizer):
 
     elementwise = False
 
-    takes_complex = True
+    takes_complex = refuses_complex = True
     decoupled_weight_decay = True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, weight_decay: float = 0.1,
@@ -69,8 +69,6 @@ class Muon(RuleOptimizer):
                                      f"parameter with size: {p.size()}")
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        if p.is_complex():
-            raise RuntimeError("Muon does not support complex parameters")
         state["momentum_buffer"] = flambeau.zeros_like(p.grad)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:

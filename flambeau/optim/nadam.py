@@ -52,7 +52,8 @@ class NAdam(RuleOptimizer):
         True
     """
 
-    capturable_state = "params, mu_products and state_steps"
+    capturable_state = ("params, mu_products and state_steps",
+                        "params, mu_products, and state_steps")
 
     read_first = ("betas",)
     decays_reals = True

@@ -53,6 +53,7 @@ class RMSprop(RuleOptimizer):
     """
 
     kernel_rule, kernel_dtypes = "rmsprop", KERNEL_DTYPES
+    captured_on_xla = True, True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99,
                  eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,

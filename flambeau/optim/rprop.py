@@ -51,6 +51,7 @@ class Rprop(RuleOptimizer):
     read_first = ("etas",)
     keeps = ("prev", "step_size")
     kernel_rule, kernel_dtypes = "rprop", KERNEL_DTYPES
+    captured_on_xla = True, True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2,
                  etas: tuple[float, float] = (0.5, 1.2),

@@ -47,6 +47,7 @@ class RuleOptimizer(Optimizer):
 
     takes_sparse = False            # does `update` know sparse gradients?
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
+    refuses_complex = False         # … or are those refused?
     decoupled_weight_decay = False  # where the option of this name does not say it
     keeps: tuple[str, ...] = ()     # tensors that begin as zeros, in the order of the kernel's rule
     kernel_rule = ""                # the rule of `kernels.optimizers.update_arrays` for `update`
@@ -55,8 +56,10 @@ class RuleOptimizer(Optimizer):
     elementwise = True              # does a step treat each element of a parameter by itself?
     counts_in_tensors = True        # is the number of steps a tensor?
     lists_are_differentiable = False  # are steps that `foreach` asks for?
-    capturable_state = "params and state_steps"
-    captured_on_xla = True
+    # of steps that could be captured, parameter by parameter and of all at once: what has to be on
+    # which devices
+    capturable_state = ("params and state_steps",) * 2
+    captured_on_xla = True, False
     sparse_hint = ""
     decays_reals = False            # is decay of complex numbers that of pairs of reals?
     read_first: tuple[str, ...] = ()    # options whose absence is told before that of others
@@ -171,7 +174,7 @@ class RuleOptimizer(Optimizer):
     def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
         """Raise RuntimeError where PyTorch has no fused kernel for a parameter."""
         for p, grad in zip(params, grads, strict=True):
-            self._check_layout(grad)
+            self._check_kind(p, grad)
             _device_dtype_check_for_fused(p)
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -182,24 +185,26 @@ class RuleOptimizer(Optimizer):
             self.init_state(p, group, state)
         return state
 
-    def _check_layout(self, grad: Tensor) -> None:
+    def _check_kind(self, p: Tensor, grad: Tensor) -> None:
+        if self.refuses_complex and p.is_complex():
+            raise RuntimeError(f"{self._rule_name()} does not support complex parameters")
         if grad.is_sparse and not self.takes_sparse:
             raise RuntimeError(
                 f"{self._rule_name()} does not support sparse gradients{self.sparse_hint}")
 
     def _update_one(self, p: Tensor, grad: Tensor, group: dict[str, Any],
                     differentiable: bool) -> None:
-        self._check_layout(grad)
+        self._check_kind(p, grad)
         self._apply_rule(p, grad, group, self._state_of(p, group), differentiable)
 
     def _apply_rule(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any],
                     differentiable: bool) -> None:
         if group.get("capturable"):
-            devices = _get_capturable_supported_devices(
-                self.captured_on_xla and not group.get("foreach"))
+            at_once = bool(group.get("foreach"))
+            devices = _get_capturable_supported_devices(self.captured_on_xla[at_once])
             if p.device.type not in devices:
-                raise AssertionError(f"If capturable=True, {self.capturable_state} must be on "
-                                     f"supported devices: {devices}.")
+                raise AssertionError(f"If capturable=True, {self.capturable_state[at_once]} must "
+                                     f"be on supported devices: {devices}.")
         if group.get("maximize"):
             grad = -grad
         if differentiable:   # what earlier steps saved for their backward must not be overwritten

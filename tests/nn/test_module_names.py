@@ -24,3 +24,12 @@ def test_import_statements_find_them():
 
     from flambeau.nn.parallel import replicate
     assert callable(replicate) and same is replicate and fused.ConvBn1d
+
+
+def test_layers_are_found_where_they_say_they_are():
+    from flambeau import nn
+    layers = [v for v in vars(nn).values() if isinstance(v, type) and issubclass(v, nn.Module)]
+    assert len(layers) > 150
+    for layer in layers:
+        assert getattr(importlib.import_module(layer.__module__), layer.__name__) is layer
+    assert nn.LinearCrossEntropyLoss.__module__.endswith("nn.modules.loss")

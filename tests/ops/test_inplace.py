@@ -204,3 +204,21 @@ def test_operands_that_share_the_memory_that_is_written():
     y = torch.arange(6.0).view(2, 3)
     y.addcmul_(y[:1].clone(), y)
     assert y.tolist() == [[0.0, 2.0, 6.0], [3.0, 8.0, 15.0]]
+
+
+@given(st.sampled_from(["cumsum", "cumprod"]), st.sampled_from(["int32", "float32", "bfloat16"]),
+       st.sampled_from([None, "int32", "int64", "float32", "float64"]))
+def test_a_type_that_is_asked_for_is_that_of_what_is_written_to(name, own, asked):
+    x = torch.ones(3, dtype=getattr(torch, own))
+    dtype = None if asked is None else getattr(torch, asked)
+    if asked in (None, own):
+        assert getattr(x, name + "_")(0, dtype=dtype) is x and x.dtype is getattr(torch, own)
+    else:
+        with pytest.raises(RuntimeError, match="Bad in-place call: input tensor dtype"):
+            getattr(x, name + "_")(0, dtype=dtype)
+        assert x.tolist() == [1, 1, 1]
+
+
+def test_what_autograd_refuses_is_said_before_what_the_op_does():
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        torch.ones(2, dtype=torch.complex64, requires_grad=True).abs_()

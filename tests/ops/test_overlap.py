@@ -122,3 +122,16 @@ def test_memory_that_out_gets_by_resizing_is_looked_at(call):
 def test_what_looks_at_out_before_it_is_resized_alone():
     index = flambeau.tensor([2, 1, 0])
     assert flambeau.index_select(flambeau.arange(5), 0, index[1:], out=index[:1]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["sin", "exp", "acos", "neg"])
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.int64])
+def test_overlap_is_refused_before_another_shape_or_type_is_looked_at(name, dtype):
+    base = flambeau.ones(20, dtype=dtype)
+    for out in (base[1:5], base[1:9], base[1:9].view(2, 4)):
+        before = out.shape
+        with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input"):
+            getattr(flambeau, name)(base[:8], out=out)
+        with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input"):
+            flambeau.mul(base[:8], flambeau.ones(2, 8), out=out)
+        assert out.shape == before and (base == 1).all()

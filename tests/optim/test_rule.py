@@ -229,3 +229,31 @@ def test_which_missing_option_is_told(rule, name):
     optimizer.param_groups = [{"params": optimizer.param_groups[0]["params"]}]
     with pytest.raises(KeyError, match=name):
         optimizer.step(lambda: torch.zeros((), requires_grad=True))
+
+
+ALONE = {"Adadelta": False}                     # may steps be captured on xla one by one, …
+AT_ONCE = {"RMSprop": True, "Rprop": True}      # … and of all parameters at once?
+
+
+@pytest.mark.parametrize("name", ["Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam",
+                                  "RMSprop", "Rprop"])
+@pytest.mark.parametrize("foreach", [False, True])
+def test_the_devices_of_captured_steps(name, foreach):
+    p = torch.ones(2, requires_grad=True)
+    optimizer = getattr(torch.optim, name)([p], capturable=True, foreach=foreach)
+    p.grad = torch.ones(2)
+    with pytest.raises(AssertionError, match="If capturable=True, params") as info:
+        optimizer.step()
+    said = AT_ONCE.get(name, False) if foreach else ALONE.get(name, True)
+    assert ("'xla'" in str(info.value)) is said
+    assert name != "NAdam" or ("mu_products, and" in str(info.value)) is foreach
+
+
+@pytest.mark.parametrize("name", ["Adafactor", "Muon"])
+def test_complex_parameters_are_refused_before_sparse_gradients(name):
+    p = torch.ones(2, 2, dtype=torch.complex64, requires_grad=True)
+    optimizer = getattr(torch.optim, name)([p])
+    p.grad = torch.ones(2, 2, dtype=torch.complex64).to_sparse()
+    with pytest.raises(RuntimeError, match=f"{name} does not support complex parameters"):
+        optimizer.step()
+    assert not optimizer.state.get(p)

@@ -108,7 +108,7 @@ def with_float_inputs(kernel: Any) -> Any:
 
 # ---- the rare cases of a call -------------------------------------------------------------------
 
-def no_kernel_error(op: Op, x: ndarray) -> RuntimeError:
+def no_kernel_error(op: Op, x: ndarray, *rest: Any) -> RuntimeError:
     """That an op has no kernel for the elements of `x`, in the words of its declaration."""
     kind = "c" if x.dtype.kind == "W" else x.dtype.kind
     if kind in op.refused_as:
@@ -120,7 +120,7 @@ def no_kernel_error(op: Op, x: ndarray) -> RuntimeError:
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
     if op.refuses:
         said = op.refuses[0]
-        return no_kernel(said if type(said) is str else said(x), x.dtype)
+        return no_kernel(said if type(said) is str else said(x, *rest), x.dtype)
     plain_name = op.name.removeprefix(f"{op.namespace}_")
     return NotImplementedError(f'"{plain_name}_cpu" not implemented for \'{name}\'')
 

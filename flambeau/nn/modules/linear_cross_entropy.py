@@ -7,9 +7,9 @@ import math
 from flambeau import Tensor
 from flambeau.nn import functional as F
 
+from ._loss_bases import _WeightedLoss
 from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
-from .loss import _WeightedLoss
 
 __all__: list[str] = []
 

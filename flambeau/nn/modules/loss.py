@@ -12,35 +12,17 @@ import warnings
 from flambeau import Tensor
 from flambeau._support.own_methods import adopt, define_in_subclasses
 from flambeau._support.signatures import ANY_ARGUMENTS
-from flambeau.nn import _reduction as _Reduction
 from flambeau.nn import functional as F
 
+from ._loss_bases import _Loss, _WeightedLoss
 from .distance import PairwiseDistance
-from .module import Module
+from .linear_cross_entropy import LinearCrossEntropyLoss
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-           "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
-           "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
-           "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
-           "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
-
-
-class _Loss(Module):
-    __constants__: list[str]
-    reduction: str
-
-    def __init__(self, size_average=None, reduce=None, reduction: str = "mean") -> None:
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = _Reduction.legacy_get_string(size_average, reduce)
-        self.reduction = reduction
-
-
-class _WeightedLoss(_Loss):
-    def __init__(self, weight: Tensor | None = None, size_average=None, reduce=None,
-                 reduction: str = "mean") -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+           "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
+           "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+           "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
+           "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
 
 
 # ------------------------------------------------------------------ regression
@@ -483,7 +465,7 @@ class CTCLoss(_Loss):
                           self.reduction, self.zero_infinity)
 
 
-adopt(globals(), "nn.modules.linear_cross_entropy")
+adopt(globals(), ("nn.modules._loss_bases", "nn.modules.linear_cross_entropy"))
 
 for _loss in (L1Loss, MSELoss, BCELoss, KLDivLoss, SmoothL1Loss, SoftMarginLoss,
               MultiLabelMarginLoss, MultiLabelSoftMarginLoss):

@@ -366,7 +366,8 @@ def _prepare_index_reduce(input: Tensor, index: Tensor, source: Tensor, dim: int
                            f"but got {reduce}.")
     warn_once("index_reduce() is in beta and the API may change at any time.")
     dim = _check_combined("index_reduce_", input, dim, index, source)
-    refuse(input._array, "bUcW8", "index_func_")
+    refuse(input._array, "bUcW8", "index_func_" if include_self else
+           "index_reduce_func_exclude_input_init")
     return input, index, source, dim, reduce, include_self
 
 

@@ -106,10 +106,10 @@ def _addmv(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any
 
 @compiled("addbmm")
 def _addbmm(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
-    """One matrix after the other; half types are rounded after each."""
+    """One matrix after the other; half types, and narrower ones, are rounded after each."""
     fits(a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1])
     _check_factors(self, a, b, (a.shape[1], b.shape[2]))
-    if not is_half(a.dtype) or not len(a):
+    if a.dtype.itemsize > 2 or a.dtype not in FLOATING or not len(a):
         return _weighted_sum(self, np.sum(product(a, b), 0, dtype=a.dtype), beta, alpha)
     for x, y in zip(a, b):
         self, beta = _in_single(self, x, y, beta, alpha), 1
@@ -197,7 +197,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
 
 addmm = _declare("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
                  inplace_first=partial(_check_addmm, check=_check_written),
-                 refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+                 refuses=("addmm_impl_cpu_", "bUW0"), autocast="lower", out_type=OUT_TYPE,
                  d_mat1=lambda grad, mat2, alpha, mat1_by_columns: _scale_grad(
                      to_left(grad, mat2, mat1_by_columns), alpha),
                  d_mat2=lambda grad, mat1, alpha, mat2_by_columns: _scale_grad(
@@ -319,7 +319,7 @@ def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha
 
 addbmm = _declare("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
                   canonical=_check_addbmm, inplace_resizes=True, out_resized=False,
-                  refuses=("addmm_impl_cpu_", "bUW"), autocast="lower",
+                  refuses=("addmm_impl_cpu_", "bUW0"), autocast="lower",
                   out_type="self and mat2 must have the same dtype, but got {out} and {found}",
                   d_batch1=lambda grad, batch2, alpha: bmm(
                       _expand_over_batch(grad, batch2, alpha), adjoint(batch2)),

@@ -58,8 +58,8 @@ def _check_cholesky(name: str) -> Any:
     def canonical(self: Tensor, *rest: Any) -> Any:
         check_square(self, name)
         if name == "cholesky":
-            refuse(self._array, "bBilU", "cholesky_cpu")
-        refuse_elements(self, "8", "tril")
+            refuse(self._array, "bBilU8", "cholesky_cpu")
+        refuse_elements(self, "8", "triu" if rest[0] else "tril")
         check_floating(self, name, "cholesky_cpu")
         return self, *rest
     return canonical

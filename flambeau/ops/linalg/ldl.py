@@ -31,6 +31,7 @@ from flambeau.ops.linalg.support import (
     identity,
     matmul,
     raise_failure,
+    refuse_elements,
 )
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.complex import conjugated, real_part
@@ -83,6 +84,7 @@ def _ldl_factor_vjp(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> l
 
 def _check_ldl_factor(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
     check_square(self, "torch.linalg.ldl_factor_ex")
+    refuse_elements(self, "8", "tril")
     check_floating(self, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
     return self, hermitian, check_errors
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.core.dtypes import float16, float32, float64
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.linalg.decompositions import linalg_cholesky, linalg_qr, linalg_svd
@@ -30,7 +31,8 @@ def _approximate_range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tenso
     def back(X: Tensor) -> Tensor:
         found = matmul(adjoint(A), X)
         return found if M is None else found - matmul(adjoint(M), X)
-    Q = linalg_qr(apply(randn(A._array.shape[-1], q, dtype=A.dtype))).Q
+    kept = A.is_complex() or A.dtype in (float16, float32, float64)
+    Q = linalg_qr(apply(randn(A._array.shape[-1], q, dtype=A.dtype if kept else float32))).Q
     for _ in range(niter):
         Q = linalg_qr(back(Q)).Q
         Q = linalg_qr(apply(Q)).Q

@@ -171,6 +171,14 @@ def _check_lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpa
     return LU_data, LU_pivots, unpack_data, unpack_pivots
 
 
+def _unpack_name(LU_data: np.ndarray, LU_pivots: np.ndarray, unpack_data: bool,
+                 unpack_pivots: bool) -> str:
+    """Who refuses types: what cuts out the triangles, or what writes the permutation."""
+    if unpack_data and LU_data.dtype.kind != "W":
+        return "triu" if LU_data.shape[-2] > LU_data.shape[-1] else "tril"
+    return "scatter_gather_scalar_cpu" if unpack_pivots else ""
+
+
 def _lu_unpack_vjp(grad: Any, LU_data_shape: Any) -> Any:
     return [_combine_factors(*grad[1:], *LU_data_shape[-2:]), None]
 
@@ -187,7 +195,7 @@ lu_unpack = op(
     canonical=_check_lu_unpack, vjp=_lu_unpack_vjp, nondiff="LU_pivots", batch=_lu_unpack_batched,
     jvp=lambda LU_data, LU_data_t, unpack_data: (None, *_factor_tangents(LU_data_t, unpack_data)),
     differentiable=(False, True, True), method=False, out_type=OUT_TYPE, out_reported_as=None,
-    doc="P, L and U out of what `lu_factor` gives.")
+    refuses=(_unpack_name, "UW8"), doc="P, L and U out of what `lu_factor` gives.")
 
 
 def _factor_tangents(tangent: Tensor, unpack_data: bool) -> tuple[Any, Any]:

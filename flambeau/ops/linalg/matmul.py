@@ -12,7 +12,7 @@ from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
-from flambeau.kernels.refused import refuse
+from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.out_types import OF_ROWS, OF_VECTORS, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul, reversed_operator
 from flambeau.ops.pointwise.complex import conjugated
@@ -138,7 +138,7 @@ def to_right(grad: Tensor, left: Tensor, by_columns: bool) -> Tensor:
 
 mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm_kernel, kernel_checks=True,
         canonical=_check_mm, kind="multilinear", core="(n,k),(k,m)->(n,m)",
-        refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+        refuses=("addmm_impl_cpu_", "bUW0"), autocast="lower", out_type=OUT_TYPE,
         d_self=lambda grad, mat2, self_by_columns: to_left(grad, mat2, self_by_columns),
         d_mat2=lambda grad, self, mat2_by_columns: to_right(grad, self, mat2_by_columns),
         batch=lambda size, dims, self, mat2: (matmul(*_with_batch_in_front(dims, self, mat2)), 0),
@@ -174,9 +174,16 @@ def _check_bmm(self: Tensor, mat2: Tensor) -> Any:
     return self, mat2
 
 
+def _bmm_name(self: np.ndarray, mat2: np.ndarray) -> str:
+    """What multiplies small matrices, and larger ones."""
+    if self.shape[1] * self.shape[2] * mat2.shape[2] < 400:
+        return "bmm"
+    return "addmm_impl_cpu_" if self.dtype.char in characters("bU") else "baddbmm_with_gemm"
+
+
 bmm = op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=_bmm_kernel, kernel_checks=True,
          canonical=_check_bmm, kind="multilinear", core="(b,n,k),(b,k,m)->(b,n,m)",
-         refuses=("bmm", "bUW8"), autocast="lower", out_type=OUT_TYPE, overlap="anywhere",
+         refuses=(_bmm_name, "bUW8"), autocast="lower", out_type=OUT_TYPE, overlap="anywhere",
          d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
          d_mat2=lambda grad, self: bmm(adjoint(self), grad),
          batch=lambda size, dims, self, mat2: (matmul(*_with_batch_in_front(dims, self, mat2)), 0),
@@ -471,7 +478,7 @@ def _linear_input_vjp(grad: Tensor, weight: Tensor, input_by_columns: bool) -> T
 linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             namespace="nn.functional", method=False, kernel=_linear_kernel, kernel_checks=True,
             canonical=_check_linear, core="(k),(m,k),(m)->(m)", node="AddmmBackward0",
-            refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+            refuses=("addmm_impl_cpu_", "bUW0"), autocast="lower", out_type=OUT_TYPE,
             d_input=_linear_input_vjp, d_weight=_linear_weight_vjp,
             d_bias=lambda grad: grad, batch=_linear_batched, aten_calls=_as_addmm,
             jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(

@@ -307,34 +307,34 @@ def check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None
 def _ctc_parts(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank: int
                ) -> tuple[Tensor, Tensor]:
     """-log of the probability of all alignments; `targets` (n, s) are padded."""
-    inputs, lengths = _as_tensor(inputs), _as_tensor(lengths)
-    steps, n, _ = input._array.shape
+    device, (steps, n, _) = input.device, input._array.shape
+    inputs, lengths = _as_tensor(inputs, device), _as_tensor(lengths, device)
     s = targets._array.shape[1]
     blanks = flambeau.full_like(targets, blank)
     index = flambeau.cat([flambeau.stack([blanks, targets], 2).reshape(n, 2 * s),
-                          flambeau.full((n, 1), blank)], 1)
+                          flambeau.full((n, 1), blank, device=device)], 1)
     skips = index != blank
     skips = flambeau.cat([skips[:, :2] & False, skips[:, 2:] & (index[:, 2:] != index[:, :-2])], 1)
     # finite, since the derivative of the logarithm of a sum of nothing is none
     never = -1e30
-    nothing = flambeau.full((n, 1), never, dtype=input.dtype)
-    start = flambeau.arange(2 * s + 1) < 2
-    rows = [flambeau.where(start, input[0].gather(1, index), never)] if steps else []
+    nothing = flambeau.full((n, 1), never, dtype=input.dtype, device=device)
+    at = flambeau.arange(2 * s + 1, device=device)
+    rows = [flambeau.where(at < 2, input[0].gather(1, index), never)] if steps else []
     for t in range(1, steps):
         one = flambeau.cat([nothing, rows[-1][:, :-1]], 1)
         two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), never)
         reach = flambeau.logsumexp(flambeau.stack([rows[-1], one, two]), 0)
         rows.append(reach + input[t].gather(1, index))
-    at, end = flambeau.arange(2 * s + 1), 2 * lengths.unsqueeze(1)
+    end = 2 * lengths.unsqueeze(1)
     ends = (at == end) | (at == end - 1)
-    last = flambeau.stack(rows)[inputs - 1, flambeau.arange(n)]
+    last = flambeau.stack(rows)[inputs - 1, flambeau.arange(n, device=device)]
     losses = -flambeau.logsumexp(flambeau.where(ends, last, never), 1)
     losses = flambeau.where(losses > -never / 2, np.inf, losses)
     losses = flambeau.where(inputs == 0, flambeau.where(lengths == 0, 0.0, np.inf), losses)
     # The loss is meant for normalised `input`; torch's gradient is the one in that plane.
-    valid = flambeau.arange(steps).unsqueeze(1) < inputs
+    valid = flambeau.arange(steps, device=device).unsqueeze(1) < inputs
     mass = (input.exp().sum(2) * valid).sum(0)
-    return losses + (mass - mass.detach()), flambeau.empty(0)
+    return losses + (mass - mass.detach()), flambeau.empty(0, device=device)
 
 
 _ctc_losses = op(
@@ -347,8 +347,9 @@ _ctc_losses = op(
     out=False, node="CtcLossBackward0")
 
 
-def _as_tensor(lengths: Any) -> Tensor:
-    return lengths if isinstance(lengths, Tensor) else flambeau.tensor(lengths, dtype=flambeau.long)
+def _as_tensor(lengths: Any, device: Any) -> Tensor:
+    return lengths if isinstance(lengths, Tensor) else flambeau.tensor(
+        lengths, dtype=flambeau.long, device=device)
 
 
 def _lengths(given: Any, n: int, name: str) -> Any:
@@ -432,7 +433,7 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
         return losses
     if reduction == SUM:
         return losses.sum()
-    return (losses / _as_tensor(lengths).to(log_probs.dtype).clamp_min(1)).mean()
+    return (losses / _as_tensor(lengths, log_probs.device).to(log_probs.dtype).clamp_min(1)).mean()
 
 
 ctc_loss = op(*[

@@ -87,7 +87,7 @@ def _multi_margin_loss_parts(self: Tensor, target: Tensor, weight: Tensor | None
     hinge = hinge if p == 1 else hinge * hinge
     if weight is not None:
         hinge = hinge * weight[index]
-    own = flambeau.arange(classes) == index
+    own = flambeau.arange(classes, device=self.device) == index
     loss = flambeau.where(own, 0, hinge).sum(1) / classes
     return reduce_loss(loss.reshape(target._array.shape) if self._array.ndim < 2 else loss,
                        reduction)
@@ -123,7 +123,7 @@ def _multi_margin_loss_backward_parts(grad_output: Tensor, self: Tensor, target:
     slope = share * ((hinge > 0) if p == 1 else 2 * hinge)
     if weight is not None:
         slope = slope * weight[index]
-    own = flambeau.arange(classes) == index
+    own = flambeau.arange(classes, device=self.device) == index
     slope = flambeau.where(own, 0, slope)
     found = flambeau.where(own, -slope.sum(1, True), slope)
     return found.to(self.dtype).reshape(self._array.shape)

@@ -450,6 +450,7 @@ def _prepare_glu(self: Tensor, dim: int) -> tuple[Tensor, int]:
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size "
                            f"{shape[dim]}")
+    refuse(self._array, REAL, "glu_cpu")
     return self, dim
 
 

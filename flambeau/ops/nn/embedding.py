@@ -14,6 +14,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.declaration import checked
 from flambeau.kernels.moving import indexing as kernels
+from flambeau.kernels.refused import refuse
 from flambeau.ops.pointwise.arithmetic import tensor_class_name
 from flambeau.ops.view.shape import movedim
 
@@ -158,6 +159,8 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
                            "embedding_renorm_)")
     _check_indices(indices, 2, "embedding_renorm_")
     rows = indices.reshape(-1)
+    refuse(self._array, "bBilU", "norm(): input dtype should be either floating point or complex. "
+           "Got {} instead.")
     values = self.detach()[rows]
     length = values.norm(norm_type, 1, keepdim=True)
     scale = flambeau.where(length > max_norm, max_norm / (length + 1e-7), 1.0)

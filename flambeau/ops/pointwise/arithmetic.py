@@ -27,7 +27,7 @@ from flambeau.core.shapes import broadcast_error, broadcast_shapes
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.refused import characters, no_kernel, refuse
+from flambeau.kernels.refused import by_one, characters, no_kernel, refuse
 from flambeau.ops.coercion import as_element, within
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.node_names import times
@@ -128,7 +128,7 @@ rsub = pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> T
                  doc="other - alpha · input.")
 mul = pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor",
                 "mul.Scalar(Tensor self, Scalar other) -> Tensor",
-                kernel=kernels.multiply, wide=True,
+                kernel=kernels.multiply, wide=True, refuses=(by_one("mul_cpu"), "8"),
                 d_self=lambda other: other, d_other=lambda self: self,
                 operators="__mul__ __rmul__ __imul__",
                 aliases=("multiply.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -138,6 +138,7 @@ div = pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
                 "div.Scalar(Tensor self, Scalar other) -> Tensor",
                 kernel=kernels.divide, d_self=divides_by(lambda other: other),
                 d_other=lambda self, other: neg(self / other / other), floating=True, wide=True,
+                refuses=(by_one("div_cpu", "div_cpu"), "8"), numbers=True, hidden="Scalar",
                 operators="__truediv__ __div__ __itruediv__ __idiv__",
                 aliases=("divide.Tensor(Tensor self, Tensor other) -> Tensor",
                          "divide.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -147,9 +148,8 @@ div = pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
                          "Tensor",
                          "true_divide.Tensor(Tensor self, Tensor other) -> Tensor",
                          "true_divide.Scalar(Tensor self, Scalar other) -> Tensor"),
-                numbers=True, hidden="Scalar", out="Tensor Tensor_mode",
-                doc="""The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole
-    number.
+                out="Tensor Tensor_mode", doc="""The quotient input / other; with `rounding_mode`
+    "floor" or "trunc" a whole number.
 
     Without a mode integers are divided as floating-point numbers.
 
@@ -216,7 +216,7 @@ def _abs_out_type(read: Any, out: Any, found: Any) -> str:
 
 
 abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators="__abs__",
-                aliases=("absolute(Tensor self) -> Tensor",), refuses=("abs_cpu", "bU"),
+                aliases=("absolute(Tensor self) -> Tensor",), refuses=("abs_cpu", "bU0"),
                 out_type=_abs_out_type,
                 vjp=lambda grad, self: grad * sgn(self), inplace_check=_refuse_complex,
                 jvp=lambda self_t, self: late_bound.real_part(

@@ -51,7 +51,8 @@ _ASKS: dict[str, Any] = {"inplace": False, "out": False}
 isnan = pointwise("isnan(Tensor self)", kernel=kernels.isnan, doc="Is the element NaN?", **_ASKS)
 isinf = pointwise("isinf(Tensor self)", kernel=kernels.isinf, refuses=("isinf", "8"),
                   doc="Is the element ±inf?", **_ASKS)
-isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite, refuses=("isfinite", "8"),
+isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite,
+                     refuses=(lambda self: "isfinite" if self.dtype.char in "4GC" else "", "8"),
                      doc="Is the element neither ±inf nor NaN?", **_ASKS)
 
 

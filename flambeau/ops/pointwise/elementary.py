@@ -129,7 +129,7 @@ atanh = pointwise("atanh(Tensor self)", kernel=kernels.arctanh, floating=True,
 
 def _declare_angle(name: str, factor: float, doc: str) -> None:
     pointwise(f"{name}(Tensor self)", kernel=lambda self: kernels.multiply(self, factor),
-              floating=True, d=factor, doc=doc, refuses=("mul_cpu", "cW"),
+              floating=True, d=factor, doc=doc, refuses=("mul_cpu_reduced_float", "cW8"),
               refused_as=dict.fromkeys("cW", RuntimeError(
                   f"{name} is not supported for complex tensors.")),
               node=f"{name[:3].capitalize()}2{name[4:].capitalize()}Backward0")

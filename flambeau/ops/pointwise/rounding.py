@@ -10,7 +10,7 @@ from flambeau.core.dtypes import FLOATING, default_float
 from flambeau.core.promotion import convert, is_half
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.kernels.refused import by_one, characters, no_kernel, refuse
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import div, mul, neg, reversed_operator
@@ -35,7 +35,7 @@ frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1, out_ty
 
 
 def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
-    if self.dtype not in FLOATING or self.dtype.kind in "cW":
+    if self.dtype not in FLOATING or self.dtype.char in characters("cW8"):
         raise no_kernel("round_cpu" if decimals else "round_vml_cpu", self.dtype)
     if not decimals:
         return kernels.rint(self)
@@ -81,7 +81,8 @@ def _div_mode_kernel(self: np.ndarray, other: np.ndarray, rounding_mode: str | N
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
                            f"found '{rounding_mode}'")
-    refuse(self, "bUcW8", f"div_{rounding_mode}_cpu")
+    name = f"div_{rounding_mode}_cpu"
+    refuse(self, "bUcW8", by_one(name, name)(self, other))
     return (kernels.floor_divide if rounding_mode == "floor" else _divide_truncated)(self, other)
 
 
@@ -100,7 +101,8 @@ pointwise("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> 
 floor_divide = pointwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-    kernel=kernels.floor_divide, wide=True, refuses=("div_floor_cpu", "bUcW8"), d_self=0, d_other=0,
+    kernel=kernels.floor_divide, wide=True, d_self=0, d_other=0,
+    refuses=(by_one("div_floor_cpu", "div_floor_cpu"), "bUcW8"),
     numbers=True, out="", out_reported_as="aten::floor_divide", node="NotImplemented",
     operators="__floordiv__ __ifloordiv__",
     doc="The greatest whole number that is not greater than input / other.")

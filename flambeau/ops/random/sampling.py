@@ -20,7 +20,7 @@ from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.dispatch.factory import OPTIONS, finish
 from flambeau.kernels.creation import random as kernels
 from flambeau.kernels.creation import random_gradients as gradients
-from flambeau.kernels.refused import no_kernel
+from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.coercion import values_below
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.random.fills import (
@@ -152,8 +152,8 @@ def bernoulli(self: Tensor, generator: Any) -> Tensor:
     tensor([0., 1.])
     """
     array = self._array
-    if array.dtype.kind in "cW" and array.size:
-        raise no_kernel("bernoulli_tensor_cpu_self_", array.dtype)
+    if array.size:
+        refuse(array, "cWU8", "bernoulli_tensor_cpu_self_")
     check_probabilities(values_below(self))
     result = _on_meta(self)
     return sampled(_bernoulli, self, generator) if result is None else result
@@ -228,6 +228,7 @@ def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
     shape, array_type = input._array.shape, input._array.dtype
     if len(shape) not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    refuse(input._array, "8", "aminmax_cpu")
     if not is_real(array_type):
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
                            f"{type_name(input.dtype)}")
@@ -282,9 +283,9 @@ def normal(mean: Any, std: Any, generator: Any, size: Any, dtype: Any, layout: A
         return draw_like(extents_of(size), target, normal_fill(target, mean, std, generator),
                          device, requires_grad=bool(requires_grad))
     target = as_numpy_dtype(dtype) or (mean if isinstance(mean, Tensor) else std)._array.dtype
+    _check_deviation(std)
     if target not in dtypes.FLOATING:
         raise no_kernel("normal_kernel_cpu", target)
-    _check_deviation(std)
     if dtype is not None:                   # of `out`, in which the numbers are drawn
         real = np.zeros(0, target).real.dtype
         mean, std = (cast(x, kind) if isinstance(x, Tensor) else x
@@ -303,6 +304,7 @@ def _check_deviation(std: Any) -> None:
     if isinstance(std, Tensor):
         if std._array.dtype.kind in "cW":
             raise RuntimeError("normal expects standard deviation to be non-complex")
+        refuse(std._array, "U8", "min_all")
         if std._device is devices.cpu and not (values_below(std) >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flambeau import kernels
 from flambeau.core.op import table
 from flambeau.core.tensor import Tensor
@@ -130,9 +132,17 @@ def _aminmax_vjp(grad: Any, self: Tensor, min: Tensor, max: Tensor, dim: Any, ke
     return (found[0] if len(found) == 1 else found[0] + found[1],)
 
 
+def _aminmax_name(self: np.ndarray, dim: Any, keepdim: bool) -> str:
+    """Along a dimension of a single number no kernel is asked, but complex ones are refused."""
+    if self.ndim or dim is None:
+        return "aminmax_cpu"
+    return "aminmax not implemented for {}" if self.dtype.kind in "cW" else ""
+
+
 aminmax = op(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-    kernel=kernels.aminmax, dims="dim", refuses=("aminmax_cpu", "UcW8"), vjp=_aminmax_vjp,
+    kernel=kernels.aminmax, dims="dim", vjp=_aminmax_vjp,
+    refuses=(_aminmax_name, "UcW8"),
     out_type=OUT_TYPE, overlap="element",
     doc="""The smallest and the largest element, of all or along `dim`.
 

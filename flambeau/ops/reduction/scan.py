@@ -15,7 +15,7 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.refused import unless_one
+from flambeau.kernels.refused import characters, unless_one
 from flambeau.ops.factory.create import eye, ones
 from flambeau.ops.indexing.gather import gather
 from flambeau.ops.out_types import OUT_TYPE
@@ -37,8 +37,16 @@ def _in_row_order(kernel: Any) -> Any:
     def run(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
         if dtype is not None and dtype != x.dtype:
             x = np.ascontiguousarray(x) if x.ndim else x
+        elif not x.ndim and x.dtype.kind not in "bui":
+            return x.copy()
         return kernel(x, axis, dtype)
     return run
+
+
+def _scan_speaker(name: str) -> Any:
+    """A single number is no scan, and a `dtype` is what is added in."""
+    return lambda self, dim, dtype: name if self.ndim and (
+        dtype is None or np.dtype(dtype).char in characters("W8")) else ""
 
 
 # ---- sums ---------------------------------------------------------------------------------------
@@ -54,7 +62,7 @@ def _from_the_end(x: Tensor, dim: int) -> Tensor:
 cumsum = op(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     kernel=_in_row_order(kernels.cumsum), kind="linear", dims="dim", shape="self",
-    typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
+    typed_by_out=True, inplace=True, refuses=(_scan_speaker("cumsum_out_cpu"), "W8"),
     out_type=OUT_TYPE, overlap="element",
     d_self=lambda grad, dim: _from_the_end(grad, dim),
     doc="""The sum of each element and all before it along `dim`.
@@ -111,7 +119,8 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
 cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     kernel=_in_row_order(kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
-    inplace=True, out_type=OUT_TYPE, refuses=("cumprod_out_cpu", "W8"), overlap="element",
+    inplace=True, out_type=OUT_TYPE, overlap="element",
+    refuses=(_scan_speaker("cumprod_out_cpu"), "W8"),
     d_self=_cumprod_vjp,
     doc="""The product of each element and all before it along `dim`.
 

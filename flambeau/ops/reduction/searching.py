@@ -375,10 +375,12 @@ def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) 
             raise RuntimeError("Unsupported input type encountered for isin(): "
                                f"{type_name(from_numpy_dtype(kind))}")
     elements = elements if isinstance(elements, Tensor) else _as_values(elements, test_elements)
-    refuse(elements._array, "UW8", "isin_default_cpu")
     if not isinstance(test_elements, Tensor):
         found = elements == test_elements
     else:
+        # PyTorch compares with few values one by one, and sorts many
+        few = test_elements._array.size < 10 * elements._array.size ** 0.145
+        refuse(elements._array, "UW8" if few else "W8", "isin_default_cpu" if few else "unique")
         flat = reshape(test_elements, (-1,))
         found = (reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
             if flat._array.size * elements._array.size < 10_000 \

@@ -7,7 +7,7 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import public
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import is_float8, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -89,7 +89,7 @@ def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: T
     if given.dtype not in (flambeau.int32, flambeau.int64):
         raise NotImplementedError(f'"_segment_reduce_{name}_cpu_kernel1" not implemented for '
                                   f"'{type_name(given.dtype)}'")
-    if not data.dtype.is_floating_point:
+    if not data.dtype.is_floating_point or is_float8(data.dtype):
         raise NotImplementedError('"_segment_reduce_cpu" not implemented for '
                                   f"'{type_name(data.dtype)}'")
     extent = data.shape[axis]

@@ -14,7 +14,7 @@ from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.reduction.statistics import updated_mean
-from flambeau.kernels.refused import characters, no_kernel
+from flambeau.kernels.refused import characters, no_kernel, spread_speaker
 from flambeau.ops.coercion import values_below
 from flambeau.ops.factory.create import zeros_like
 from flambeau.ops.indexing.gather import gather
@@ -99,9 +99,7 @@ def _declare(name: str, doc: str, results: str = "Tensor", **declared: Any) -> A
                  f"-> {results}"),
         parameter_names="unbiased=correction", dims="dim",
         kernel=_with_mean(name) if name.endswith("mean") else getattr(kernels, name),
-        refuses=(lambda self, *_: "std_cpu" if self.dtype.char in characters("8") else
-                 f"{'std and var' if name in ('std', 'var') else name} only support floating point "
-                 "and complex dtypes", "bBilU8"), doc=doc, **declared)
+        refuses=(spread_speaker(name), "bBilU8"), doc=doc, **declared)
 
 
 def _spread_out_type(read: Any, out: Any, found: Any) -> str:
@@ -259,14 +257,14 @@ def _dist_speaker(self: np.ndarray, *_: Any) -> str:
     if self.dtype.kind == "b":
         return ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
                 "`^` or `logical_xor()` operator instead.")
-    if self.dtype.char in characters("U"):
+    if self.dtype.char in characters("U8"):
         return "add_stub"
     return "norm(): input dtype should be either floating point or complex. Got {} instead."
 
 
 dist = op(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist_kernel, out=False,
-    batch=_dist_batched, refuses=(_dist_speaker, "bBilU"),
+    batch=_dist_batched, refuses=(_dist_speaker, "bBilU8"),
     d_self=_dist_vjp,
     d_other=lambda grad, self, other, result, p: -_dist_vjp(grad, self, other, result, p),
     doc="The norm of order `p` of input - other.")

@@ -6,6 +6,7 @@ from typing import Any
 from flambeau.core import type_info
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.members import member
+from flambeau.kernels.refused import refuse
 from flambeau.ops.python.methods import adopt
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, COO, TITLES
@@ -32,6 +33,8 @@ def to_sparse(self: Tensor, layout: Any, blocksize: Any, dense_dim: int | None,
            values=tensor([2, 3]),
            size=(2, 2), nnz=2, layout=torch.sparse_coo)
     """
+    if self._array.size and layout in (None, COO) and not is_sparse(self):
+        refuse(self._array, "U8", "nonzero_count_cpu")
     if sparse_dim is None:
         return _convert_layout(self, layout or COO, blocksize, dense_dim, "", "ToSparseBackward1")
     _check_sparse_dim(self, sparse_dim)

@@ -124,7 +124,10 @@ def _kernel_name(self: np.ndarray, weight: Any, bias: Any, stride: Any, padding:
         return f"slow_conv_transpose{n}d_out_cpu"
     if any(d != 1 for d in dilation):
         return "slow_conv_dilated<>"
-    return "" if self.dtype.char in characters("Bi") else f"slow_conv{n}d_cpu"
+    if self.dtype.char in characters("Bi"):
+        return ""
+    moved = any(k != 1 for k in (*weight.shape[2:], *stride)) or any(padding)
+    return "compute_columns3d" if n == 3 and moved else f"slow_conv{n}d_cpu"
 
 
 @op("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "

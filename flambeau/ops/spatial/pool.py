@@ -21,7 +21,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import choose_by_flag, python_function
 from flambeau.kernels.declaration import checked
-from flambeau.kernels.moving.layouts import preserve_channels_last
+from flambeau.kernels.moving.layouts import has_channels_last, preserve_channels_last
 from flambeau.kernels.network import pooling as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.node_names import rename
@@ -417,13 +417,17 @@ def _declare_max_unpool(n: int) -> Any:
         check_unpooling(input, indices, n)
         return input, indices, tuple(output_size)
 
+    def name(self: np.ndarray, *_: Any) -> str:
+        by_pixel = n == 2 and self.ndim == 4 and has_channels_last(self)
+        return f"max_unpool{n}d" + "_channels_last" * by_pixel
+
     take: Any = {2: lambda grad, indices: take_at(grad, indices, 2),
                  3: lambda grad, indices: take_at(grad, indices, 3)}[n]
     unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
                 "-> Tensor", kernel=flat_images(n, kernels.max_unpool), kind="linear",
                 unused="stride padding" if geometry else "", canonical=canonical,
                 batch=batch_leading(lambda: unpool.op.call),
-                refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
+                refuses=(name, "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
                 d_self=take, autocast="full", **INNER)
     return unpool
 

@@ -70,7 +70,7 @@ def _check_mvlgamma(self: Tensor, p: int) -> None:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    refuse(self._array, "cW", "arange_cpu")
+    refuse(self._array, "cW8", "arange_cpu")
 
 
 def _check_written_mvlgamma(self: Tensor, p: int) -> None:

@@ -99,7 +99,7 @@ def _declare_triangle(name: str, kernel: Any, side: str) -> Any:
         d_self=lambda grad, diagonal: function(grad, diagonal),
         batch=lambda size, dims, self, diagonal: (
             function(movedim(self, dims[0], 0), diagonal), 0),
-        overlap="anywhere", out_type=OUT_TYPE, refuses=("tril", "U8"),
+        overlap="anywhere", out_type=OUT_TYPE, refuses=(name, "U8"),
         doc=f"Zeros {side} a diagonal of the last two dimensions.")
     return function
 

@@ -239,7 +239,13 @@ def _prepare_rot90(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple
     return input, k, (a, b)
 
 
+def _rot90_kernel_name(self: np.ndarray, k: int, dims: Any) -> str:
+    """What is turned around on the way, is flipped."""
+    return _flip_kernel_name(self, ((), dims[1:], dims, dims[:1])[k % 4])
+
+
 rot90 = op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", kernel=rearranging.rot90,
-           kind="linear", some_dims="dims", canonical=_prepare_rot90, out=False,
+           kind="linear", refuses=(_rot90_kernel_name, "UW8"), some_dims="dims",
+           canonical=_prepare_rot90, out=False,
            d_self=lambda grad, k, dims: rot90(grad, -k, dims),
            doc="Turned by 90° `k` times in the plane of two dimensions.")
