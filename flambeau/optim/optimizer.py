@@ -80,10 +80,11 @@ class Optimizer:
         tensor([0.5000, 0.5000], requires_grad=True)
     """
 
-    OptimizerPreHook = Callable[  # type: ignore[misc]
-        [Self, tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]] | None]
-    OptimizerPostHook = Callable[  # type: ignore[misc]
-        [Self, tuple[Any, ...], dict[str, Any]], None]
+    OptimizerPreHook = Callable[
+        [Self, tuple[Any, ...], dict[str, Any]],  # type: ignore[misc]
+        tuple[tuple[Any, ...], dict[str, Any]] | None]
+    OptimizerPostHook = Callable[
+        [Self, tuple[Any, ...], dict[str, Any]], None]  # type: ignore[misc]
 
     defaults: dict[str, Any]
     state: dict[Any, Any]
