@@ -28,9 +28,9 @@ def overriding_args(args: Any, kwargs: dict[str, Any] | None = None, depth: int 
     if not subclasses_enabled.get():
         return []
     found: list[Any] = []
-    for arg in (*args, *(kwargs.values() if kwargs else ())):
+    for arg in (*args, *kwargs.values()) if kwargs else args:
         cls = type(arg)
-        if cls in plain_types or cls in _PLAIN_TYPES:
+        if cls in plain_types or cls in _PLAIN_TYPES or cls in internal_types:
             continue
         if cls in (list, tuple):
             if depth < 1:

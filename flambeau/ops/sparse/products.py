@@ -208,20 +208,24 @@ def _fits_kernel(sparse: SparseTensor, *dense: Tensor) -> bool:
         and not is_recorded(sparse, *dense)
 
 
+_REDUCTIONS = frozenset({"sum", "mean", "amax", "amin"})
+_SAME_REDUCTION = {"max": "amax", "min": "amin"}
+
+
 def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     """sum, mean, amax or amin, over the entries of a row, of value times row of `mat2`."""
     if not is_sparse(mat1) or mat1._layout is not forms.CSR:
         raise RuntimeError("torch.sparse.mm: reduce expects a sparse csr matrix first")
-    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    reduce = _SAME_REDUCTION.get(reduce, reduce)
+    if reduce in _REDUCTIONS and _fits_kernel(mat1, mat2):
+        outer, inner = mat1._where
+        return wrap(kernels.reduced(outer, inner, mat1._data, mat2._array, reduce))
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
-    if reduce not in ("sum", "mean", "amax", "amin"):
+    if reduce not in _REDUCTIONS:
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
     refuse(mat1._array, "bBilUcW8", "spmm_reduce_kernel")
-    if _fits_kernel(mat1, mat2):
-        outer, inner = mat1._where
-        return wrap(kernels.reduced(outer, inner, mat1._data, mat2._array, reduce))
     (row, col), _ = coordinates(mat1)
     terms = stored_values(mat1).unsqueeze(1) * mat2.index_select(0, wrap(col))
     start = flambeau.zeros(mat1._array.shape[0], mat2._array.shape[1], dtype=mat2.dtype)
