@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.storage.base import StorageBase
 from flambeau.storage.typed import LEGACY_NAMES, _load_from_bytes  # noqa: F401
-from flambeau.storage.untyped import StorageBase
 
 HAS_NUMPY = True
 _StorageBase = StorageBase

@@ -21,6 +21,7 @@ from flambeau.nested.rules import (
     same_dims,
 )
 from flambeau.nested.tensors import OWN, NestedTensor, join, named
+from flambeau.ops.view.splitting import read_places
 
 rules: dict[str, Rule] = {}
 rule = entering(rules)
@@ -198,6 +199,14 @@ def _slice(call: Call, x: NestedTensor) -> Any:
     if x.requires_grad:
         raise _no_sizes()
     raise _no_kernel("slice.Tensor")
+
+
+@rule("tensor_split")
+def _tensor_split(call: Call, x: NestedTensor) -> Any:
+    places = call.rest().get("tensor_indices_or_sections")
+    if places is not None:
+        read_places(places)
+    return _slice(call, x)
 
 
 @rule("narrow")

@@ -15,8 +15,9 @@ from flambeau._support.signatures import extended
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import wrap
 from flambeau.kernels import set_error_name
+from flambeau.storage.base import InMainMemory
 from flambeau.storage.checks import check_typed_storage
-from flambeau.storage.untyped import InMainMemory, UntypedStorage, described, storage_of
+from flambeau.storage.untyped import UntypedStorage, described, storage_of
 
 
 def elements_of(storage: Any, dtype: Any) -> np.ndarray:

@@ -22,6 +22,7 @@ from flambeau.ops.python.methods import copied_root
 from flambeau.schema.arguments import bound
 from flambeau.schema.errors import type_name
 from flambeau.storage import sources
+from flambeau.storage.base import InMainMemory, StorageBase
 
 _in_c = partial(counted, owner="StorageBase")       # which defines these methods in PyTorch
 set_data = vars(Tensor)["data"].fset
@@ -44,46 +45,6 @@ class SharedArray(np.ndarray):
 
     place: int | str
     process: int                        # which mapped it; of files with names
-
-
-class InMainMemory:
-    """What every storage answers while there is no accelerator."""
-
-    __slots__ = ()
-    is_cuda = is_sparse = is_hpu = False
-
-    def get_device(self) -> int:
-        return -1
-
-    def resizable(self) -> bool:
-        """Whether `resize_` can change the size."""
-        return True
-
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        """A copy on a CUDA device: there is none."""
-        to: Any = self
-        return to.to(device="cuda")
-
-    def hpu(self, device: Any = None, non_blocking: bool = False) -> Any:
-        """A copy on an HPU device: there is none."""
-        to: Any = self
-        return to.to(device="hpu")
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """Whether an accelerator can copy from this memory while others run: no."""
-        return False
-
-
-class StorageBase:
-    """What a storage of bytes is an instance of; none is made of it itself."""
-
-    __slots__ = ()
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is StorageBase:
-            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then "
-                               "construct that")
-        return object.__new__(cls)
 
 
 def check_size(size: int) -> None:

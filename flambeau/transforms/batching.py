@@ -313,12 +313,14 @@ class _LevelOfRules(BatchLevel):
 def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
           dims: list[int | None]) -> tuple[Any, Any]:
     """Run `op` on whole tensors; gives the results and where their slices are. NotImplemented if
-    that is left to its parts."""
+    that is left to its parts. A rule that answers so leaves the op to the rules of its kind."""
     if op.batch_rule is not None:
         answer = op.batch_rule(size, dims, *op.with_inputs(canonical, values))
         if answer is not NotImplemented or op.parts is not None:
             return answer
-    if op.kind != "pointwise" and any(type(v) in overrides.sparse_types for v in values):
+    of_sparse = op.namespace is None and op.batch_rule is not None     # ops/sparse/values.sparse_op
+    if op.kind != "pointwise" and not of_sparse \
+            and any(type(v) in overrides.sparse_types for v in values):
         return _batch_sparse(op, size, canonical, inputs, values, dims)
     if op.kind == "pointwise" or op.core:
         found = _broadcast(op, canonical, inputs, values, dims)
@@ -330,7 +332,7 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         return found, _all_in_front(op, found)
     if op.dims and not op.shapes and size and not op.variadic:
         return _at_least_1d(op, size, canonical, inputs, values, dims)
-    return batch_by_loop(op, size, canonical, values, dims)
+    return _batch_by_loop(op, size, canonical, values, dims)
 
 
 def _batch_sparse(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
@@ -429,7 +431,7 @@ def _stack_slices(results: list[Tensor], size: int) -> Tensor:
     return stack(results, 0) if size else expand_to(results[0], (0, *results[0].shape))
 
 
-def batch_by_loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
+def _batch_by_loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
     """One call a slice: right for every op, fast for none."""
     calls = []
     for i in range(max(size, 1)):

@@ -12,4 +12,4 @@ def no_loops(monkeypatch):
     def looped(op, *args):
         raise AssertionError(f"{op.name} was called for each slice")
 
-    monkeypatch.setattr("flambeau.transforms.batching.batch_by_loop", looped)
+    monkeypatch.setattr("flambeau.transforms.batching._batch_by_loop", looped)

@@ -17,12 +17,12 @@ NEVER = {"_one_hot", "_max_pool1d_values", "conj_view", "negative_view"}
 
 @pytest.fixture
 def looped(monkeypatch):
-    found, plain = [], batching.batch_by_loop
+    found, plain = [], batching._batch_by_loop
 
     def loop(op, size, *rest):
         found.append(op.key or op.name)
         return plain(op, size, *rest)
-    monkeypatch.setattr(batching, "batch_by_loop", loop)
+    monkeypatch.setattr(batching, "_batch_by_loop", loop)
     return found
 
 

@@ -164,7 +164,7 @@ def _declare_fmax(name: str, kernel: Any, wins: Any, doc: str) -> Any:
                 late_bound.where(first, 0, grad) if needs[1] else None)
 
     return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
-                     refuses=(lambda x: f"{name[1:]}imum_cpu" if x.dtype.char in
+                     refuses=(lambda x, *_: f"{name[1:]}imum_cpu" if x.dtype.char in
                               characters("U") else f"{name}_cpu", "UcW8"), doc=doc,
                      first=_real_only(name),
                      refused_as={"c": f"{name} not implemented for complex tensors."})

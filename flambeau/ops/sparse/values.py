@@ -41,9 +41,8 @@ def _not_batched(size: int, dims: Any, *canonical: Any) -> Any:
 
 
 def _slice_by_slice(op: Op) -> Any:
-    """Batching where dense tensors alone have slices, and the results are dense."""
+    """Batching where dense tensors alone have slices, and the results are dense: a call a slice."""
     def batch(size: int, dims: Any, *canonical: Any) -> Any:
-        from flambeau.transforms.batching import batch_by_loop
         inputs = op.inputs(canonical)
         if any(is_sparse(t) and d is not None for t, d in zip(inputs, dims)) or not size:
             return _not_batched(size, dims)
@@ -51,7 +50,7 @@ def _slice_by_slice(op: Op) -> Any:
             t if d is None else movedim(t, d, 0)[0] for t, d in zip(inputs, dims)]))
         if is_sparse(one):
             return _not_batched(size, dims)
-        return batch_by_loop(op, size, canonical, list(inputs), dims)
+        return NotImplemented
     return batch
 
 

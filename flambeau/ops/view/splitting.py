@@ -227,7 +227,7 @@ def _tensor_split(input: Tensor, sections: Any, dim: int, indices: Any, places: 
                            "tensor with 0 dims")
     dim = wrap_dim(dim, input.ndim)
     if places is not None:
-        sections, indices = _read_places(places)
+        sections, indices = read_places(places)
     if sections is None:
         bounds = [0, *indices]
         parts = [cut(input, dim, a, b) for a, b in itertools.pairwise(bounds)]
@@ -239,7 +239,7 @@ def _tensor_split(input: Tensor, sections: Any, dim: int, indices: Any, places: 
     return tuple([cut(input, dim, a, b) for a, b in itertools.pairwise(bounds)])
 
 
-def _read_places(given: Tensor) -> tuple[Any, Any]:
+def read_places(given: Tensor) -> tuple[Any, Any]:
     """The number of sections, or the indices, that a tensor holds."""
     if given.dtype != int64:
         raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
