@@ -36,7 +36,10 @@ def test_a_mode_replaces_results():
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             return flambeau.full((), 7.0)
     with Seven():
-        assert (flambeau.ones(3) * 2).item() == 7.0
+        product = flambeau.ones(3) * 2
+        with pytest.raises(RuntimeError, match=r"^Cannot cast tensor\(7\.\) to number"):
+            product.item()
+    assert product.item() == 7.0
 
 
 def test_backward_is_seen():

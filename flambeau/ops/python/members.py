@@ -13,7 +13,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size, wrap_dim
-from flambeau.core.tensor import Tensor, array_offset, array_strides
+from flambeau.core.tensor import Tensor, array_offset, array_strides, tensor_types
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 
@@ -101,8 +101,12 @@ def item(self: Tensor) -> Any:
     stack = levels.get()
     if stack and stack[-1].makes:               # a dispatch mode sees what reads the number
         import flambeau
-        return within(levels, stack[:-1], stack[-1].ask,
-                      flambeau.ops.aten._local_scalar_dense.default, (self,), {})
+        number = within(levels, stack[:-1], stack[-1].ask,
+                        flambeau.ops.aten._local_scalar_dense.default, (self,), {})
+        if type(number) in tensor_types:
+            shown = within(levels, stack[:-1], repr, number)
+            raise RuntimeError(f"Cannot cast {shown} to number")
+        return number
     return array.item()
 
 
