@@ -8,7 +8,6 @@ through `_elements`.
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import math
 from typing import Any
@@ -19,23 +18,24 @@ from flambeau._serialization.checkpoint_names import rebuild_from_type as _rebui
 from flambeau._serialization.checkpoint_names import (
     rebuild_nested_tensor as _rebuild_nested_tensor,
 )
+from flambeau.core.autograd.graph import next_order
 from flambeau.core.tensor import SeenAsTensor
 from flambeau.dispatch.backend_errors import without_kernel
-from flambeau.dispatch.declaration import op
 from flambeau.nested._internal.nested_int import get_tensor_symint
+from flambeau.ops.node_names import rename
 
 
-@functools.cache
-def _marking(node: str) -> Any:
-    """The op that looks at a tensor and is recorded as `node`."""
-    return op(f"nested_{node}(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...],
-              kind="linear", function=False, method=False, node=node, d_self=lambda grad: grad,
-              doc="The same elements, after an op on the parts of a nested tensor.")
+def _view_by(values: Tensor, node: str) -> Tensor:
+    """A view of `values` that is recorded as `node`."""
+    since = next_order()
+    view = flambeau.alias(values)
+    rename(view, node, since)
+    return view
 
 
 def named(values: Tensor, node: str) -> Tensor:
     """`values`, whose history says by which op on the whole they came about."""
-    return _marking(node)(values) if node and values.grad_fn is not None else values
+    return _view_by(values, node) if node and values.grad_fn is not None else values
 
 
 OWN = "BackwardAutogradNestedTensor"        # the derivative is one for nested tensors only
@@ -132,7 +132,7 @@ class NestedTensor(Tensor):
     def values(self) -> Tensor:
         """The elements of all parts in one tensor."""
         node = "NestedGetValuesBackward0" if self._ragged is not None else f"Values{OWN}0"
-        return _marking(node)(self._elements)
+        return _view_by(self._elements, node)
 
     def offsets(self) -> Tensor:
         """Where the parts begin in `values()`, for layout `jagged`."""
