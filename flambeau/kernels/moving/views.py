@@ -16,7 +16,8 @@ def strided(x, shape, strides, offset):
     if not root.flags.c_contiguous:         # a buffer must be: its dimensions as memory has them
         root = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
     if 0 in shape:                          # nothing of what lies there is looked at
-        return np.lib.stride_tricks.as_strided(x, shape, strides)
+        bits = x.view(np.dtype((np.void, x.dtype.itemsize)))    # NumPy reads no name of float8
+        return np.lib.stride_tricks.as_strided(bits, shape, strides).view(x.dtype)
     at = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     return np.ndarray(shape, x.dtype, root, at + offset, strides)
 
