@@ -17,7 +17,7 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if registered and (own := registered.get(call.name)) is not None:
         return own(func, args, kwargs)
     if call.name in FACTS:
-        return func(*each(args, elements), **kwargs)
+        return func(*each(elements, args), **kwargs)
     layout = strided if x._ragged is None else jagged
     chosen = layout.rules.get(call.name) or common.get(call.name)
     if chosen is None and x._ragged is None and call.fit is not None \

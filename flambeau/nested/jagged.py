@@ -6,11 +6,12 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core.shapes import wrap_dim
 from flambeau.nested.rules import (
     Call,
     Rule,
     by_part,
-    dimension,
+    each,
     elements,
     entering,
     node_of,
@@ -50,7 +51,7 @@ def _title(call: Call) -> str:
 
 def inner(x: NestedTensor, dim: int, name: str, ragged: bool = False, room: int = 0) -> int:
     """A dimension of the tensor as one of its values, if the op can take it."""
-    dim = dimension(dim, room or x.dim())
+    dim = wrap_dim(dim, room or x.dim())
     if dim == x._ragged and not ragged:
         raise RuntimeError(f"{name}(): not supported for NestedTensor on ragged dim")
     if not dim:
@@ -88,8 +89,7 @@ def _binary(call: Call, first: Any, second: Any) -> Any:
     if x.dim() >= shared.dim() + 2:
         def change(t: Tensor) -> Tensor:
             return elements(t) if isinstance(t, NestedTensor) else shared
-        values = call.func(*flambeau.utils._pytree.tree_map_only(Tensor, change, call.args),
-                           **call.kwargs)
+        values = call.func(*each(change, call.args), **call.kwargs)
         return call.args[0] if call.writes else x.with_values(values)
     if dense.dim() != x.dim() or dense.shape[0] not in (1, len(x)) or dense.shape[
             x._ragged] not in (1, max(x._seqlens())):
@@ -136,8 +136,8 @@ def _new(call: Call, x: NestedTensor) -> Tensor:
 
 @rule("softmax log_softmax")
 def _softmax(call: Call, x: NestedTensor) -> NestedTensor:
-    given = {**dict(zip(("input", "dim"), call.args)), **call.kwargs}
-    dim = dimension(given["dim"], x.dim())
+    given = call.by_name("input", "dim")
+    dim = wrap_dim(given["dim"], x.dim())
     if not dim:
         raise RuntimeError(f"{call.name}(): not supported when reducing across the batch dimension "
                            "for NestedTensor")
@@ -152,7 +152,7 @@ def _softmax(call: Call, x: NestedTensor) -> NestedTensor:
 
 @rule("transpose")
 def _transpose(call: Call, x: NestedTensor) -> NestedTensor:
-    first, second = (dimension(d, x.dim()) for d in [*call.rest().values()])
+    first, second = (wrap_dim(d, x.dim()) for d in [*call.rest().values()])
     if first == second:
         return x
     if x._ragged in (first, second):
@@ -166,7 +166,7 @@ def _transpose(call: Call, x: NestedTensor) -> NestedTensor:
 
 @rule("permute")
 def _permute(call: Call, x: NestedTensor) -> NestedTensor:
-    dims = [dimension(d, x.dim()) for d in call.rest()["dims"]]
+    dims = [wrap_dim(d, x.dim()) for d in call.rest()["dims"]]
     if dims[:1] != [0]:
         raise ValueError("Permute is not supported on the batch dimension for jagged NT")
     return x.with_values(x._elements.permute([d - 1 for d in dims[1:]]), dims.index(x._ragged))
@@ -193,7 +193,7 @@ def _squeeze(call: Call, x: NestedTensor) -> Any:
 @rule("select")
 def _select(call: Call, x: NestedTensor) -> Tensor:
     given, ragged = call.rest(), x._ragged
-    dim, index = dimension(given["dim"], x.dim()), given["index"]
+    dim, index = wrap_dim(given["dim"], x.dim()), given["index"]
     if not dim:
         if not -len(x) <= index < len(x):
             raise IndexError("tuple index out of range")
@@ -220,7 +220,7 @@ def _narrow(call: Call, x: NestedTensor) -> NestedTensor:
 @rule("chunk")
 def _chunk(call: Call, x: NestedTensor) -> list[NestedTensor]:
     given = call.rest()
-    if not dimension(given["dim"], x.dim()):
+    if not wrap_dim(given["dim"], x.dim()):
         step = -(-len(x) // given["chunks"])
         return [join(x._parts()[i:i + step], x.layout, node=f"Chunk{OWN}0")
                 for i in range(0, len(x), step)]
@@ -231,7 +231,7 @@ def _chunk(call: Call, x: NestedTensor) -> list[NestedTensor]:
 
 @rule("split split_with_sizes")
 def _split(call: Call, x: NestedTensor) -> Any:
-    given = {**dict(zip(("self", "split_sizes", "dim"), call.args)), **call.kwargs}
+    given = call.by_name("self", "split_sizes", "dim")
     sizes = next(v for k, v in given.items() if k.startswith("split_size"))
     one = isinstance(sizes, int)
     at = inner(x, given.get("dim", 0), "split" if one else "split_with_sizes")
@@ -264,7 +264,7 @@ def _view_as(call: Call, x: NestedTensor) -> Tensor:
 @rule("flatten")
 def _flatten(call: Call, x: NestedTensor) -> NestedTensor:
     given = call.rest()
-    start, end = (dimension(given[k], x.dim()) for k in ("start_dim", "end_dim"))
+    start, end = (wrap_dim(given[k], x.dim()) for k in ("start_dim", "end_dim"))
     if start == end:
         return x
     for dim in range(start, end + 1):
@@ -275,7 +275,7 @@ def _flatten(call: Call, x: NestedTensor) -> NestedTensor:
 
 @rule("unflatten")
 def _unflatten(call: Call, x: NestedTensor) -> NestedTensor:
-    given = {**dict(zip(("self", "dim", "sizes"), call.args)), **call.kwargs}
+    given = call.by_name("self", "dim", "sizes")
     at, sizes = inner(x, given["dim"], "unflatten"), given["sizes"]
     ragged: Any = x._ragged
     return x.with_values(_own(x._elements.unflatten(at, sizes), "View"),
@@ -388,13 +388,13 @@ def _matmul(call: Call, x: NestedTensor) -> Any:
 @rule("scaled_dot_product_attention")
 def _attention(call: Call, x: NestedTensor) -> Tensor:
     """Among the elements of each part: no part sees another."""
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-    given = {**dict(zip(names, call.args)), **call.kwargs}
+    names = ("query", "key", "value")
+    given = call.by_name(*names, "attn_mask", "dropout_p", "is_causal")
     if given.pop("attn_mask", None) is not None:
         raise ValueError("Masks are not yet supported!")
     if given.pop("is_causal", False):
         raise RuntimeError("No viable backend for scaled_dot_product_attention was found.")
-    tensors = [given.pop(name)._parts() for name in names[:3]]
+    tensors = [given.pop(name)._parts() for name in names]
     parts = [call.func(*three, **given).transpose(0, 1) for three in zip(*tensors)]
     return join(parts, x.layout, x._length).transpose(1, 2)
 

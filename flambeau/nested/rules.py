@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import flambeau
 from flambeau import Tensor
 from flambeau._ops import OpOverload
+from flambeau.core.shapes import wrap_dim
 from flambeau.dispatch.aten.schemas import recorded_overload
 from flambeau.dispatch.backend_errors import check_fit, without_rule
 from flambeau.nested._internal.nested_int import NestedInt
 from flambeau.nested.tensors import NestedTensor, join
+from flambeau.utils._pytree import tree_map_only
 
 BACKEND = "NestedTensorCPU"
 FACTS = frozenset("""is_floating_point is_complex is_signed element_size get_device
@@ -43,6 +46,10 @@ class Call:
     @property
     def writes(self) -> bool:
         return self.title.endswith("_") and not self.title.endswith("__")
+
+    def by_name(self, *names: str) -> dict[str, Any]:
+        """What was given, by the names of a function's first parameters."""
+        return {**dict(zip(names, self.args)), **self.kwargs}
 
     def rest(self, **changed: Any) -> dict[str, Any]:
         """The arguments after the first by name, some of them changed."""
@@ -87,13 +94,7 @@ def nested_in(args: Any) -> list[NestedTensor]:
     return found
 
 
-def each(args: Any, change: Any) -> Any:
-    """The arguments with other tensors."""
-    if isinstance(args, Tensor):
-        return change(args)
-    if isinstance(args, list | tuple) and not isinstance(args, flambeau.Size):
-        return type(args)([each(a, change) for a in args])
-    return {k: each(v, change) for k, v in args.items()} if type(args) is dict else args
+each = partial(tree_map_only, Tensor)     # `each(change, args)`: the arguments with other tensors
 
 
 def with_plain_sizes(args: Any) -> Any:
@@ -111,7 +112,7 @@ def elements(tensor: Tensor) -> Tensor:
 
 def on_elements(call: Call, x: NestedTensor) -> Any:
     """The op of the elements of all nested arguments, which have the same parts."""
-    values = call.func(*each(call.args, elements), **each(call.kwargs, elements))
+    values = call.func(*each(elements, call.args), **each(elements, call.kwargs))
     return call.args[0] if call.writes else x.with_values(values)
 
 
@@ -121,7 +122,7 @@ def by_part(call: Call, *args: Any, node: str = "", **kwargs: Any) -> NestedTens
     def run(i: int) -> Any:
         def part(t: Tensor) -> Tensor:
             return t._parts()[i] if isinstance(t, NestedTensor) else t
-        return call.func(*each(args, part), **each(kwargs, part))
+        return call.func(*each(part, args), **each(part, kwargs))
 
     x = call.tensors[0]
     results = [run(i) for i in range(len(x))]
@@ -131,13 +132,6 @@ def by_part(call: Call, *args: Any, node: str = "", **kwargs: Any) -> NestedTens
 def node_of(results: list[Tensor]) -> str:
     """By which op they came about."""
     return type(results[0].grad_fn).__name__ if results and results[0].grad_fn is not None else ""
-
-
-def dimension(dim: int, room: int) -> int:
-    if not -room <= dim < room:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
-                         f"{room - 1}], but got {dim})")
-    return dim % room
 
 
 @rule("is_same_size")
@@ -154,11 +148,10 @@ def _are_same_size(call: Call, x: NestedTensor) -> bool:
 @rule("grad")
 def _grad(call: Call, x: NestedTensor) -> Any:
     """`autograd.grad`: of the elements, in the form of the tensors."""
-    names = ("outputs", "inputs", "grad_outputs")
-    given = {**dict(zip(names, call.args)), **call.kwargs}
+    given = call.by_name("outputs", "inputs", "grad_outputs")
     inputs = given["inputs"]
     listed = isinstance(inputs, list | tuple)
-    found = call.func(**each(given, elements))
+    found = call.func(**each(elements, given))
     return tuple([i.with_values(g) if isinstance(i, NestedTensor) and g is not None else g
                   for i, g in zip(inputs if listed else [inputs], found)])
 
@@ -185,9 +178,7 @@ def _encode(call: Call, x: NestedTensor) -> NestedTensor:
                  for part in x.unbind()], x.layout)
 
 
-@rule("embedding")
-def _embed(call: Call, x: NestedTensor) -> Any:
-    return on_elements(call, x)
+rule("embedding")(on_elements)
 
 
 def same_dims(dims: Any, rank: int) -> list[int]:
@@ -195,7 +186,7 @@ def same_dims(dims: Any, rank: int) -> list[int]:
     given: Iterable[int] = range(rank) if dims is None else dims
     if isinstance(dims, int):
         given = [dims]
-    return [dimension(d, rank) for d in given]
+    return [wrap_dim(d, rank) for d in given]
 
 
 __all__ = ["Call", "by_part", "common", "entering", "registered"]

@@ -8,6 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._support.devices.backends import has_no_kernel
+from flambeau.core.shapes import wrap_dim
 from flambeau.dispatch.aten.schemas import recorded_overload
 from flambeau.dispatch.backend_errors import without_kernel
 from flambeau.nested.rules import (
@@ -15,7 +16,6 @@ from flambeau.nested.rules import (
     Call,
     Rule,
     by_part,
-    dimension,
     entering,
     on_elements,
     same_dims,
@@ -101,8 +101,8 @@ def _sum(call: Call, x: NestedTensor) -> Any:
 
 @rule("softmax")
 def _softmax(call: Call, x: NestedTensor) -> Any:
-    found = {**dict(zip(("input", "dim"), call.args)), **call.kwargs}
-    dim = dimension(found["dim"], x.dim())
+    found = call.by_name("input", "dim")
+    dim = wrap_dim(found["dim"], x.dim())
     if not dim:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
     return by_part(call, x, dim - 1)
@@ -115,7 +115,7 @@ def _log_softmax(call: Call, x: NestedTensor) -> Any:
 
 @rule("transpose")
 def _transpose(call: Call, x: NestedTensor) -> NestedTensor:
-    first, second = (dimension(d, x.dim()) for d in [*call.rest().values()])
+    first, second = (wrap_dim(d, x.dim()) for d in [*call.rest().values()])
     if first == second:
         return x
     if not (first and second):
@@ -125,7 +125,7 @@ def _transpose(call: Call, x: NestedTensor) -> NestedTensor:
 
 @rule("unsqueeze")
 def _unsqueeze(call: Call, x: NestedTensor) -> NestedTensor:
-    dim = dimension(call.rest()["dim"], x.dim() + 1)
+    dim = wrap_dim(call.rest()["dim"], x.dim() + 1)
     if not dim:
         raise RuntimeError("unsqueeze(): For nested tensors, unsqueezing dimension 0 is not "
                            "supported at the moment if you need this feature, please open an issue "
@@ -141,7 +141,7 @@ def _squeeze(call: Call, x: NestedTensor) -> NestedTensor:
                            "supported at the moment, however you can use squeeze(Tensor self, int "
                            "dim) instead if you need this feature, please open an issue on github "
                            "describing your use case.")
-    dim = dimension(dims, x.dim())
+    dim = wrap_dim(dims, x.dim())
     if not dim:
         raise RuntimeError("squeeze(): For nested tensors, squeezing dimension 0 is not supported "
                            "at the moment if you need this feature, please open an issue on github "
@@ -152,7 +152,7 @@ def _squeeze(call: Call, x: NestedTensor) -> NestedTensor:
 @rule("chunk")
 def _chunk(call: Call, x: NestedTensor) -> list[NestedTensor]:
     given = call.rest()
-    if dimension(given["dim"], x.dim()) != x.dim() - 1:
+    if wrap_dim(given["dim"], x.dim()) != x.dim() - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last "
                            "dimension.")
     return _pieces(call, x, f"Chunk{OWN}0", chunks=given["chunks"], dim=-1)
@@ -160,13 +160,13 @@ def _chunk(call: Call, x: NestedTensor) -> list[NestedTensor]:
 
 @rule("split_with_sizes split")
 def _split(call: Call, x: NestedTensor) -> Any:
-    given = {**dict(zip(("self", "split_sizes", "dim"), call.args)), **call.kwargs}
+    given = call.by_name("self", "split_sizes", "dim")
     sizes = next(v for k, v in given.items() if k.startswith("split_size"))
     if isinstance(sizes, int):
         if x.requires_grad:
             raise _no_sizes()
         raise _no_kernel("split.Tensor")
-    if dimension(given.get("dim", 0), x.dim()) != x.dim() - 1:
+    if wrap_dim(given.get("dim", 0), x.dim()) != x.dim() - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for "
                            "the last dimension.")
     call.func = flambeau.split_with_sizes
@@ -181,7 +181,7 @@ def _pieces(call: Call, x: NestedTensor, node: str, **given: Any) -> list[Nested
 @rule("select")
 def _select(call: Call, x: NestedTensor) -> Tensor:
     given = call.rest()
-    dim = dimension(given["dim"], x.dim())
+    dim = wrap_dim(given["dim"], x.dim())
     if not dim:
         part = x._parts()[_place(given["index"], len(x))]
         return named(part, f"Select{OWN}0")
@@ -225,8 +225,7 @@ def _linear(call: Call, x: NestedTensor) -> NestedTensor:
 
 @rule("layer_norm")
 def _layer_norm(call: Call, x: NestedTensor) -> NestedTensor:
-    names = ("input", "normalized_shape", "weight", "bias", "eps")
-    given = {**dict(zip(names, call.args)), **call.kwargs}
+    given = call.by_name("input", "normalized_shape", "weight", "bias", "eps")
     if given.get("weight") is None or given.get("bias") is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     return by_part(call, *call.args, **call.kwargs)
@@ -275,7 +274,7 @@ def _view_as(call: Call, x: NestedTensor) -> NestedTensor:
 @rule("cat")
 def _cat(call: Call, x: NestedTensor) -> NestedTensor:
     tensors, dim = (*(call.given or {}).values(),)[:2]
-    dim = dimension(dim, x.dim())
+    dim = wrap_dim(dim, x.dim())
     if not dim:
         return join([p for tensor in tensors for p in tensor.unbind()], x.layout)
     return join([flambeau.cat(parts, dim - 1) for parts in zip(*[t.unbind() for t in tensors])],
@@ -289,8 +288,7 @@ def _embed(call: Call, x: NestedTensor) -> NestedTensor:
 
 @rule("scaled_dot_product_attention")
 def _attention(call: Call, x: NestedTensor) -> NestedTensor:
-    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-    given = {**dict(zip(names, call.args)), **call.kwargs}
+    given = call.by_name("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
     if given.get("attn_mask") is not None:
         raise RuntimeError("Scaled_dot_product_attention: Nested tensors for query / key are not "
                            "supported when an explicit attn_mask is set")

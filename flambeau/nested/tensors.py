@@ -19,6 +19,7 @@ from flambeau._serialization.checkpoint_names import (
     rebuild_nested_tensor as _rebuild_nested_tensor,
 )
 from flambeau.core.autograd.graph import next_order
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import SeenAsTensor
 from flambeau.dispatch.backend_errors import without_kernel
 from flambeau.nested._internal.nested_int import get_tensor_symint
@@ -91,11 +92,7 @@ class NestedTensor(Tensor):
     def size(self, dim: int | None = None) -> Any:
         if dim is None:
             return self.shape
-        ndim = self.dim()
-        if not -ndim <= dim < ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, "
-                             f"{ndim - 1}], but got {dim})")
-        dim %= ndim
+        dim = wrap_dim(dim, self.dim())
         if self._ragged is not None:
             return self.shape[dim]
         found = {shape[dim - 1] for shape in self._shapes} if dim else {len(self._shapes)}

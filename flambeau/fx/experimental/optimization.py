@@ -9,12 +9,6 @@ from flambeau import fx, nn
 from flambeau.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 
-def _parent_name(target: str) -> tuple[str, str]:
-    """The name of what holds a submodule, and that of the submodule in it."""
-    parent, _, name = target.rpartition(".")
-    return parent, name
-
-
 def matches_module_pattern(pattern: Iterable[type], node: fx.Node, modules: dict[str, Any]) -> bool:
     """Does a node call a module of the second type of what a module of the first gave?"""
     if not node.args:
@@ -28,7 +22,7 @@ def matches_module_pattern(pattern: Iterable[type], node: fx.Node, modules: dict
 
 def replace_node_module(node: fx.Node, modules: dict[str, Any], new_module: nn.Module) -> None:
     """Let a node call another module under the same name."""
-    parent, name = _parent_name(str(node.target))
+    parent, _, name = str(node.target).rpartition(".")
     modules[str(node.target)] = new_module
     setattr(modules[parent], name, new_module)
 
