@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
+from flambeau.ops.loss.reduction import name_by_flags, number_of
 
 
 def get_enum(reduction: str) -> int:
     """The number of a reduction."""
-    if reduction == "elementwise_mean":
-        warnings.warn(
-            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
-            stacklevel=2)
-        return 1
-    try:
-        return {"none": 0, "mean": 1, "sum": 2}[reduction]
-    except (KeyError, TypeError):
-        raise ValueError(f"{reduction} is not a valid value for reduction") from None
+    return number_of(reduction)
 
 
 def legacy_get_string(size_average, reduce, emit_warning: bool = True) -> str:
     """The reduction that the two old flags mean."""
-    size_average = True if size_average is None else size_average
-    reduce = True if reduce is None else reduce
-    reduction = ("mean" if size_average else "sum") if reduce else "none"
-    if emit_warning:
-        warnings.warn(
-            "size_average and reduce args will be deprecated, "
-            f"please use reduction='{reduction}' instead.", stacklevel=3)
-    return reduction
+    return name_by_flags(size_average, reduce, emit_warning)
 
 
 def legacy_get_enum(size_average, reduce, emit_warning: bool = True) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import flambeau
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import broadcast_shapes
+from flambeau.core.shapes import broadcast_shapes, written_shape_error
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.declaration import declining
@@ -191,8 +191,7 @@ def _prepare_bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction:
     if weight is not None:
         shape = broadcast_shapes(self._array.shape, weight._array.shape)
         if shape != self._array.shape:
-            raise RuntimeError(f"output with shape {list(self._array.shape)} doesn't match the "
-                               f"broadcast shape {list(shape)}")
+            raise written_shape_error(self._array.shape, shape)
         weight = weight.expand(shape)
         if weight._array.dtype != x.dtype and weight._array.dtype.kind != "c":
             weight = weight.to(self.dtype)      # it multiplies in place

@@ -65,8 +65,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     >>> flambeau.nn.functional.mse_loss(flambeau.tensor([1.0, 3.0]), flambeau.zeros(2))
     tensor(5.)
     """
-    if size_average is not None or reduce is not None:
-        reduction = name_of(size_average, reduce)
+    reduction = name_of(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
     number = number_of(reduction)
     if weight is not None:
@@ -78,8 +77,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|, times `weight` if given (the mean is then the weighted one)."""
-    if size_average is not None or reduce is not None:
-        reduction = name_of(size_average, reduce)
+    reduction = name_of(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
     number = number_of(reduction)
     if weight is not None:
@@ -91,8 +89,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """½ d² / beta where d = |input - target| is below `beta`, else d - ½ beta."""
-    if size_average is not None or reduce is not None:
-        reduction = name_of(size_average, reduce)
+    reduction = name_of(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
     number = number_of(reduction)
     if beta == 0.0:

@@ -1,9 +1,9 @@
 """How a loss puts its elements together: PyTorch's names and numbers of reductions."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from flambeau._support.settings import warn_user
 from flambeau.core.modes import grad_enabled
 from flambeau.core.tensor import Tensor
 
@@ -13,24 +13,31 @@ NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
 
 def number_of(reduction: Any, size_average: Any = None, reduce: Any = None) -> int:
     """The number of the reduction, where two old flags may still say it."""
+    reduction = name_of(reduction, size_average, reduce)
+    if type(reduction) is str and reduction in NUMBERS:
+        return NUMBERS[reduction]
+    if reduction == "elementwise_mean":
+        warn_user("reduction='elementwise_mean' is deprecated. Please use reduction='mean' "
+                  "instead.")
+        return MEAN
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def name_of(reduction: Any, size_average: Any, reduce: Any) -> Any:
+    """The reduction, where two old flags may still say it."""
     if size_average is None and reduce is None:
-        if type(reduction) is str and reduction in NUMBERS:
-            return NUMBERS[reduction]
-        if reduction == "elementwise_mean":
-            warnings.warn("reduction='elementwise_mean' is deprecated. Please use "
-                          "reduction='mean' instead.", stacklevel=3)
-            return MEAN
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return NUMBERS[name_of(size_average, reduce)]
+        return reduction
+    return name_by_flags(size_average, reduce)
 
 
-def name_of(size_average: Any, reduce: Any) -> str:
-    """The reduction that two old flags say."""
+def name_by_flags(size_average: Any, reduce: Any, warns: bool = True) -> str:
+    """The reduction that two old flags say: the mean, if they say nothing."""
     average = True if size_average is None else size_average
     reduced = True if reduce is None else reduce
     reduction = "mean" if average and reduced else "sum" if reduced else "none"
-    warnings.warn("size_average and reduce args will be deprecated, please use "
-                  f"reduction='{reduction}' instead.", stacklevel=3)
+    if warns:
+        warn_user("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{reduction}' instead.")
     return reduction
 
 
