@@ -12,7 +12,7 @@ import numpy as np
 
 from flambeau._support.c_functions import takes_one, type_name
 from flambeau._support.own_methods import belong
-from flambeau._support.source_locations import PACKAGE, native
+from flambeau._support.source_locations import innermost_outside, native
 
 _state: dict[str, Any] = {"warn_always": False, "deterministic": False, "warn_only": False,
                           "fills": True, "debug_mode": 0, "precision": "highest",
@@ -38,11 +38,11 @@ def is_warn_always_enabled() -> bool:
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn of the line of the user's that led here, however many calls lie between."""
-    frame: Any = sys._getframe(1)
-    level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level if frame is not None else 2)
+    here = sys._getframe(1)
+    frame = innermost_outside(here) or here
+    warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno,
+                           frame.f_globals.get("__name__", "<string>"),
+                           frame.f_globals.setdefault("__warningregistry__", {}))
 
 
 def warn_once(message: str, category: type[Warning] = UserWarning, key: str = "") -> None:

@@ -19,6 +19,14 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 native: Any = None if os.environ.get("FLAMBEAU_FAST") == "0" else kernels._native
 
 
+def innermost_outside(frame: Any, folders: str | tuple[str, ...] = PACKAGE) -> Any:
+    """The first frame, from this one outwards, whose code is not in these folders; None if all
+    is."""
+    while frame is not None and frame.f_code.co_filename.startswith(folders):
+        frame = frame.f_back
+    return frame
+
+
 class _Place:
     """The innermost frame outside the package, when the object was made."""
 
@@ -31,11 +39,8 @@ class _Place:
         if args and isinstance(args[0], _Place):        # the place of another
             self._code, self._lasti = args[0]._code, args[0]._lasti
             return self
-        frame: Any = sys._getframe(1)
-        innermost = frame
-        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-            frame = frame.f_back
-        frame = frame or innermost
+        innermost = sys._getframe(1)
+        frame = innermost_outside(innermost) or innermost
         self._code, self._lasti = frame.f_code, frame.f_lasti
         return self
 

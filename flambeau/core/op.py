@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._support.source_locations import innermost_outside
 from flambeau.core import dtypes, late_bound
 from flambeau.core.devices import device
 from flambeau.core.shapes import Size
@@ -49,9 +50,7 @@ class Table(dict[str, "Op"]):
 
         ValueError if there is an op of that name, unless the statement says that it `replaces` it.
         """
-        frame: Any = sys._getframe(1)
-        while frame.f_code.co_filename.startswith(_DECLARING):
-            frame = frame.f_back
+        frame = innermost_outside(sys._getframe(1), _DECLARING)
         file, line = place = frame.f_code.co_filename, frame.f_lineno
         known = [name for name in makers if name in self]
         if known and not replaces:

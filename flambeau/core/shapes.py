@@ -104,6 +104,13 @@ def wrap_dim(dim: int, ndim: int) -> int:
     return dim + n if dim < 0 else dim
 
 
+def wrap_existing_dim(dim: int, ndim: int) -> int:
+    """`wrap_dim` where a tensor without dimensions has not even one to be named."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, ndim)
+
+
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """A `dim=` argument (an int or several) as distinct dimensions counted from the front."""
     if isinstance(dims, int):
@@ -145,6 +152,12 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
                 f"non-singleton dimension {max(len(a), len(b)) - i}\nshapes {list(a)} and "
                 f"{list(b)} do not broadcast")
     return RuntimeError(f"shapes {list(a)} and {list(b)} do not broadcast")
+
+
+def written_shape_error(own: Iterable[int], wanted: Iterable[int]) -> RuntimeError:
+    """That a tensor of shape `own` cannot hold what broadcasts to `wanted`."""
+    return RuntimeError(f"output with shape {list(own)} doesn't match the broadcast shape "
+                        f"{list(wanted)}")
 
 
 @compiled("broadcast_shapes")

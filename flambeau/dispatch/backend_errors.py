@@ -16,7 +16,7 @@ from flambeau._support.devices.backends import has_no_kernel
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op
 from flambeau.core.promotion import quantized_promotion, scalar_type
-from flambeau.core.shapes import broadcast_shapes
+from flambeau.core.shapes import broadcast_shapes, written_shape_error
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.core.views import LEAF_WRITTEN
 from flambeau.dispatch.aten.schemas import Recorded, recorded, recorded_overload
@@ -140,8 +140,7 @@ def _refuse_shapes(values: list[Any], inplace: bool) -> None:
     shapes = [tuple(v.shape) for v in values if isinstance(v, Tensor)]
     shape = broadcast_shapes(*shapes)
     if inplace and shape != shapes[0]:
-        raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast "
-                           f"shape {list(shape)}")
+        raise written_shape_error(shapes[0], shape)
 
 
 def _refuse_promotion(values: list[Any]) -> None:

@@ -225,7 +225,7 @@ class Function:
         if said and "failed to unpack" in said[-1]:
             return TypeError(said[-1])
         signatures = [overload.signature for overload in self.overloads]
-        if self.bound and not any(s.parameters for s in signatures):
+        if self.takes_nothing:
             return TypeError(errors.takes_nothing(self.name, len(args), bool(kwargs)))
         return TypeError(errors.fits_none(self.name, signatures, said, args, kwargs))
 
@@ -242,7 +242,7 @@ class Function:
         """The error of `f = instance.method; f(…)` with `count` arguments and perhaps some by name,
         which PyTorch says otherwise than that of `instance.method(…)`: C asks, which can tell them
         apart. None if there is nothing to be said but what is said of the function."""
-        if any(o.signature.parameters for o in self.overloads):
+        if not self.takes_nothing:
             return None
         return TypeError(errors.takes_nothing(self.name, count, named, type(instance).__name__))
 

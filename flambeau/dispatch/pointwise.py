@@ -153,7 +153,7 @@ def make_call(op: Op, interceptors: Any, plain_types: Any) -> Callable[..., Any]
             raise
         first = next(v for v, name in zip(values, op.tensors) if isinstance(v, np.ndarray)
                      and name not in op.conditions)
-        if first.dtype.char in refused and (type(op.refuses[0]) is str or op.refuses[0](*values)):
+        if first.dtype.char in refused and is_refused(op, first, values):
             raise no_kernel_for(op, first, values)
         try:
             if default_kernel is not None and all(map(is_, params, defaults)):
@@ -194,8 +194,19 @@ def as_call_arguments(op: Op, canonical: tuple[Any, ...]) -> tuple[tuple[Any, ..
 def no_kernel_for(op: Op, first: np.ndarray, values: list[Any]) -> Exception:
     """That there is no kernel for this type; shapes that do not broadcast come before that."""
     broadcast_shapes(*[v.shape for v in values if isinstance(v, np.ndarray)])
+    return no_kernel_error(op, first, *_without(values, first))
+
+
+def is_refused(op: Op, first: np.ndarray, values: list[Any]) -> bool:
+    """Is there no kernel for these operands, one of whose types there may be none for?"""
+    said = op.refuses[0]
+    return type(said) is str or bool(said(first, *_without(values, first)))
+
+
+def _without(values: list[Any], first: np.ndarray) -> list[Any]:
+    """The other operands: `first` may be among them again."""
     at = next(i for i, v in enumerate(values) if v is first)
-    return no_kernel_error(op, first, *values[:at], *values[at + 1:])
+    return values[:at] + values[at + 1:]
 
 
 def operands(op: Op, inputs: tuple[Any, ...]) -> list[Any]:

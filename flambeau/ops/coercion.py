@@ -17,6 +17,7 @@ from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import c_name, convert
 from flambeau.core.return_types import with_out
+from flambeau.core.shapes import written_shape_error
 from flambeau.core.tensor import Tensor, plain_types, tensor_types
 from flambeau.core.type_info import finfo
 from flambeau.core.views import check_places, count_write
@@ -251,8 +252,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
         check_overlap(op, out, read)
     if op.kind == "pointwise" and out._array.shape != result._array.shape and any(
             one is out for one in read):
-        raise RuntimeError(f"output with shape {list(out._array.shape)} doesn't match the "
-                           f"broadcast shape {list(result._array.shape)}")
+        raise written_shape_error(out._array.shape, result._array.shape)
     if result.dtype is not out.dtype:
         check_out_type(op, out, result.dtype, read)
     if out._array.shape != result._array.shape:

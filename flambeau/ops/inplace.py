@@ -16,7 +16,7 @@ from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op, table
 from flambeau.core.promotion import c_name, convert, result_type, type_name
-from flambeau.core.shapes import broadcast_shapes, is_expandable_to
+from flambeau.core.shapes import broadcast_shapes, is_expandable_to, written_shape_error
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, new_tensor, plain_types, tensor_types
 from flambeau.core.views import (
     Overwritten,
@@ -47,8 +47,7 @@ def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any,
                in_c: bool = False) -> None:
     own = slot(target).shape
     if shape != own and not is_expandable_to(shape, own):
-        raise RuntimeError(f"output with shape {list(own)} doesn't match the "
-                           f"broadcast shape {list(shape)}")
+        raise written_shape_error(own, shape)
     if dtype is not target.dtype and not can_cast(dtype, target.dtype):
         wanted = c_name(target.dtype) if in_c else type_name(target.dtype)
         raise RuntimeError(f"result type {type_name(dtype)} can't be cast to the desired output "
@@ -153,8 +152,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                            f"output tensor dtype {c_name(found)} should match")
     _check_fit(input, values.shape, found, _speaks_c(functional, args))
     if values.shape != memory.shape:
-        raise RuntimeError(f"output with shape {list(memory.shape)} doesn't match the "
-                           f"broadcast shape {list(values.shape)}")
+        raise written_shape_error(memory.shape, values.shape)
     if input._device is cpu:
         values = convert(values, memory.dtype)
         if type(input) in overrides.own_rules:

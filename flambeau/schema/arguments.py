@@ -65,8 +65,8 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
                 return f"{name}(): {said}"
             value, place = tuple(args), count
         if parameter.kind == "int" and isinstance(value, (tuple, list)):
-            unpacked = _unpacking_error(name, parameter,
-                                        value) or unpacked    # the last one is named
+            # of several, the last one is named
+            unpacked = _unpacking_error(name, parameter, value) or unpacked
         values.append(value)
     if used < len(kwargs):
         return errors.unknown_name(signature, name, kwargs, count)
@@ -153,18 +153,17 @@ def fits(parameter: Parameter, value: Any, numbers_as_tensors: bool = False, pla
     """Is `value` one for this parameter? Raises `NoFurtherOverload` if PyTorch tries no other."""
     kind = parameter.kind
     if not parameter.is_list:
-        return _is_kind(kind, value) or (numbers_as_tensors and kind == "Tensor"
-                                         and _is_kind("Scalar", value) and not isinstance(value,
-                                                                                          Tensor))
+        return _is_kind(kind, value) or (
+            numbers_as_tensors and kind == "Tensor" and _is_kind("Scalar", value)
+            and not isinstance(value, Tensor))
     if not isinstance(value, (tuple, list)):
         return parameter.size > 0 and (is_index(value) if kind == "int" else
                                        kind == "float" and _is_kind(kind, value))
     if kind == "Tensor":
         for i, item in enumerate(value):
             if not isinstance(item, Tensor) and not (item is None and parameter.nullable_items):
-                raise NoFurtherOverload(
-                    f"expected Tensor as element {i} in argument {place}, but got "
-                                        f"{errors.type_name(item)}")
+                raise NoFurtherOverload(f"expected Tensor as element {i} in argument {place}, but "
+                                        f"got {errors.type_name(item)}")
         return True
     if kind == "float" and value and isinstance(value[0], Tensor):
         return False

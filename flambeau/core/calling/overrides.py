@@ -149,8 +149,7 @@ def ask_mode_and_types(public_api: Any, relevant_args: Any, args: Any, kwargs: d
                        unbound: bool) -> Any:
     """Ask the mode that is at work, then the overriding arguments. `unbound`: see `intercept`."""
     if modes := function_modes.get():
-        types = shown_types(tuple(relevant_args)) if unbound else tuple(
-            [type(r) for r in overriding_args(relevant_args)])
+        types = shown_types(tuple(relevant_args), {}, unbound)
         answer = within(function_modes, modes[:-1], modes[-1].__torch_function__, public_api, types,
                         args, kwargs)
         if answer is not NotImplemented:
@@ -161,11 +160,11 @@ def ask_mode_and_types(public_api: Any, relevant_args: Any, args: Any, kwargs: d
     return ask_torch_function(public_api, relevant, args, kwargs)
 
 
-def shown_types(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[type, ...]:
-    """The types of a call's tensors that a mode is shown where no binder is asked first: `Tensor`
-    is one of them."""
+def shown_types(args: tuple[Any, ...], kwargs: dict[str, Any], unbound: bool) -> tuple[type, ...]:
+    """The types of a call's arguments that a mode is shown: those that override functions and,
+    where no binder is asked first, all of its tensors, `Tensor` among them."""
     types = [type(r) for r in overriding_args(args, kwargs)]
-    for arg in (*args, *(kwargs or {}).values()):
+    for arg in (*args, *kwargs.values()) if unbound else ():
         for each in arg if type(arg) in (list, tuple) else (arg,):
             cls = type(each)
             if cls in plain_types or cls in internal_types:
@@ -178,8 +177,7 @@ def shown_types(args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> 
 def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
               unbound: bool) -> Any:
     """Ask a `TorchFunctionMode`, with it set aside."""
-    types = shown_types(args, kwargs) if unbound else tuple(
-        [type(r) for r in overriding_args(args, kwargs)])
+    types = shown_types(args, kwargs, unbound)
     answer = mode.__torch_function__(public_name(op), types, args, kwargs)
     if answer is NotImplemented:
         raise TypeError(f"mode {mode!r} returned NotImplemented for {op.name}")
@@ -218,8 +216,8 @@ def dispatch_to_levels(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         out = kwargs.pop("out", None)
     if replaced:
         op = replaced.get(op, op)
-    result = _dispatch_composite(op, args, kwargs) if op.composite else intercept_canonical(op,
-                                                                                            args)
+    result = _dispatch_composite(op, args, kwargs) if op.composite \
+        else intercept_canonical(op, args)
     return result if out is None else late_bound.store(out, op, result, args)
 
 

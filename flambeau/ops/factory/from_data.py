@@ -5,14 +5,13 @@ These functions have parsers of their own, as in PyTorch: what they take depends
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from flambeau._support.scopes import within
-from flambeau._support.settings import warn_once
+from flambeau._support.settings import warn_once, warn_user
 from flambeau.core import devices, dtypes
 from flambeau.core.calling import fast
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
@@ -65,9 +64,9 @@ def tensor(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_grad: 
 
 def warn_of_copies(said: str) -> None:
     """Warn of data that are a tensor."""
-    warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
-                  "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
-                  f"{said}(sourceTensor).", UserWarning, stacklevel=3)
+    warn_user("To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
+              "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+              f"{said}(sourceTensor).")
 
 
 def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import refuse_negative, wrap_dim
+from flambeau.core.shapes import refuse_negative, wrap_dim, wrap_existing_dim
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import OPTIONS, factory
@@ -174,19 +174,13 @@ def _real(x: Tensor, name: str, what: str = "real") -> Tensor:
     return _floating(x)
 
 
-def _wrapped(dim: int, ndim: int) -> int:
-    if not ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return wrap_dim(dim, ndim)
-
-
 def _conjugate(x: Tensor) -> Tensor:
     """The conjugate: where somebody looks on, the view that PyTorch records."""
     return x.conj() if differentiating(x) else conjugated(x)
 
 
 def _one_dim(x: Tensor, n: int | None, dim: int, default: int | None = None) -> tuple[int, int]:
-    dim = _wrapped(dim, x._array.ndim)
+    dim = wrap_existing_dim(dim, x._array.ndim)
     n = (x._array.shape[dim] if default is None else default) if n is None else n
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
@@ -206,7 +200,7 @@ def _many_dims(x: Tensor, s: Any, dim: Any, name: str) -> tuple[tuple[int, ...],
                                f"{len(shape)} dimensions.")
         dims = tuple(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
     else:
-        dims = tuple([_wrapped(d, len(shape)) for d in dim])
+        dims = tuple([wrap_existing_dim(d, len(shape)) for d in dim])
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):

@@ -146,13 +146,12 @@ def _index_add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source
                        alpha: Any) -> Any:
     wide, places, values = _in_front(size, dims, self, index, source)
     if dims[1] is None:
-        return _restore_scalar_shape(index_add(wide, dim + 1, reshape(index, (-1,)), values,
-                                               alpha=alpha), self,
-                                     dims[0])
-    places = _spread_index(places, values._array.shape, dim + 1)
-    return _restore_scalar_shape(scatter_add(wide, dim + 1, places,
-                                             values if type(alpha) is int and alpha == 1
-                                             else values * alpha), self, dims[0])
+        added = index_add(wide, dim + 1, reshape(index, (-1,)), values, alpha=alpha)
+    else:
+        values = values if type(alpha) is int and alpha == 1 else values * alpha
+        added = scatter_add(wide, dim + 1, _spread_index(places, values._array.shape, dim + 1),
+                            values)
+    return _restore_scalar_shape(added, self, dims[0])
 
 
 def _prepare_index_add(input: Tensor, index: Tensor, source: Tensor, dim: int,

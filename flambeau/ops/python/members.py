@@ -12,7 +12,7 @@ from flambeau.core import devices, type_info
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import Size, as_size, wrap_dim
+from flambeau.core.shapes import Size, as_size, wrap_dim, wrap_existing_dim
 from flambeau.core.tensor import Tensor, array_offset, array_strides, tensor_types
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -56,9 +56,7 @@ def size(self: Tensor, dim: int | None) -> Any:
     shape = self._array.shape
     if dim is None or -len(shape) <= dim < len(shape):
         return as_size(Size, shape) if dim is None else shape[dim]
-    if shape:
-        wrap_dim(dim, len(shape))
-    raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_existing_dim(dim, len(shape))       # which raises
 
 
 @member("stride(Tensor self, int? dim=None) -> int[]", function=False, in_c=_in_c("stride"))

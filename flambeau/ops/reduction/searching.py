@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.promotion import promote, result_type, type_name
-from flambeau.core.shapes import wrap_dim
+from flambeau.core.shapes import wrap_dim, wrap_existing_dim
 from flambeau.core.tensor import Tensor, plain_types, tensor_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
@@ -168,9 +168,7 @@ def _unique_batched(size: int, dims: Any, self: Tensor, sorted: bool, inverse: b
 
 def _slices_along(self: np.ndarray, dim: int) -> int:
     """The dimension, if there are slices along it that can be compared."""
-    if not self.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    dim, empty = wrap_dim(dim, self.ndim), self.shape.count(0)
+    dim, empty = wrap_existing_dim(dim, self.ndim), self.shape.count(0)
     if not self.shape[dim] and empty > 1:
         raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be "
                            "applied ")

@@ -10,6 +10,7 @@ from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
+from flambeau.core.shapes import written_shape_error
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters, no_kernel
@@ -254,8 +255,7 @@ def _logsumexp_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim
 
 def _logsumexp_kernel(self: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
     if dim is None and not keepdim and self.ndim and self.size:     # of `()`: it drops none
-        raise RuntimeError("output with shape [] doesn't match the broadcast shape "
-                           f"{[1] * self.ndim}")
+        raise written_shape_error((), (1,) * self.ndim)
     return kernels.logsumexp(self, dim, keepdim)
 
 

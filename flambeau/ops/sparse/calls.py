@@ -11,7 +11,7 @@ from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public
 from flambeau.core.promotion import convert
-from flambeau.core.shapes import size_of
+from flambeau.core.shapes import size_of, written_shape_error
 from flambeau.core.tensor import Tensor, as_leaf, tensor_types
 from flambeau.dispatch.backend_errors import check_fit, without_rule
 from flambeau.ops.coercion import store
@@ -134,8 +134,7 @@ def replace(target: Tensor, result: Tensor) -> Tensor:
         result = to_dense(result)
         return store(target, public["torch"]["add"].op, result)
     if result._array.shape != target._array.shape:
-        raise RuntimeError(f"output with shape {list(target._array.shape)} doesn't match the "
-                           f"broadcast shape {list(result._array.shape)}")
+        raise written_shape_error(target._array.shape, result._array.shape)
     data = result._data
     if data.dtype != target._array.dtype:
         check_stored("", target, result._array)

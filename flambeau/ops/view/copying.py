@@ -12,7 +12,12 @@ from flambeau.core import copy_on_write
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.promotion import convert
-from flambeau.core.shapes import broadcast_shapes, contiguous_strides, is_expandable_to
+from flambeau.core.shapes import (
+    broadcast_shapes,
+    contiguous_strides,
+    is_expandable_to,
+    written_shape_error,
+)
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.core.type_info import channels_last, channels_last_3d, contiguous_format
 from flambeau.core.views import check_inplace
@@ -61,8 +66,7 @@ def _prepare_copy(self: Tensor, src: Tensor) -> Any:
 
 
 def _shape_error(own: tuple[int, ...], given: tuple[int, ...]) -> RuntimeError:
-    return RuntimeError(f"output with shape {list(own)} doesn't match the broadcast shape "
-                        f"{list(broadcast_shapes(own, given))}")
+    return written_shape_error(own, broadcast_shapes(own, given))
 
 
 copy = op(
