@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,32 +77,50 @@ LARGEST = 16          # modules that a room has at most
 LONGEST = 500         # more lines than a reader should have to take in
 
 
+@cache
 def imports_of(name, everywhere=False):
     """The modules of the package that a module imports: as it loads, or wherever it does. What
     only type checkers read is not imported."""
-    def statements(body):
-        for node in body:
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-                yield from statements(node.orelse)
-            elif everywhere or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef
-                                              | ast.ClassDef | ast.Lambda):
-                yield node
-                yield from statements(ast.iter_child_nodes(node))
+    return all_imports_of(name)[everywhere]
 
+
+@cache
+def all_imports_of(name):
+    early, late = [], []            # what is imported as it loads, and what waits for a call
+
+    def collect(body, found):
+        for node in body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                found.append(node)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                collect(node.body, late)
+            elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                collect(node.orelse, found)
+            else:
+                for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+                    inner = getattr(node, block, ())
+                    collect(inner if isinstance(inner, list) else (), found)
+
+    collect(ast.parse(MODULES[name].read_text(encoding="utf-8")).body, early)
+    return modules_named(name, early), modules_named(name, early + late)
+
+
+def modules_named(name, statements):
+    """Those of the package that the import statements of a module name."""
     found = set()
-    for node in statements(ast.parse(MODULES[name].read_text(encoding="utf-8")).body):
+    for node in statements:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            home = node.module or ""
-            if node.level:
-                package = name.split(".")
-                if MODULES[name].name != "__init__.py":
-                    package.pop()
-                home = ".".join([*package[:len(package) - node.level + 1], *filter(None, [home])])
-            for alias in node.names:
-                inner = f"{home}.{alias.name}"
-                found.add(inner if inner in MODULES else home)
+            continue
+        home = node.module or ""
+        if node.level:
+            package = name.split(".")
+            if MODULES[name].name != "__init__.py":
+                package.pop()
+            home = ".".join([*package[:len(package) - node.level + 1], *filter(None, [home])])
+        for alias in node.names:
+            inner = f"{home}.{alias.name}"
+            found.add(inner if inner in MODULES else home)
     return {one for one in found if one in MODULES} - {name, ROOT.name}
 
 
@@ -221,18 +240,24 @@ ROLES = {"kernel": ("", "_kernel"), "batch": ("", "_batched"), "vjp": ("", "_vjp
          "canonical": (("_check", "_prepare", "check_"), "")}
 
 
+@cache
+def declared_with(path):
+    """What the calls of a module name as those facts of a declaration, and the functions in it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = [(keyword.arg, keyword.value.id) for node in ast.walk(tree) if isinstance(node, ast.Call)
+            for keyword in node.keywords
+            if keyword.arg in ROLES and isinstance(keyword.value, ast.Name)]
+    return said, {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
 @pytest.mark.parametrize("fact", ROLES)
 def test_functions_of_a_declaration_are_named_after_what_they_are_there(fact):
     """The kernel of an op, its batching rule, its derivatives … have one suffix each."""
     prefix, suffix = ROLES[fact]
     for path in sorted((ROOT / "ops").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        said = {keyword.value.id for node in ast.walk(tree) if isinstance(node, ast.Call)
-                for keyword in node.keywords
-                if keyword.arg == fact and isinstance(keyword.value, ast.Name)}
-        wrong = {name for name in own & said
-                 if not (name.startswith(prefix) and name.endswith(suffix))}
+        said, own = declared_with(path)
+        wrong = {name for as_what, name in said if as_what == fact and name in own
+                 and not (name.startswith(prefix) and name.endswith(suffix))}
         assert wrong == set(), f"{path.relative_to(ROOT)}: {fact}="
 
 

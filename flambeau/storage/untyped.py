@@ -16,7 +16,14 @@ from flambeau import Tensor
 from flambeau._support.c_functions import counted
 from flambeau._support.own_methods import shown_as
 from flambeau.core import copy_on_write
-from flambeau.core.tensor import array_offset, array_root, arrays_of, dense_memory, wrap
+from flambeau.core.tensor import (
+    array_offset,
+    array_root,
+    arrays_of,
+    dense_memory,
+    tensor_types,
+    wrap,
+)
 from flambeau.kernels import set_error_name
 from flambeau.ops.python.methods import copied_root
 from flambeau.schema.arguments import bound
@@ -321,10 +328,9 @@ class UntypedStorage(StorageBase, InMainMemory):
                 self._find(tensor, tensors)
         tensor = None
         if held_elsewhere():            # views that have not been asked for their storage
-            for thing in gc.get_objects():
-                if isinstance(thing, Tensor):
-                    self._find(thing, tensors)
-            del thing
+            for tensor in _all_tensors():
+                self._find(tensor, tensors)
+            tensor = None
         if refusal and held_elsewhere():
             raise RuntimeError(refusal)
         size = fresh.nbytes
@@ -342,9 +348,8 @@ class UntypedStorage(StorageBase, InMainMemory):
     def _arrays(self) -> list[np.ndarray]:
         """Those of all tensors that look at this memory, and of its bytes."""
         found: dict[int, tuple[Tensor, int]] = {}
-        for thing in gc.get_objects():
-            if isinstance(thing, Tensor):
-                self._find(thing, found)
+        for tensor in _all_tensors():
+            self._find(tensor, found)
         return [self._bytes, *arrays_of([tensor for tensor, _ in found.values()])]
 
     def _find(self, tensor: Tensor, found: dict[int, tuple[Tensor, int]]) -> None:
@@ -442,6 +447,10 @@ class UntypedStorage(StorageBase, InMainMemory):
         return described(self, f"UntypedStorage(device={self._device})")
 
     __str__ = __repr__
+
+
+def _all_tensors() -> list[Tensor]:
+    return [thing for thing in gc.get_objects() if type(thing) in tensor_types]
 
 
 def _fits(array: np.ndarray, offset: int, size: int) -> bool:
