@@ -303,8 +303,8 @@ def as_leaf(tensor: Tensor) -> Tensor:
     return tensor
 
 
-_set_class: Callable[[Any, type], None]
-_set_class = vars(object)["__class__"].__set__
+set_class: Callable[[Any, type], None]
+set_class = vars(object)["__class__"].__set__
 
 
 class SeenAsTensor:
@@ -316,7 +316,7 @@ class SeenAsTensor:
         cls = type(self)
         return Tensor if SeenAsTensor in cls.__bases__ else cls
 
-    __class__ = property(_seen, _set_class)
+    __class__ = property(_seen, set_class)
 
 
 new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)

@@ -8,7 +8,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.core.calling import overrides
 from flambeau.core.calling.overrides import disabled_torch_function
-from flambeau.core.tensor import TensorMeta, plain_types
+from flambeau.core.tensor import TensorMeta, plain_types, set_class
 from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
@@ -87,6 +87,8 @@ class MetaParameter(MetaTensor, metaclass=_ParameterMeta):
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
 
+    __class__ = property(lambda self: Parameter,        # type: ignore[assignment]
+                         set_class)
     __deepcopy__ = Parameter.__deepcopy__
     __reduce_ex__ = Parameter.__reduce_ex__
     __torch_function__ = disabled_torch_function
@@ -165,7 +167,7 @@ class UninitializedTensorMixin:
         self.data = flambeau.empty(shape, device=device, dtype=dtype)
         on_meta = type(self.data) is MetaTensor
         self.__class__ = self.cls_on_meta if on_meta else self.cls_to_become
-        if self.__class__ is MetaParameter:
+        if type(self) is MetaParameter:
             self._is_param = True
 
     @property

@@ -13,6 +13,7 @@ from flambeau import nn
 def test_a_parameter_on_meta_is_of_a_type_that_makes_parameters():
     weight = nn.Linear(2, 2, device="meta").weight
     assert type(weight).__name__ == "Parameter" and isinstance(weight, nn.Parameter)
+    assert weight.__class__ is nn.Parameter
     assert repr(weight).startswith("Parameter containing:\ntensor(..., device='meta'")
     made = type(weight)(torch.ones(2), requires_grad=False)
     assert type(made) is nn.Parameter and not made.requires_grad
