@@ -155,6 +155,13 @@ def _check_callback(name: str, callback: Any, gives: str, future: Future[Any]) -
             f"\n\nInvoked with: {future!r}, {callback!r}")
 
 
+def _completed(value: T) -> Future[T]:
+    """A future that has its value already."""
+    future: Future[T] = Future()
+    future.set_result(value)
+    return future
+
+
 def collect_all(futures: list[Future]) -> Future[list[Future]]:
     """A future of the list of `futures`, done when all of them are, or when a call in another
     process has failed.

@@ -14,14 +14,10 @@ from math import prod
 from typing import Any
 
 from flambeau.core.tensor import Tensor
+from flambeau.distributed._pycute.int_tuple import flatten
+from flambeau.distributed._pycute.layout import Layout, complement, composition
 
 Nested = Any                            # an int, or a tuple of such
-
-
-def _flat(value: Nested) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,)
-    return tuple(itertools.chain.from_iterable(map(_flat, value)))
 
 
 def _contiguous(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -56,8 +52,9 @@ class _FlatLayout:
     stride: tuple[int, ...]
 
     def __init__(self, shape: Nested, stride: Nested = None) -> None:
-        sizes = _flat(shape)
-        shape, stride = _coalesced(sizes, _contiguous(sizes) if stride is None else _flat(stride))
+        sizes = flatten(shape)
+        steps = _contiguous(sizes) if stride is None else flatten(stride)
+        shape, stride = _coalesced(sizes, steps)
         object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "stride", tuple(stride))
 
@@ -92,42 +89,22 @@ class _FlatLayout:
         return [[offset + rank for rank in ranks]
                 for offset in self.complement(world_size).all_ranks_from_zero()]
 
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self.shape, self.stride) if self.shape else Layout(1, 0)
+
     def complement(self, world_size: int) -> _FlatLayout:
         """The offsets at which copies of this layout fill the numbers below `world_size`."""
-        sizes: list[int] = []
-        strides: list[int] = []
-        reached = 1
-        for stride, size in sorted(zip(self.stride, self.shape)):
-            sizes.append(stride // reached), strides.append(reached)
-            reached = size * stride
-        sizes.append(-(-world_size // reached)), strides.append(reached)
-        return _FlatLayout(tuple(reversed(sizes)), tuple(reversed(strides)))
+        found = complement(self._layout, world_size)
+        return _FlatLayout(found.shape, found.stride)
 
     def composition(self, layout: _MeshLayout) -> _MeshLayout:
         """This layout at the numbers of another: `result(i) = self(layout(i))`."""
         return _MeshLayout([self._at(axis) for axis in layout])
 
     def _at(self, axis: _FlatLayout) -> _FlatLayout:
-        sizes: list[int] = []
-        strides: list[int] = []
-        for size, stride in axis.sizes_and_strides:
-            found = self._strided(size, stride)
-            sizes += [s for s, _ in found]
-            strides += [d for _, d in found]
-        return _FlatLayout(tuple(sizes), tuple(strides))
-
-    def _strided(self, size: int, stride: int) -> list[tuple[int, int]]:
-        """This layout at `size` numbers, `stride` apart."""
-        found: list[tuple[int, int]] = []
-        own = list(self.sizes_and_strides) or [(1, 0)]
-        for own_size, own_stride in reversed(own[1:]):
-            here = min(max(1, own_size // stride), size)
-            if here != 1:
-                found.insert(0, (here, stride * own_stride))
-            size, stride = size // here, -(-stride // own_size)
-        if size != 1:
-            found.insert(0, (size, stride * own[0][1]))
-        return found
+        found = composition(self._layout, axis._layout)
+        return _FlatLayout(found.shape, found.stride)
 
     def check_sorted(self) -> bool:
         """Do the strides fall?"""

@@ -16,6 +16,7 @@ __all__: list[str] = []
 PATH_ITEM = str | int
 OBJ_PATH = tuple[PATH_ITEM, ...]
 FLATTEN_MAPPING = dict[str, OBJ_PATH]
+_LEAVES = (int, float, str, bytes, io.BytesIO, type(None))
 
 
 class CompanionMismatch(Exception):
@@ -61,29 +62,35 @@ def _iterate_state_dict(iter_object: Any, sharded_tensor_func: Callable[..., Any
         found = dtensor_func(iter_object, pg, device, companion_obj)
     elif isinstance(iter_object, Tensor):
         found = tensor_func(iter_object, pg, device, companion_obj)
-    elif isinstance(iter_object, (int, float, str, bytes, io.BytesIO)) or iter_object is None:
+    elif isinstance(iter_object, _LEAVES):
         found = iter_object
-    elif isinstance(iter_object, dict):
-        if companion_obj is not None and (not isinstance(companion_obj, dict)
-                                          or set(companion_obj) != set(iter_object)):
-            raise CompanionMismatch("" if isinstance(companion_obj, dict)
-                                    else f"companion_obj is a {type(companion_obj)}")
-        found = {key: _iterate_state_dict(
-            value, *functions, companion_obj=None if companion_obj is None
-            else companion_obj[key], **options) for key, value in iter_object.items()}
-    elif isinstance(iter_object, (list, tuple)):
-        if companion_obj is not None and (not isinstance(companion_obj, (list, tuple))
-                                          or len(companion_obj) != len(iter_object)):
-            raise CompanionMismatch
-        found = [_iterate_state_dict(value, *functions, companion_obj=None if companion_obj is None
-                                     else companion_obj[i], **options)
-                 for i, value in enumerate(iter_object)]
-        found = tuple(found) if isinstance(iter_object, tuple) else found
+    elif isinstance(iter_object, (dict, list, tuple)):
+        def convert(value: Any, companion: Any = None) -> Any:
+            return _iterate_state_dict(value, *functions, companion_obj=companion, **options)
+        others = () if companion_obj is None else (companion_obj,)
+        found = _of_entries(convert, iter_object, *others)
     elif not type_check:
         found = copy.deepcopy(iter_object)
     else:
         raise ValueError(f"Unexpected value type {type(iter_object)}")
     return _kept(found, companion_obj, cpu_offload, ranks_only, non_blocking)
+
+
+def _of_entries(function: Callable[..., Any], value: Any, *companions: Any) -> Any:
+    """A dict, list or tuple of what a function makes of each entry, and of the one in its place in
+    a companion of the same form."""
+    if isinstance(value, dict):
+        for other in companions:
+            if not isinstance(other, dict) or set(other) != set(value):
+                raise CompanionMismatch("" if isinstance(other, dict)
+                                        else f"companion_obj is a {type(other)}")
+        return {key: function(entry, *(other[key] for other in companions))
+                for key, entry in value.items()}
+    for other in companions:
+        if not isinstance(other, (list, tuple)) or len(other) != len(value):
+            raise CompanionMismatch
+    found = [function(*entries) for entries in zip(value, *companions)]
+    return tuple(found) if isinstance(value, tuple) else found
 
 
 def _kept(found: Any, companion_obj: Any, cpu_offload: bool, ranks_only: tuple[int, ...],
@@ -147,16 +154,9 @@ def _copy_state_dict(state_dict: dict[str, Any], copy_state_dict: dict[str, Any]
         if isinstance(value, Tensor):
             _values(to).copy_(_values(value), non_blocking=non_blocking)
             return to
-        if isinstance(value, dict):
-            if not isinstance(to, dict) or set(to) != set(value):
-                raise CompanionMismatch
-            return {key: fill(entry, to[key]) for key, entry in value.items()}
-        if isinstance(value, (list, tuple)):
-            if not isinstance(to, (list, tuple)) or len(to) != len(value):
-                raise CompanionMismatch
-            found = [fill(entry, other) for entry, other in zip(value, to)]
-            return tuple(found) if isinstance(value, tuple) else found
-        if type_check and not isinstance(value, (int, float, str, bytes, io.BytesIO, type(None))):
+        if isinstance(value, (dict, list, tuple)):
+            return _of_entries(fill, value, to)
+        if type_check and not isinstance(value, _LEAVES):
             raise ValueError(f"Unexpected value type {type(value)}")
         return copy.deepcopy(value)
     return fill(state_dict, copy_state_dict)
@@ -181,32 +181,18 @@ def _create_cpu_state_dict(state_dict: dict[str, Any], pin_memory: bool = False,
 def _check_state_dict_similarity(state_dict: dict[str, Any],
                                  compared_state_dict: dict[str, Any]) -> bool:
     """Have two states the same keys, and tensors of the same types and sizes?"""
-    def check(value: Tensor, pg: Any, device: Any, companion_obj: Any) -> Tensor:
-        if companion_obj.dtype != value.dtype or companion_obj.size() != value.size():
-            raise CompanionMismatch
-        return value
+    def check(value: Any, other: Any) -> None:
+        if isinstance(value, Tensor):
+            if not isinstance(other, Tensor) or other.dtype != value.dtype \
+                    or other.size() != value.size():
+                raise CompanionMismatch
+        elif isinstance(value, (dict, list, tuple)):
+            _of_entries(check, value, other)
     try:
-        _compare(state_dict, compared_state_dict, check)
+        check(state_dict, compared_state_dict)
     except CompanionMismatch:
         return False
     return True
-
-
-def _compare(value: Any, other: Any, check: Callable[..., Any]) -> None:
-    if isinstance(value, Tensor):
-        if not isinstance(other, Tensor):
-            raise CompanionMismatch
-        check(value, None, None, other)
-    elif isinstance(value, dict):
-        if not isinstance(other, dict) or set(value) != set(other):
-            raise CompanionMismatch
-        for key in value:
-            _compare(value[key], other[key], check)
-    elif isinstance(value, (list, tuple)):
-        if not isinstance(other, (list, tuple)) or len(value) != len(other):
-            raise CompanionMismatch
-        for entry, matching in zip(value, other):
-            _compare(entry, matching, check)
 
 
 class _TensorInfo(NamedTuple):

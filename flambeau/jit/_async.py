@@ -5,16 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._support.c_functions import matched
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     """A future of a call, which is done at once."""
     if not callable(func):
         raise TypeError(f"Object of type '{type(func).__name__}' is not an instance of 'function'")
-    future: Future = Future()
-    future.set_result(func(*args, **kwargs))
-    return future
+    return _completed(func(*args, **kwargs))
 
 
 @matched("(arg0: torch._C.Future) -> object", {"torch._C.Future": Future}, name="wait")

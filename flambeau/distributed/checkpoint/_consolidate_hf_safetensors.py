@@ -5,15 +5,17 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-CUSTOM_METADATA_KEY = "DCP_SHARDING_INFO"
-SAVED_OFFSETS_KEY = "saved_offsets"
-SHARDED_DIR_NAME = "sharded"
-SUFFIX = ".safetensors"
-_metadata_fn = "model.safetensors.index.json"
+from flambeau.distributed.checkpoint._hf_utils import (
+    CUSTOM_METADATA_KEY,
+    SAVED_OFFSETS_KEY,
+    SUFFIX,
+    _gen_file_name,
+    _metadata_fn,
+)
 
 
 def consolidate_safetensors_files(input_dir: str, output_dir: str,
@@ -21,11 +23,8 @@ def consolidate_safetensors_files(input_dir: str, output_dir: str,
                                   num_threads: int = 1) -> None:
     """Put the pieces that several processes have written into `input_dir` together, into files of
     `output_dir`: each name into the file whose number the mapping gives."""
-    last = max(fqn_to_index_mapping.values(), default=1)
-    names = {fqn: f"model-{at:05d}-of-{last:05d}{SUFFIX}"
-             for fqn, at in fqn_to_index_mapping.items()}
-    pieces = _pieces(input_dir)
-    sizes = _consolidate_safetensors_files(pieces, output_dir, names, num_threads)
+    names = _file_names(fqn_to_index_mapping)
+    sizes = _consolidate_safetensors_files(_pieces(input_dir), output_dir, names, num_threads)
     _write_index(output_dir, names, sizes)
 
 
@@ -38,14 +37,11 @@ def consolidate_safetensors_files_on_every_rank(input_dir: str, output_dir: str,
     together = dist.is_initialized()
     rank = dist.get_rank(process_group) if together else 0
     world_size = dist.get_world_size(process_group) if together else 1
+    names = _file_names(fqn_to_index_mapping)
     numbers = sorted(set(fqn_to_index_mapping.values()))
-    last = max(numbers, default=1)
-    names = {fqn: f"model-{at:05d}-of-{last:05d}{SUFFIX}"
-             for fqn, at in fqn_to_index_mapping.items()}
     mine = {number for i, number in enumerate(numbers) if i % world_size == rank}
     own = {fqn: names[fqn] for fqn, at in fqn_to_index_mapping.items() if at in mine}
-    pieces = _pieces(input_dir)
-    sizes = _consolidate_safetensors_files(pieces, output_dir, own, num_threads)
+    sizes = _consolidate_safetensors_files(_pieces(input_dir), output_dir, own, num_threads)
     if together:
         every: list[Any] = [None] * world_size
         dist.all_gather_object(every, sizes, group=process_group)
@@ -56,18 +52,39 @@ def consolidate_safetensors_files_on_every_rank(input_dir: str, output_dir: str,
         dist.barrier(group=process_group)
 
 
-def _pieces(input_dir: str) -> dict[str, list[tuple[Path, list[int], list[int]]]]:
-    """For each name its pieces: in which file, where in the whole, and how large."""
+def _file_names(numbers: dict[str, int]) -> dict[str, str]:
+    """The file of each name, by its number."""
+    last = max(numbers.values(), default=1)
+    return {fqn: _gen_file_name(at, last) for fqn, at in numbers.items()}
+
+
+class _Piece(NamedTuple):
+    """Part of a tensor: in which file, where in the whole, how large and of which type."""
+
+    path: Path
+    offsets: list[int]
+    sizes: list[int]
+    dtype: str
+
+
+def _pieces(input_dir: str | os.PathLike) -> dict[str, list[_Piece]]:
+    """The pieces of each tensor in a folder: the heads of all files say them."""
     from safetensors import safe_open
-    found: dict[str, list[tuple[Path, list[int], list[int]]]] = {}
+    found: dict[str, list[_Piece]] = {}
     for path in sorted(Path(input_dir).glob(f"*{SUFFIX}")):
         with safe_open(path, framework="numpy") as file:
             about = json.loads((file.metadata() or {}).get(CUSTOM_METADATA_KEY, "{}"))
             for name in file.keys():                            # noqa: SIM118
-                sizes = file.get_slice(name).get_shape()
+                part = file.get_slice(name)
+                sizes = part.get_shape()
                 offsets = about.get(name, {}).get(SAVED_OFFSETS_KEY, [0] * len(sizes))
-                found.setdefault(name, []).append((path, offsets, sizes))
+                found.setdefault(name, []).append(_Piece(path, offsets, sizes, part.get_dtype()))
     return found
+
+
+def _size_of_whole(pieces: list[_Piece]) -> list[int]:
+    return [max(piece.offsets[d] + piece.sizes[d] for piece in pieces)
+            for d in range(len(pieces[0].sizes))]
 
 
 def _consolidate_safetensors_files(pieces: dict[str, Any], output_dir: str,
@@ -88,17 +105,15 @@ def _consolidate_safetensors_files(pieces: dict[str, Any], output_dir: str,
         return {fqn: size for part in pool.map(write, files) for fqn, size in part.items()}
 
 
-def _whole(fqn: str, pieces: list[tuple[Path, list[int], list[int]]]) -> np.ndarray:
+def _whole(fqn: str, pieces: list[_Piece]) -> np.ndarray:
     from safetensors import safe_open
-    shape = [max(offsets[d] + sizes[d] for _, offsets, sizes in pieces)
-             for d in range(len(pieces[0][2]))]
     whole = None
-    for path, offsets, sizes in pieces:
-        with safe_open(path, framework="numpy") as file:
+    for piece in pieces:
+        with safe_open(piece.path, framework="numpy") as file:
             array = file.get_tensor(fqn)
         if whole is None:
-            whole = np.empty(shape, array.dtype)
-        whole[tuple(slice(o, o + n) for o, n in zip(offsets, sizes))] = array
+            whole = np.empty(_size_of_whole(pieces), array.dtype)
+        whole[tuple(slice(o, o + n) for o, n in zip(piece.offsets, piece.sizes))] = array
     assert whole is not None
     return whole
 

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import flambeau
-from flambeau.distributed.checkpoint._consolidate_hf_safetensors import (  # noqa: F401
-    CUSTOM_METADATA_KEY,
-    SAVED_OFFSETS_KEY,
-    SHARDED_DIR_NAME,
-)
 
+CUSTOM_METADATA_KEY, SAVED_OFFSETS_KEY = "DCP_SHARDING_INFO", "saved_offsets"
+SHARDED_DIR_NAME = "sharded"
 _metadata_fn: str = "model.safetensors.index.json"
 
 FILE_NAME = "model-{cpt_idx}-of-{num_files}"

@@ -38,7 +38,7 @@ from flambeau.distributed.checkpoint.planner import (
 from flambeau.distributed.checkpoint.staging import BlockingAsyncStager
 from flambeau.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from flambeau.distributed.checkpoint.utils import _create_file_view
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 __all__ = ["FileSystem", "FileSystemBase", "FileSystemReader", "FileSystemWriter",
            "SerializationFormat"]
@@ -332,6 +332,17 @@ class _MetadataUnpickler(pickle.Unpickler):
             return super().find_class(module, name)
 
 
+def _fill(item: Any, planner: LoadPlanner, tensor: Tensor,
+          misfit: str = "mismatch sizes") -> None:
+    """Copy what an item of a plan names of a tensor that has been read to where it goes."""
+    tensor = narrow_tensor_by_index(tensor, item.storage_offsets, item.lengths)
+    target = planner.resolve_tensor(item).detach()
+    assert target.size() == tensor.size(), (
+        f"req {item.storage_index} {misfit} {target.size()} vs {tensor.size()}")
+    target.copy_(tensor)
+    planner.commit_tensor(item, target)
+
+
 class FileSystemReader(StorageReader):
     """Reads checkpoints from a folder, whoever has written them: flambeau or PyTorch."""
 
@@ -366,9 +377,7 @@ class FileSystemReader(StorageReader):
                 for place, item in items:
                     data = self._slice_file(stream, place).read(place.length)
                     self._read_item(io.BytesIO(self._transformed(data, place)), item, planner)
-        future: Future[None] = Future()
-        future.set_result(None)
-        return future
+        return _completed(None)
 
     def _transformed(self, data: bytes, place: _StorageInfo) -> bytes:
         """The bytes as they were before the extensions that the checkpoint names."""
@@ -381,13 +390,7 @@ class FileSystemReader(StorageReader):
         if item.type == LoadItemType.BYTE_IO:
             planner.load_bytes(item, data)
             return
-        tensor = flambeau.load(data, map_location="cpu", weights_only=True)
-        tensor = narrow_tensor_by_index(tensor, item.storage_offsets, item.lengths)
-        target = planner.resolve_tensor(item).detach()
-        assert target.size() == tensor.size(), (
-            f"req {item.storage_index} mismatch sizes {target.size()} vs {tensor.size()}")
-        target.copy_(tensor)
-        planner.commit_tensor(item, target)
+        _fill(item, planner, flambeau.load(data, map_location="cpu", weights_only=True))
 
     def _get_metadata_path(self, rank: int | None = None) -> str | os.PathLike:
         name = _metadata_fn if rank is None else f"__{rank}{_metadata_fn}"

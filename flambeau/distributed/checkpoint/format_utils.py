@@ -7,12 +7,11 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.distributed import distributed_c10d as dist
-from flambeau.distributed._shard._utils import narrow_tensor_by_index
 from flambeau.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     _EmptyStateDictLoadPlanner,
 )
-from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter, _fill
 from flambeau.distributed.checkpoint.metadata import Metadata, TensorProperties
 from flambeau.distributed.checkpoint.metadata import TensorStorageMetadata as _TensorMetadata
 from flambeau.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner
@@ -20,7 +19,7 @@ from flambeau.distributed.checkpoint.planner_helpers import _create_chunk_list
 from flambeau.distributed.checkpoint.state_dict_loader import _load_state_dict
 from flambeau.distributed.checkpoint.state_dict_saver import _save_state_dict
 from flambeau.distributed.checkpoint.storage import StorageReader
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 __all__ = ["BroadcastingTorchSaveReader", "DynamicMetaLoadPlanner", "dcp_to_torch_save",
            "torch_save_to_dcp"]
@@ -60,16 +59,8 @@ class BroadcastingTorchSaveReader(StorageReader):
                 raise RuntimeError(f"Non-tensor value identified at {item.storage_index.fqn}. At "
                                    f"this time {type(self).__name__} only supports loading "
                                    "Tensors.")
-            tensor = state[item.storage_index.fqn]
-            tensor = narrow_tensor_by_index(tensor, item.storage_offsets, item.lengths)
-            target = planner.resolve_tensor(item).detach()
-            assert target.size() == tensor.size(), (
-                f"req {item.storage_index} mismatch sizes, {target.size()} vs {tensor.size()}")
-            target.copy_(tensor)
-            planner.commit_tensor(item, target)
-        future: Future[None] = Future()
-        future.set_result(None)
-        return future
+            _fill(item, planner, state[item.storage_index.fqn], "mismatch sizes,")
+        return _completed(None)
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool) -> None:
         """Learn of the process."""

@@ -13,14 +13,23 @@ import flambeau
 from flambeau import Tensor
 from flambeau.core.tensor import wrap
 from flambeau.distributed.checkpoint._consolidate_hf_safetensors import (
+    _pieces,
+    _size_of_whole,
+    consolidate_safetensors_files,
+)
+from flambeau.distributed.checkpoint._hf_utils import (
     CUSTOM_METADATA_KEY,
+    DTYPE_MAP,
     SAVED_OFFSETS_KEY,
     SHARDED_DIR_NAME,
-    consolidate_safetensors_files,
+    SUFFIX,
+    _gen_file_name,
+    _metadata_fn,
 )
 from flambeau.distributed.checkpoint.filesystem import (
     FileSystemReader,
     FileSystemWriter,
+    _fill,
     _StorageInfo,
 )
 from flambeau.distributed.checkpoint.metadata import (
@@ -39,11 +48,9 @@ from flambeau.distributed.checkpoint.planner import (
     WriteItemType,
 )
 from flambeau.distributed.checkpoint.storage import WriteResult
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]
-
-_INDEX = "model.safetensors.index.json"
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
@@ -87,9 +94,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         last = max(file_of.values(), default=1)
         results = []
         for at, items in files.items():
-            name = f"model-{at:05d}-of-{last:05d}.safetensors"
-            if self.save_distributed:
-                name = f"shard-{number + 1:05d}-{name}"
+            name = _gen_file_name(at, last, number + 1 if self.save_distributed else None)
             tensors, places = {}, {}
             for item in items:
                 value = planner.resolve_data(item)
@@ -104,9 +109,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                 about[CUSTOM_METADATA_KEY] = json.dumps(places)
             save_file(tensors, self.path / f".{name}", metadata=about)
             os.replace(self.path / f".{name}", self.path / name)    # whole, or not there
-        future: Future[list[WriteResult]] = Future()
-        future.set_result(results)
-        return future
+        return _completed(results)
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """Write the index; or put the pieces together."""
@@ -122,7 +125,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         index = {"metadata": {"total_size": sum(r.size_in_bytes for r in every)},
                  "weight_map": {r.index.fqn: r.storage_data.relative_path
                                 for r in sorted(every, key=lambda r: r.index.fqn)}}
-        (self.path / _INDEX).write_text(json.dumps(index, indent=2))
+        (self.path / _metadata_fn).write_text(json.dumps(index, indent=2))
 
 
 class HuggingFaceStorageReader(FileSystemReader):
@@ -134,62 +137,36 @@ class HuggingFaceStorageReader(FileSystemReader):
 
     def read_metadata(self) -> Metadata:
         """What is there: the heads of all files say it."""
-        files = sorted(Path(self.path).glob("*.safetensors"))
-        if not files:
+        if not any(Path(self.path).glob(f"*{SUFFIX}")):
             raise FileNotFoundError(f"{self.path}: no file of safetensors is there")
-        from safetensors import safe_open
-        about: dict[str, TensorStorageMetadata] = {}
+        about: dict[str, Any] = {}
         places: dict[MetadataIndex, Any] = {}
-        for path in files:
-            with safe_open(path, framework="numpy") as file:
-                custom = json.loads((file.metadata() or {}).get(CUSTOM_METADATA_KEY, "{}"))
-                for name in file.keys():                        # noqa: SIM118
-                    part = file.get_slice(name)
-                    sizes = part.get_shape()
-                    offsets = custom.get(name, {}).get(SAVED_OFFSETS_KEY, [0] * len(sizes))
-                    self._note(about, name, sizes, offsets, part.get_dtype())
-                    places[MetadataIndex(name, offsets)] = path.name
-        for whole in about.values():
-            whole.size = flambeau.Size([max(o + n for o, n in zip(
-                (c.offsets[d] for c in whole.chunks), (c.sizes[d] for c in whole.chunks)))
-                for d in range(len(whole.chunks[0].sizes))])
-        return Metadata(dict(about), storage_data=places,
-                        storage_meta=StorageMeta(load_id=self.load_id))
-
-    def _note(self, about: dict[str, TensorStorageMetadata], name: str, sizes: list[int],
-              offsets: list[int], dtype: str) -> None:
-        whole = about.setdefault(name, TensorStorageMetadata(
-            TensorProperties(dtype=_DTYPES[dtype]), flambeau.Size(sizes), []))
-        whole.chunks.append(ChunkStorageMetadata(flambeau.Size(offsets), flambeau.Size(sizes)))
+        for name, pieces in _pieces(self.path).items():
+            about[name] = TensorStorageMetadata(
+                TensorProperties(dtype=_DTYPES[pieces[0].dtype]),
+                flambeau.Size(_size_of_whole(pieces)),
+                [ChunkStorageMetadata(flambeau.Size(piece.offsets), flambeau.Size(piece.sizes))
+                 for piece in pieces])
+            places.update((MetadataIndex(name, piece.offsets), piece.path.name)
+                          for piece in pieces)
+        return Metadata(about, storage_data=places, storage_meta=StorageMeta(load_id=self.load_id))
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Read what the plan says, file by file."""
         from safetensors import safe_open
-
-        from flambeau.distributed._shard._utils import narrow_tensor_by_index
         by_file: dict[str, list[Any]] = {}
         for item in plan.items:
             by_file.setdefault(self.storage_data[item.storage_index], []).append(item)
         for name, items in by_file.items():
             with safe_open(Path(self.path) / name, framework="numpy") as file:
                 for item in items:
-                    tensor = narrow_tensor_by_index(
-                        self._tensor(file, item.storage_index.fqn), item.storage_offsets,
-                        item.lengths)
-                    target = planner.resolve_tensor(item).detach()
-                    target.copy_(tensor)
-                    planner.commit_tensor(item, target)
-        future: Future[None] = Future()
-        future.set_result(None)
-        return future
+                    _fill(item, planner, self._tensor(file, item.storage_index.fqn))
+        return _completed(None)
 
     def _tensor(self, file: Any, name: str) -> Any:
         return wrap(file.get_tensor(name))
 
 
-_DTYPES = {"F64": flambeau.float64, "F32": flambeau.float32, "F16": flambeau.float16,
-           "BF16": flambeau.bfloat16, "I64": flambeau.int64, "I32": flambeau.int32,
-           "I16": flambeau.int16, "I8": flambeau.int8, "U8": flambeau.uint8,
-           "BOOL": flambeau.bool, "F8_E4M3": flambeau.float8_e4m3fn,
+_DTYPES = {**DTYPE_MAP, "BOOL": flambeau.bool, "F8_E4M3": flambeau.float8_e4m3fn,
            "F8_E5M2": flambeau.float8_e5m2, "U16": flambeau.uint16, "U32": flambeau.uint32,
            "U64": flambeau.uint64}

@@ -31,165 +31,19 @@ def reduction(name: str) -> RedOpType:
     return found
 
 
-# ---- kernels ------------------------------------------------------------------------------------
-
-def all_reduce(input: Tensor, reduce_op: str, group_name: Any) -> Tensor:
-    return all_reduce_(input.clone(memory_format=flambeau.contiguous_format), reduce_op,
-                       group_name)
-
-
-def all_reduce_(input: Tensor, reduce_op: str, group_name: Any) -> Tensor:
-    c.all_reduce(input, reduction(reduce_op), resolve_name(group_name))
-    return input
-
-
-def all_reduce_coalesced(inputs: list[Tensor], reduce_op: str, group_name: Any) -> list[Tensor]:
-    return all_reduce_coalesced_([t.clone() for t in inputs], reduce_op, group_name)
-
-
-def all_reduce_coalesced_(inputs: list[Tensor], reduce_op: str, group_name: Any) -> list[Tensor]:
-    c.all_reduce_coalesced(inputs, reduction(reduce_op), resolve_name(group_name))
-    return inputs
-
-
-def all_gather_into_tensor(input: Tensor, group_size: int, group_name: Any) -> Tensor:
-    out = input.new_empty((input.shape[0] * group_size if input.ndim else group_size,
-                           *input.shape[1:]))
-    return all_gather_into_tensor_out(input, group_size, group_name, out=out)
-
-
-def all_gather_into_tensor_out(input: Tensor, group_size: int, group_name: Any, *, out: Tensor
-                               ) -> Tensor:
-    c.all_gather_into_tensor(out, input.contiguous(), resolve_name(group_name))
-    return out
-
-
-def all_gather_into_tensor_coalesced(inputs: list[Tensor], group_size: int, group_name: Any
-                                     ) -> list[Tensor]:
-    return [all_gather_into_tensor(t, group_size, group_name) for t in inputs]
-
-
-def reduce_scatter_tensor(input: Tensor, reduce_op: str, group_size: int, group_name: Any
-                          ) -> Tensor:
-    out = input.new_empty((input.shape[0] // group_size, *input.shape[1:]))
-    return reduce_scatter_tensor_out(input, reduce_op, group_size, group_name, out=out)
-
-
-def reduce_scatter_tensor_out(input: Tensor, reduce_op: str, group_size: int, group_name: Any, *,
-                              out: Tensor) -> Tensor:
-    c.reduce_scatter_tensor(out, input.contiguous(), reduction(reduce_op),
-                            resolve_name(group_name))
-    return out
-
-
-def reduce_scatter_tensor_coalesced(inputs: list[Tensor], reduce_op: str, group_size: int,
-                                    group_name: Any) -> list[Tensor]:
-    return [reduce_scatter_tensor(t, reduce_op, group_size, group_name) for t in inputs]
-
-
-def all_to_all_single(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[int],
-                      group_name: Any) -> Tensor:
-    rows = sum(output_split_sizes) if output_split_sizes else input.shape[0]
-    out = input.new_empty((rows, *input.shape[1:]))
-    c.all_to_all_single(out, input.contiguous(), output_split_sizes, input_split_sizes,
-                        resolve_name(group_name))
-    return out
-
-
-def broadcast(input: Tensor, src: int, group_name: Any) -> Tensor:
-    return broadcast_(input.clone(memory_format=flambeau.contiguous_format), src, group_name)
-
-
-def broadcast_(input: Tensor, src: int, group_name: Any) -> Tensor:
-    c.broadcast(input, group=resolve_name(group_name), group_src=src)
-    return input
-
-
-def wait_tensor(tensor: Tensor) -> Tensor:
-    return tensor.view_as(tensor)
-
-
-def _wrap_tensor_autograd(input: Tensor) -> Tensor:
-    from flambeau.distributed._functional_collectives import AsyncCollectiveTensor
-    return AsyncCollectiveTensor(input)
-
-
-def isend(tensor: Tensor, dst: int, tag: int, group_name: Any) -> Tensor:
-    messages.isend(tensor, group=resolve_name(group_name), tag=tag, group_dst=dst)
-    return tensor.view_as(tensor)
-
-
-def irecv(tensor: Tensor, src: int, tag: int, group_name: Any) -> Tensor:
-    messages.recv(tensor, group=resolve_name(group_name), tag=tag, group_src=src)
-    return tensor.view_as(tensor)
-
-
-def batch_p2p_ops(op_list: list[str], peer_list: list[int], tag_list: list[int],
-                  tensors: list[Tensor], group_name: Any) -> list[Tensor]:
-    group = resolve_name(group_name)
-    kinds = {"isend": messages.isend, "irecv": messages.irecv}
-    works = messages.batch_isend_irecv([
-        messages.P2POp(kinds[op], tensor, group=group, tag=tag, group_peer=peer)
-        for op, peer, tag, tensor in zip(op_list, peer_list, tag_list, tensors)])
-    for work in works:
-        work.wait()
-    return [t.view_as(t) for t in tensors]
-
-
-_OPS: list[tuple[str, Callable[..., Any]]] = [
-    ("all_reduce(Tensor input, str reduce_op, Any group_name) -> Tensor", all_reduce),
-    ("all_reduce_(Tensor(a!) input, str reduce_op, Any group_name) -> Tensor(a!)", all_reduce_),
-    ("all_reduce_coalesced(Tensor[] inputs, str reduce_op, Any group_name) -> Tensor[]",
-     all_reduce_coalesced),
-    ("all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, Any group_name) -> Tensor[](a!)",
-     all_reduce_coalesced_),
-    ("all_gather_into_tensor(Tensor input, int group_size, Any group_name) -> Tensor",
-     all_gather_into_tensor),
-    ("all_gather_into_tensor_out(Tensor input, int group_size, Any group_name, *, "
-     "Tensor(a!) out) -> Tensor(a!)", all_gather_into_tensor_out),
-    ("all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, Any group_name) -> "
-     "Tensor[]", all_gather_into_tensor_coalesced),
-    ("reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, Any group_name) -> Tensor",
-     reduce_scatter_tensor),
-    ("reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, Any group_name, *, "
-     "Tensor(a!) out) -> Tensor(a!)", reduce_scatter_tensor_out),
-    ("reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, "
-     "Any group_name) -> Tensor[]", reduce_scatter_tensor_coalesced),
-    ("all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, "
-     "Any group_name) -> Tensor", all_to_all_single),
-    ("broadcast(Tensor input, int src, Any group_name) -> Tensor", broadcast),
-    ("broadcast_(Tensor(a!) input, int src, Any group_name) -> Tensor(a!)", broadcast_),
-    ("wait_tensor(Tensor tensor) -> Tensor", wait_tensor),
-    ("_wrap_tensor_autograd(Tensor input) -> Tensor", _wrap_tensor_autograd),
-    ("isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor", isend),
-    ("irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor", irecv),
-    ("batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, "
-     "str group_name) -> Tensor[]", batch_p2p_ops),
-]
-for _schema, _kernel in _OPS:
-    library.define(_schema)
-    library.impl(_schema.partition("(")[0], _kernel, "CompositeExplicitAutograd")
-
-
 # ---- gradients ----------------------------------------------------------------------------------
-
-class _Gradient:
-    """What an op's backward needs to know, and the op that undoes it."""
-
-    def __init__(self, save: Callable[..., dict[str, Any]], backward: Callable[..., Any],
-                 inputs: int, coalesced: bool = False):
-        self.save, self.compute, self.inputs, self.coalesced = save, backward, inputs, coalesced
-
-    def setup_context(self, ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.call = self.save(*inputs)
-
-    def backward(self, ctx: Any, *grads: Any) -> Any:
-        found = self.compute(grads[0], **ctx.call)
-        return (found, *[None] * (self.inputs - 1))
-
 
 def _ops() -> Any:
     return flambeau.ops._c10d_functional
+
+
+def _each(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a tensor, or of each tensor of a list."""
+    def run(input: Any, *args: Any) -> Any:
+        if isinstance(input, (list, tuple)):
+            return [function(t, *args) for t in input]
+        return function(input, *args)
+    return run
 
 
 def _summed(name: str, op: str) -> None:
@@ -204,62 +58,47 @@ def _all_reduce_grad(grad: Any, reduce_op: str, group_name: Any) -> Any:
     return _ops().all_reduce(grad.contiguous(), reduce_op, group_name)
 
 
-def _all_gather_grad(grad: Any, group_size: int, group_name: Any) -> Any:
-    if isinstance(grad, (list, tuple)):
-        return [_all_gather_grad(g, group_size, group_name) for g in grad]
+@_each
+def _all_gather_grad(grad: Tensor, group_size: int, group_name: Any) -> Tensor:
     return _ops().reduce_scatter_tensor(grad.contiguous(), "sum", group_size, group_name)
 
 
-def _reduce_scatter_grad(grad: Any, reduce_op: str, group_size: int, group_name: Any) -> Any:
+@_each
+def _reduce_scatter_grad(grad: Tensor, reduce_op: str, group_size: int, group_name: Any) -> Tensor:
     _summed("reduce_scatter_tensor", reduce_op)
-    if isinstance(grad, (list, tuple)):
-        return [_reduce_scatter_grad(g, reduce_op, group_size, group_name) for g in grad]
     found = _ops().all_gather_into_tensor(grad.contiguous(), group_size, group_name)
     return found / group_size if reduce_op.lower() == "avg" else found
 
 
-def _saved(*names: str) -> Callable[..., dict[str, Any]]:
-    return lambda tensor, *rest: dict(zip(names, rest))
+def _all_to_all_grad(grad: Tensor, output_split_sizes: list[int], input_split_sizes: list[int],
+                     group_name: Any) -> Tensor:
+    return _ops().all_to_all_single(grad.contiguous(), input_split_sizes, output_split_sizes,
+                                    group_name)
 
 
-_REDUCE = _Gradient(_saved("reduce_op", "group_name"), _all_reduce_grad, 3)
-_GATHER = _Gradient(_saved("group_size", "group_name"), _all_gather_grad, 3)
-_SCATTER = _Gradient(_saved("reduce_op", "group_size", "group_name"), _reduce_scatter_grad, 4)
-_EXCHANGE = _Gradient(
-    _saved("output_split_sizes", "input_split_sizes", "group_name"),
-    lambda grad, output_split_sizes, input_split_sizes, group_name: _ops().all_to_all_single(
-        grad.contiguous(), input_split_sizes, output_split_sizes, group_name), 4)
-_WAIT = _Gradient(lambda tensor: {}, lambda grad: grad, 1)
-GRADIENTS = {
-    "all_reduce": _REDUCE, "all_reduce_coalesced": _REDUCE, "all_gather_into_tensor": _GATHER,
-    "all_gather_into_tensor_coalesced": _GATHER, "reduce_scatter_tensor": _SCATTER,
-    "reduce_scatter_tensor_coalesced": _SCATTER, "all_to_all_single": _EXCHANGE,
-    "wait_tensor": _WAIT, "_wrap_tensor_autograd": _WAIT}
-for _name, _gradient in GRADIENTS.items():
-    register_autograd(f"_c10d_functional::{_name}", _gradient.backward,
-                      setup_context=_gradient.setup_context, lib=library)
+def _unchanged(grad: Any) -> Any:
+    return grad
 
 
 # ---- shapes -------------------------------------------------------------------------------------
 
-def _same(input: Any, *rest: Any) -> Any:
-    return [t.new_empty(t.shape) for t in input] if isinstance(input, list) \
-        else input.new_empty(input.shape)
+@_each
+def _same(input: Tensor, *rest: Any) -> Tensor:
+    return input.new_empty(input.shape)
 
 
 def _given(input: Any, *rest: Any) -> Any:
     return input
 
 
-def _gathered(input: Any, group_size: int, group_name: Any) -> Any:
-    if isinstance(input, list):
-        return [_gathered(t, group_size, group_name) for t in input]
-    return input.new_empty((input.shape[0] * group_size, *input.shape[1:]))
+@_each
+def _gathered(input: Tensor, group_size: int, group_name: Any) -> Tensor:
+    return input.new_empty((input.shape[0] * group_size if input.ndim else group_size,
+                            *input.shape[1:]))
 
 
-def _scattered(input: Any, reduce_op: str, group_size: int, group_name: Any) -> Any:
-    if isinstance(input, list):
-        return [_scattered(t, reduce_op, group_size, group_name) for t in input]
+@_each
+def _scattered(input: Tensor, reduce_op: str, group_size: int, group_name: Any) -> Tensor:
     return input.new_empty((input.shape[0] // group_size, *input.shape[1:]))
 
 
@@ -269,18 +108,158 @@ def _exchanged(input: Tensor, output_split_sizes: list[int], input_split_sizes: 
     return input.new_empty((rows, *input.shape[1:]))
 
 
-for _name, _shape in {
-        "all_reduce": _same, "all_reduce_": _given, "all_reduce_coalesced": _same,
-        "all_reduce_coalesced_": _given, "all_gather_into_tensor": _gathered,
-        "all_gather_into_tensor_coalesced": _gathered, "reduce_scatter_tensor": _scattered,
-        "reduce_scatter_tensor_coalesced": _scattered, "all_to_all_single": _exchanged,
-        "broadcast": _same, "broadcast_": _given, "wait_tensor": _given,
-        "_wrap_tensor_autograd": _given, "isend": _given, "irecv": _given}.items():
-    library._register_fake(_name, _shape)
-library._register_fake("batch_p2p_ops", lambda op_list, peer_list, tag_list, tensors, group_name:
-                       list(tensors))
-for _name in ("all_gather_into_tensor_out", "reduce_scatter_tensor_out"):
-    library._register_fake(_name, lambda *args, out: out)
+# ---- ops ----------------------------------------------------------------------------------------
+
+_schemas: dict[str, str] = {}
+
+
+def _op(schema: str, shape: Callable[..., Any],
+        grad: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
+    """A decorator: the kernel is that of an op. `shape` gives the results of tensors without
+    values, `grad` the gradient of the first argument, of that of the result and all others."""
+    name = schema.partition("(")[0]
+    _schemas[name] = schema
+
+    def save(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.call = inputs[1:]
+
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return grad(gradient, *ctx.call), *[None] * len(ctx.call)       # type: ignore[misc]
+
+    def declare(kernel: Any) -> Any:
+        library.define(schema)
+        library.impl(name, kernel, "CompositeExplicitAutograd")
+        library._register_fake(name, shape)
+        if grad is not None:
+            register_autograd(f"_c10d_functional::{name}", backward, setup_context=save,
+                              lib=library)
+        return kernel
+    return declare
+
+
+@_op("all_reduce(Tensor input, str reduce_op, Any group_name) -> Tensor", _same, _all_reduce_grad)
+def all_reduce(input: Tensor, reduce_op: str, group_name: Any) -> Tensor:
+    return all_reduce_(input.clone(memory_format=flambeau.contiguous_format), reduce_op,
+                       group_name)
+
+
+@_op("all_reduce_(Tensor(a!) input, str reduce_op, Any group_name) -> Tensor(a!)", _given)
+def all_reduce_(input: Tensor, reduce_op: str, group_name: Any) -> Tensor:
+    c.all_reduce(input, reduction(reduce_op), resolve_name(group_name))
+    return input
+
+
+@_op("all_reduce_coalesced(Tensor[] inputs, str reduce_op, Any group_name) -> Tensor[]", _same,
+     _all_reduce_grad)
+def all_reduce_coalesced(inputs: list[Tensor], reduce_op: str, group_name: Any) -> list[Tensor]:
+    return all_reduce_coalesced_([t.clone() for t in inputs], reduce_op, group_name)
+
+
+@_op("all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, Any group_name) -> Tensor[](a!)",
+     _given)
+def all_reduce_coalesced_(inputs: list[Tensor], reduce_op: str, group_name: Any) -> list[Tensor]:
+    c.all_reduce_coalesced(inputs, reduction(reduce_op), resolve_name(group_name))
+    return inputs
+
+
+@_op("all_gather_into_tensor(Tensor input, int group_size, Any group_name) -> Tensor", _gathered,
+     _all_gather_grad)
+def all_gather_into_tensor(input: Tensor, group_size: int, group_name: Any) -> Tensor:
+    return all_gather_into_tensor_out(input, group_size, group_name,
+                                      out=_gathered(input, group_size, group_name))
+
+
+@_op("all_gather_into_tensor_out(Tensor input, int group_size, Any group_name, *, "
+     "Tensor(a!) out) -> Tensor(a!)", lambda *args, out: out)
+def all_gather_into_tensor_out(input: Tensor, group_size: int, group_name: Any, *, out: Tensor
+                               ) -> Tensor:
+    c.all_gather_into_tensor(out, input.contiguous(), resolve_name(group_name))
+    return out
+
+
+_op("all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, Any group_name) -> "
+    "Tensor[]", _gathered, _all_gather_grad)(_each(all_gather_into_tensor))
+
+
+@_op("reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, Any group_name) -> Tensor",
+     _scattered, _reduce_scatter_grad)
+def reduce_scatter_tensor(input: Tensor, reduce_op: str, group_size: int, group_name: Any
+                          ) -> Tensor:
+    return reduce_scatter_tensor_out(
+        input, reduce_op, group_size, group_name,
+        out=_scattered(input, reduce_op, group_size, group_name))
+
+
+@_op("reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, Any group_name, *, "
+     "Tensor(a!) out) -> Tensor(a!)", lambda *args, out: out)
+def reduce_scatter_tensor_out(input: Tensor, reduce_op: str, group_size: int, group_name: Any, *,
+                              out: Tensor) -> Tensor:
+    c.reduce_scatter_tensor(out, input.contiguous(), reduction(reduce_op),
+                            resolve_name(group_name))
+    return out
+
+
+_op("reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, "
+    "Any group_name) -> Tensor[]", _scattered, _reduce_scatter_grad)(_each(reduce_scatter_tensor))
+
+
+@_op("all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, "
+     "Any group_name) -> Tensor", _exchanged, _all_to_all_grad)
+def all_to_all_single(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[int],
+                      group_name: Any) -> Tensor:
+    out = _exchanged(input, output_split_sizes, input_split_sizes, group_name)
+    c.all_to_all_single(out, input.contiguous(), output_split_sizes, input_split_sizes,
+                        resolve_name(group_name))
+    return out
+
+
+@_op("broadcast(Tensor input, int src, Any group_name) -> Tensor", _same)
+def broadcast(input: Tensor, src: int, group_name: Any) -> Tensor:
+    return broadcast_(input.clone(memory_format=flambeau.contiguous_format), src, group_name)
+
+
+@_op("broadcast_(Tensor(a!) input, int src, Any group_name) -> Tensor(a!)", _given)
+def broadcast_(input: Tensor, src: int, group_name: Any) -> Tensor:
+    c.broadcast(input, group=resolve_name(group_name), group_src=src)
+    return input
+
+
+@_op("wait_tensor(Tensor tensor) -> Tensor", _given, _unchanged)
+def wait_tensor(tensor: Tensor) -> Tensor:
+    return tensor.view_as(tensor)
+
+
+@_op("_wrap_tensor_autograd(Tensor input) -> Tensor", _given, _unchanged)
+def _wrap_tensor_autograd(input: Tensor) -> Tensor:
+    from flambeau.distributed._functional_collectives import AsyncCollectiveTensor
+    return AsyncCollectiveTensor(input)
+
+
+@_op("isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor", _given)
+def isend(tensor: Tensor, dst: int, tag: int, group_name: Any) -> Tensor:
+    messages.isend(tensor, group=resolve_name(group_name), tag=tag, group_dst=dst)
+    return tensor.view_as(tensor)
+
+
+@_op("irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor", _given)
+def irecv(tensor: Tensor, src: int, tag: int, group_name: Any) -> Tensor:
+    messages.recv(tensor, group=resolve_name(group_name), tag=tag, group_src=src)
+    return tensor.view_as(tensor)
+
+
+@_op("batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, "
+     "str group_name) -> Tensor[]",
+     lambda op_list, peer_list, tag_list, tensors, group_name: list(tensors))
+def batch_p2p_ops(op_list: list[str], peer_list: list[int], tag_list: list[int],
+                  tensors: list[Tensor], group_name: Any) -> list[Tensor]:
+    group = resolve_name(group_name)
+    kinds = {"isend": messages.isend, "irecv": messages.irecv}
+    works = messages.batch_isend_irecv([
+        messages.P2POp(kinds[op], tensor, group=group, tag=tag, group_peer=peer)
+        for op, peer, tag, tensor in zip(op_list, peer_list, tag_list, tensors)])
+    for work in works:
+        work.wait()
+    return [t.view_as(t) for t in tensors]
 
 
 # ---- the same ops under other names -------------------------------------------------------------
@@ -289,11 +268,9 @@ def _forwarded(name: str) -> Callable[..., Any]:
     return lambda *args: getattr(_ops(), name)(*args)
 
 
-for _schema, _ in _OPS:
-    _name = _schema.partition("(")[0]
-    if _name in ("all_gather_into_tensor", "all_to_all_single", "reduce_scatter_tensor"):
-        autograd_library.define(_schema)
-        autograd_library.impl(_name, _forwarded(_name), "CompositeImplicitAutograd")
+for _name in ("all_gather_into_tensor", "all_to_all_single", "reduce_scatter_tensor"):
+    autograd_library.define(_schemas[_name])
+    autograd_library.impl(_name, _forwarded(_name), "CompositeImplicitAutograd")
 
 
 def _legacy(name: str, size_at: int | None = None) -> Callable[..., Any]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 __all__ = ["noop_hook"]
 
 
 def noop_hook(_: Any, bucket: Any) -> Future[Tensor]:
     """Share nothing: each process keeps its own gradients."""
-    future: Future[Tensor] = Future()
-    future.set_result(bucket.buffer())
-    return future
+    return _completed(bucket.buffer())

@@ -7,7 +7,7 @@ from typing import Any
 from flambeau import Tensor
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.algorithms.ddp_comm_hooks.default_hooks import _allreduce_fut
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 logger = logging.getLogger(__name__)
 
@@ -47,9 +47,7 @@ def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Future[Tensor]:
         state.maybe_increase_iter(bucket)
         return _allreduce_fut(state.process_group, gradients)
     if not state.post_local_gradient_allreduce:
-        future: Future[Tensor] = Future()
-        future.set_result(gradients)
-        return future
+        return _completed(gradients)
     if state.subgroup is None:
         state.subgroup, _ = dist.new_subgroups()
     return _allreduce_fut(state.subgroup, gradients)

@@ -18,7 +18,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.algorithms.ddp_comm_hooks import default_hooks as default
-from flambeau.futures import Future
+from flambeau.futures import Future, _completed
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
@@ -170,12 +170,6 @@ class PowerSGDState:
 
 # ---- hooks --------------------------------------------------------------------------------------
 
-def _finished(flat: Tensor) -> Future[Tensor]:
-    future: Future[Tensor] = Future()
-    future.set_result(flat)
-    return future
-
-
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
     """Share gradients as factors, each matrix by itself: see `PowerSGDState`.
 
@@ -215,7 +209,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
         for member, product in zip(members, flambeau.bmm(p, q.transpose(1, 2))):
             member.copy_(product)
     state._finish(bucket, flat, corrected)
-    return _finished(flat)
+    return _completed(flat)
 
 
 def _sorted(state: PowerSGDState, tensors: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
@@ -279,4 +273,4 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Tensor]:
     q.div_(group.size())
     matrix.copy_(flambeau.bmm(p, q.transpose(1, 2)))
     state._finish(bucket, padded, corrected)
-    return _finished(flat.copy_(padded[:flat.numel()]))
+    return _completed(flat.copy_(padded[:flat.numel()]))
