@@ -17,13 +17,12 @@ globals().update(module_of(
     "can_device_access_peer(device,peer) change_current_allocator(allocator) "
     "use_mem_pool(pool,device=None) make_graphed_callables(callables,sample_args,"
     "num_warmup_iters=3,allow_unused_input=False,pool=None) current_device "
-    "current_stream(device=None) "
-    "get_device_capability(device=None) get_device_name(device=None) "
+    "current_stream(device=None) get_device_capability(device=None) get_device_name(device=None) "
     "get_device_properties(device=None) get_per_process_memory_fraction(device=None) "
-    "get_rng_state(device='xpu') get_stream_from_external(data_ptr,device=None) init "
-    "initial_seed mem_get_info(device=None) set_device(device) "
-    "set_per_process_memory_fraction(fraction,device=None) "
-    "set_rng_state(new_state,device='xpu') set_stream(stream) synchronize(device=None)",
+    "get_rng_state(device='xpu') get_stream_from_external(data_ptr,device=None) init initial_seed "
+    "mem_get_info(device=None) set_device(device) "
+    "set_per_process_memory_fraction(fraction,device=None) set_rng_state(new_state,device='xpu') "
+    "set_stream(stream) synchronize(device=None)",
     "Torch not compiled with XPU enabled",
     false="is_available is_bf16_supported(including_emulation=True) is_initialized "
           "is_tf32_supported",

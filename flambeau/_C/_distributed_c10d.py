@@ -137,9 +137,8 @@ def _verify_params_across_processes(process_group: Any, params: list[Tensor],
     for other, shapes in enumerate(found):
         if len(shapes) != len(mine):
             raise RuntimeError(
-                "DDP expects same model across all ranks, but Rank "
-                f"{rank} has {len(mine)} params, while rank {other} has inconsistent "
-                f"{len(shapes)} params.")
+                f"DDP expects same model across all ranks, but Rank {rank} has {len(mine)} params, "
+                f"while rank {other} has inconsistent {len(shapes)} params.")
         for i, (theirs, ours) in enumerate(zip(shapes, mine)):
             if theirs != ours:
                 raise RuntimeError(

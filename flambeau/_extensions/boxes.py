@@ -41,8 +41,7 @@ def _check(dets: Tensor, scores: Tensor) -> None:
     if dets.ndim != 2:
         raise RuntimeError(f"boxes should be a 2d tensor, got {dets.ndim}D")
     if dets.shape[1] != 4:
-        raise RuntimeError("boxes should have 4 elements in dimension 1, got "
-                           f"{dets.shape[1]}")
+        raise RuntimeError(f"boxes should have 4 elements in dimension 1, got {dets.shape[1]}")
     if scores.ndim != 1:
         raise RuntimeError(f"scores should be a 1d tensor, got {scores.ndim}D")
     if len(dets) != len(scores):

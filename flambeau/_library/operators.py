@@ -370,8 +370,7 @@ def _check_known(kind: Any, schema: str) -> None:
         if name[:1].isupper() and "." not in name and "(" not in name and name not in _CLASSES:
             raise RuntimeError(f"unknown type specifier {name}. Common valid schema types include "
                                "Tensor, SymInt, int, float, bool, Scalar; for a full list, please "
-                               "see PyTorch's aten/src/ATen/native/README.md#func :\n"
-                               f"{schema}\n")
+                               f"see PyTorch's aten/src/ATen/native/README.md#func :\n{schema}\n")
 
 
 def _caller(packet: OpOverloadPacket) -> Callable[..., Any]:

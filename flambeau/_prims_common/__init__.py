@@ -244,8 +244,7 @@ def get_higher_dtype(a: Any, b: Any) -> _dtype | None:
             return one.dtype
         if isinstance(one, Number):
             return type_to_dtype(type(one))
-        raise AssertionError("a must be None, torch.dtype, TensorLike, or Number, got "
-                             f"{type(one)}")
+        raise AssertionError(f"a must be None, torch.dtype, TensorLike, or Number, got {type(one)}")
     first, second = of(a), of(b)
     if first is None or second is None:
         return second if first is None else first

@@ -385,8 +385,7 @@ def _add_items(machine: Unpickler) -> None:
 
 def _of(kind: type, container: Any) -> Any:
     if not isinstance(container, kind):
-        raise UnpicklingError(f"Can only add items to a {kind.__name__}, but got "
-                              f"{type(container)}")
+        raise UnpicklingError(f"Can only add items to a {kind.__name__}, but got {type(container)}")
     return container
 
 

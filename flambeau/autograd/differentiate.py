@@ -98,8 +98,7 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
             return ones_like(output, memory_format=preserve_format)
         return None
     if not isinstance(grad, Tensor):
-        raise TypeError("gradients can be either Tensors or None, but got "
-                        f"{type(grad).__name__}")
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
     found = grad._array.shape[1:] if batched else grad._array.shape
     if found != shape and batched:
         raise RuntimeError(

@@ -17,8 +17,7 @@ from flambeau.ops.view.shape import expand_to, movedim
 from flambeau.transforms.batching import BatchedTensor, BatchLevel
 from flambeau.transforms.forward import ForwardLevel
 
-_MORE = ("For more details, please see "
-         "https://pytorch.org/docs/main/notes/extending.func.html")
+_MORE = ("For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 
 

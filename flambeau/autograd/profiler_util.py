@@ -327,8 +327,7 @@ class EventList(list):
     def export_stacks(self, path: str, metric: str) -> None:
         """Write stacks with their times, for flame graphs."""
         if metric not in self.supported_export_stacks_metrics():
-            raise ValueError("metric should be one of: "
-                             f"{self.supported_export_stacks_metrics()}")
+            raise ValueError(f"metric should be one of: {self.supported_export_stacks_metrics()}")
         table = str.maketrans(" ;\t\n", "____")
         attribute = metric.replace("cuda", "device").replace("xpu", "device")
         with open(path, "w") as file:

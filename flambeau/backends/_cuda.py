@@ -118,8 +118,7 @@ def preferred_linalg_library(backend: str | _Linalg | None = None) -> Any:
     wanted = _Linalg.Default if backend is None else backend
     if isinstance(wanted, str):
         if wanted not in _LinalgBackends:
-            raise RuntimeError("Unknown input value. Choose from: "
-                               f"{', '.join(_LinalgBackends)}.")
+            raise RuntimeError(f"Unknown input value. Choose from: {', '.join(_LinalgBackends)}.")
         wanted = _LinalgBackends[wanted]
     if not isinstance(wanted, _Linalg):
         raise RuntimeError("Unknown input value type.")
@@ -148,8 +147,7 @@ def preferred_blas_library(backend: str | None = None) -> Any:
     """Remembered: what computes products on CUDA."""
     if backend is not None:
         if backend not in _BlasBackends:
-            raise RuntimeError("Unknown input value. Choose from: "
-                               f"{', '.join(_BlasBackends)}.")
+            raise RuntimeError(f"Unknown input value. Choose from: {', '.join(_BlasBackends)}.")
         wanted = _BlasBackends[backend]
         if wanted is _Blas.Cublaslt:
             raise RuntimeError("Cannot set preferred backend to cuBLASLt if PyTorch has not been "

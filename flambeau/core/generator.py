@@ -73,8 +73,7 @@ class Generator:
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from what `get_state` gave."""
         if not isinstance(new_state, Tensor):
-            raise TypeError("expected a torch.ByteTensor, but got "
-                            f"{type_name(new_state)}")
+            raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
         state = new_state._array
         if state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")

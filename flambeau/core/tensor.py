@@ -266,8 +266,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError("Variable data has to be a tensor, but got "
-                            f"{type_name_of(value)}")
+            raise TypeError(f"Variable data has to be a tensor, but got {type_name_of(value)}")
         if value.layout is not self.layout:
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
                                "`tensor` have incompatible tensor type.")
@@ -343,10 +342,9 @@ def _check_grad(tensor: Tensor, grad: Any) -> None:
                            f"to a tensor with device type '{tensor.device.type}'. Please ensure "
                            "that the gradient and the tensor are on the same device")
     if grad._array.shape != tensor._array.shape:
-        raise RuntimeError("attempting to assign a gradient of size "
-                           f"'{list(grad._array.shape)}' to a tensor of size "
-                           f"'{list(tensor._array.shape)}'. Please ensure that the gradient and "
-                           "the tensor are the same size")
+        raise RuntimeError(f"attempting to assign a gradient of size '{list(grad._array.shape)}' "
+                           f"to a tensor of size '{list(tensor._array.shape)}'. Please ensure that "
+                           "the gradient and the tensor are the same size")
 
 
 class Untracked(list):

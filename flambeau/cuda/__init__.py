@@ -20,10 +20,9 @@ default_generators: tuple[Any, ...] = ()
 
 globals().update(_module_of(
     "CUDA",
-    "init synchronize(device=None) current_device set_device(device) "
-    "get_device_name(device=None) get_device_properties(device=None) "
-    "get_device_capability(device=None) current_stream(device=None) "
-    "default_stream(device=None) set_stream(stream) "
+    "init synchronize(device=None) current_device set_device(device) get_device_name(device=None) "
+    "get_device_properties(device=None) get_device_capability(device=None) "
+    "current_stream(device=None) default_stream(device=None) set_stream(stream) "
     "get_stream_from_external(data_ptr,device=None) get_rng_state(device='cuda') "
     "set_rng_state(new_state,device='cuda') initial_seed cudart check_error(res) "
     "current_blas_handle current_solver_handle ipc_collect mem_get_info(device=None) "
@@ -36,8 +35,7 @@ globals().update(_module_of(
     "set_sync_debug_mode(debug_mode) get_per_process_memory_fraction(device=None) "
     "set_per_process_memory_fraction(fraction,device=None) graph_pool_handle "
     "make_graphed_callables(callables,sample_args,num_warmup_iters=3,allow_unused_input=False,"
-    "pool=None) "
-    "use_mem_pool(pool,device=None)",
+    "pool=None) use_mem_pool(pool,device=None)",
     MESSAGE,
     false="is_available is_initialized is_bf16_supported(including_emulation=True) "
           "is_tf32_supported is_current_stream_capturing",

@@ -391,8 +391,7 @@ def _validate_output_list_for_rank(my_rank: int, dst: int, gather_list: Any) -> 
     if dst == my_rank and not gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if dst != my_rank and gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination "
-                         "ranks.")
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
 
 
 def _is_fp8(dtype: Any) -> bool:

@@ -29,13 +29,12 @@ def launch(args: Any) -> None:
 def main(args: list[str] | None = None) -> None:
     """The command `python -m torch.distributed.launch`."""
     warnings.warn(
-        "The module torch.distributed.launch is deprecated\n"
-        "and will be removed in future. Use torchrun.\n"
-        "Note that --use-env is set by default in torchrun.\n"
-        "If your script expects `--local-rank` argument to be set, please\n"
-        "change it to read from `os.environ['LOCAL_RANK']` instead. See \n"
-        "https://pytorch.org/docs/stable/distributed.html#launch-utility for \n"
-        "further instructions\n", FutureWarning, stacklevel=2)
+        "The module torch.distributed.launch is deprecated\nand will be removed in future. Use "
+        "torchrun.\nNote that --use-env is set by default in torchrun.\nIf your script expects "
+        "`--local-rank` argument to be set, please\nchange it to read from "
+        "`os.environ['LOCAL_RANK']` instead. See \n"
+        "https://pytorch.org/docs/stable/distributed.html#launch-utility for \nfurther "
+        "instructions\n", FutureWarning, stacklevel=2)
     launch(parse_args(args))
 
 

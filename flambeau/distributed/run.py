@@ -303,9 +303,8 @@ def run(args: Any) -> None:
         # the processes meet in a store of their own, at a free port
         args.rdzv_backend, args.rdzv_endpoint = "c10d", "localhost:0"
         args.rdzv_id = str(uuid.uuid4())
-        logger.info("\n**************************************\nRendezvous info:\n"
-                    "--rdzv-backend=%s --rdzv-endpoint=%s --rdzv-id=%s\n"
-                    "**************************************\n",
+        logger.info("\n**************************************\nRendezvous info:\n--rdzv-backend=%s "
+                    "--rdzv-endpoint=%s --rdzv-id=%s\n**************************************\n",
                     args.rdzv_backend, args.rdzv_endpoint, args.rdzv_id)
     elif args.master_port is None:
         args.master_port = 29500

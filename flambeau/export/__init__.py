@@ -56,8 +56,7 @@ def export(mod: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
     from flambeau._dynamo.exc import UserError
     from flambeau.export._trace.build import export_module
     if not isinstance(mod, nn.Module):
-        raise ValueError("Expected `mod` to be an instance of `torch.nn.Module`, got "
-                         f"{type(mod)}.")
+        raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if isinstance(mod, jit.ScriptModule):
         raise ValueError("Exporting a ScriptModule is not supported. Maybe try converting your "
                          "ScriptModule to an ExportedProgram using `TS2EPConverter(mod, args, "

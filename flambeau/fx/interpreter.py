@@ -135,8 +135,7 @@ class Interpreter:
         parts = target.split(".")
         for i, part in enumerate(parts):
             if not hasattr(found, part):
-                raise RuntimeError("Node referenced nonexistent target "
-                                   f"{'.'.join(parts[:i + 1])}")
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[:i + 1])}")
             found = getattr(found, part)
         return found
 

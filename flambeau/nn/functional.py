@@ -68,11 +68,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True,
     rank = input.dim()
     if rank not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. "
-                           "Note "
-                           "that dropout1d exists to provide channel-wise dropout on inputs with 1 "
-                           "spatial dimension, a channel dimension, and an optional batch "
-                           "dimension "
-                           "(i.e. 2D or 3D inputs).")
+                           "Note that dropout1d exists to provide channel-wise dropout on inputs "
+                           "with 1 spatial dimension, a channel dimension, and an optional batch "
+                           "dimension (i.e. 2D or 3D inputs).")
     return _channels(input, p, training, inplace, rank == 2)
 
 
@@ -92,13 +90,11 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True,
                       stacklevel=3)
     if rank == 3:
         warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise "
-                      "1D "
-                      "dropout behavior is desired - input is interpreted as shape (N, C, L), "
-                      "where "
-                      "C is the channel dim. This behavior will change in a future release to "
-                      "interpret the input as one without a batch dimension, i.e. shape (C, H, W). "
-                      "To maintain the 1D channel-wise dropout behavior, please switch to using "
-                      "dropout1d instead.", stacklevel=3)
+                      "1D dropout behavior is desired - input is interpreted as shape (N, C, L), "
+                      "where C is the channel dim. This behavior will change in a future release "
+                      "to interpret the input as one without a batch dimension, i.e. shape (C, H, "
+                      "W). To maintain the 1D channel-wise dropout behavior, please switch to "
+                      "using dropout1d instead.", stacklevel=3)
     return _channels(input, p, training, inplace, False)
 
 

@@ -66,9 +66,8 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., A
     """Say how an op is written from a version of ONNX's ops on: `symbolic_fn(graph, *inputs)`."""
     if not _NAME.fullmatch(symbolic_name):
         raise OnnxExporterError(
-            f"Failed to register operator {symbolic_name}. The symbolic name must match the "
-            "format domain::name, and should start with a letter and contain only alphanumeric "
-            "characters")
+            f"Failed to register operator {symbolic_name}. The symbolic name must match the format "
+            "domain::name, and should start with a letter and contain only alphanumeric characters")
     _symbolic[symbolic_name, opset_version] = symbolic_fn
 
 

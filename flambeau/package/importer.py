@@ -63,10 +63,9 @@ class Importer(ABC):
         first = f"the importer for {first}" if is_mangled(original) else f"'{first}'"
         second = f"the importer for {second}" if is_mangled(module.__name__) else f"'{second}'"
         raise ObjMismatchError(
-            f"\n\nThe object provided is from '{original}', which is coming from {here}.\n"
-            f"However, when we import '{module.__name__}', it's coming from {there}.\n"
-            f"To fix this, make sure this 'PackageExporter's importer lists {first} before "
-            f"{second}.")
+            f"\n\nThe object provided is from '{original}', which is coming from {here}.\nHowever, "
+            f"when we import '{module.__name__}', it's coming from {there}.\nTo fix this, make "
+            f"sure this 'PackageExporter's importer lists {first} before {second}.")
 
     def whichmodule(self, obj: Any, name: str) -> str:
         """The name of the module that `obj` is in."""

@@ -127,8 +127,7 @@ class TypedStorage(InMainMemory):
     def _checked(self, index: Any) -> int:
         if not isinstance(index, int) or isinstance(index, bool):
             kind = TypeError if isinstance(index, bool) else RuntimeError
-            raise kind("can't index a <class 'torch.storage.TypedStorage'> with "
-                       f"{type(index)}")
+            raise kind(f"can't index a <class 'torch.storage.TypedStorage'> with {type(index)}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} out of range for storage of size {len(self)}")
         return index

@@ -27,8 +27,7 @@ def make_scalar_mismatch_msg(actual: Any, expected: Any, *, rtol: float, atol: f
     relative = gap / abs(expected) if expected != 0 else float("inf")
     allowed = _allowed(atol, rtol)
     return (f"{_title('Scalars', identifier, rtol, atol)}Expected {expected} but got {actual}.\n"
-            f"Absolute difference: {gap}{allowed[0]}\n"
-            f"Relative difference: {relative}{allowed[1]}")
+            f"Absolute difference: {gap}{allowed[0]}\nRelative difference: {relative}{allowed[1]}")
 
 
 def make_tensor_mismatch_msg(actual: Tensor, expected: Tensor, matches: Tensor, *, rtol: float,

@@ -143,8 +143,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
     min_val: Tensor
     max_val: Tensor
     _schemes: tuple[Any, ...] = TENSOR_SCHEMES
-    _schemes_as_text = (f"torch.per_tensor_symmetric{' ' * 21}"
-                        "and torch.per_tensor_affine.")
+    _schemes_as_text = (f"torch.per_tensor_symmetric{' ' * 21}and torch.per_tensor_affine.")
     _start = (float("inf"), -float("inf"))
     averaging_constant: float | None = None
 

@@ -372,8 +372,7 @@ def _assert_and_get_unique_device(module: nn.Module) -> Any:
     tensors = [*module.parameters(), *module.buffers()]
     devices = {t.device for t in tensors if t.device.type != "meta"}
     assert len(devices) <= 1, (
-        "prepare only works with cpu or single-device CUDA modules, but got devices "
-        f"{devices}")
+        f"prepare only works with cpu or single-device CUDA modules, but got devices {devices}")
     return next(iter(devices), None)
 
 

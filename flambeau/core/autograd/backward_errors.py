@@ -44,9 +44,8 @@ def stale_error(node: Any, tensor: Any, found: int, expected: int) -> RuntimeErr
         f"operation: [{type_label(tensor.dtype)} {list(tensor.shape)}]{origin} is at version "
         f"{found}; expected version {expected} instead. Hint: {_hint()}\n{node.name()}, made here, "
         f"saved it for its derivative:{describe_place(node)}\n{written.strip()}"
-        f"{describe_place(tensor._counter[1]) if written else ''}\n"
-        "Use the functional form of the operation that wrote to it, or clone() the tensor "
-        "before.")
+        f"{describe_place(tensor._counter[1]) if written else ''}\nUse the functional form of the "
+        "operation that wrote to it, or clone() the tensor before.")
 
 
 def _hint() -> str:

@@ -136,8 +136,7 @@ def ask_torch_function(function: Any, relevant: list[Any], args: tuple[Any, ...]
             return answer
     name = getattr(function, "__name__", function)
     raise TypeError(f"no implementation found for '{getattr(function, '__module__', 'torch')}."
-                    f"{name}' on types that implement __torch_function__: "
-                    f"{list(types)}")
+                    f"{name}' on types that implement __torch_function__: {list(types)}")
 
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:

@@ -73,9 +73,8 @@ def parts_to_reduce(found: list[Tensor], output: Tensor, rank: int, count: int, 
 def parts(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
     """One entry for each process, of the type and size of what each gets."""
     if len(found) != count:
-        raise RuntimeError(f"{call}: Incorrect input list size {len(found)}. "
-                           f"Input list size should be {count}, same as size of the process "
-                           "group.")
+        raise RuntimeError(f"{call}: Incorrect input list size {len(found)}. Input list size "
+                           f"should be {count}, same as size of the process group.")
     same_type(tensor, *found)
     for i, part in enumerate(found):
         same_size(part, tensor, call, i)

@@ -58,8 +58,7 @@ def _announce(call: Callable[..., Any], args: Any, kwargs: Any, error: Exception
     except (TypeError, ValueError, RuntimeError, AttributeError):
         return                          # no group is known that the call would have been of
     if isinstance(backend, Refusing):
-        backend.refuse(f"{call.__name__}{place_in_words(Place())}: {type(error).__name__}: "
-                       f"{error}")
+        backend.refuse(f"{call.__name__}{place_in_words(Place())}: {type(error).__name__}: {error}")
 
 
 class Refusing:

@@ -185,8 +185,7 @@ def resolve_name(name: Any) -> ProcessGroup:
     if isinstance(name, ProcessGroup):
         return name
     if name not in by_name:
-        raise RuntimeError("Could not resolve the process group registered under the name "
-                           f"{name}")
+        raise RuntimeError(f"Could not resolve the process group registered under the name {name}")
     return by_name[name]
 
 

@@ -22,8 +22,7 @@ def groups_like(group: Any, ranks: frozenset[int]) -> list[list[int]]:
     while waiting:
         shifted = [rank - mine[0] + waiting[0] for rank in mine]
         if not set(shifted) <= set(waiting):
-            raise NotImplementedError(f"groups like {mine} do not divide the ranks "
-                                      f"{sorted(ranks)}")
+            raise NotImplementedError(f"groups like {mine} do not divide the ranks {sorted(ranks)}")
         found.append(shifted)
         waiting = [rank for rank in waiting if rank not in shifted]
     return found

@@ -28,8 +28,7 @@ class ShardMetadata:
             if isinstance(placement, (str, flambeau.device)) else placement
         if len(shard_offsets) != len(shard_sizes):
             raise ValueError("shard_offsets and shard_sizes should have the same number of "
-                             f"elements, found {len(shard_offsets)} and {shard_sizes} "
-                             "respectively")
+                             f"elements, found {len(shard_offsets)} and {shard_sizes} respectively")
         if any(offset < 0 for offset in shard_offsets):
             raise ValueError("shard_offsets should be >=0")
         if any(size < 0 for size in shard_sizes):

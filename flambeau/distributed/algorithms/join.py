@@ -112,11 +112,10 @@ class Join:
         is_last_joiner, steps = True, 0
         while self._get_num_nonjoined_procs():
             if steps == _MANY_STEPS:
-                warnings.warn("Detected uneven input skew of greater than "
-                              f"{_MANY_STEPS}. This means that rank {self._rank} has at least "
-                              f"{_MANY_STEPS} fewer inputs than other currently-active ranks. "
-                              "This level of skew could lead to performance degradation during "
-                              "training.", stacklevel=2)
+                warnings.warn(f"Detected uneven input skew of greater than {_MANY_STEPS}. This "
+                              f"means that rank {self._rank} has at least {_MANY_STEPS} fewer "
+                              "inputs than other currently-active ranks. This level of skew could "
+                              "lead to performance degradation during training.", stacklevel=2)
             if self._throw_on_early_termination:
                 self._notify_procs_to_terminate()
             for hook in self._join_hooks:

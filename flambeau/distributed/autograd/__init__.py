@@ -72,8 +72,7 @@ def _current_context() -> DistAutogradContext:
     if found is None:
         raise RuntimeError(
             "Current thread doesn't have a valid autograd context. Please wrap your code using: "
-            "`with torch.distributed.autograd.context() as context_id` to generate a valid "
-            "context")
+            "`with torch.distributed.autograd.context() as context_id` to generate a valid context")
     return found
 
 

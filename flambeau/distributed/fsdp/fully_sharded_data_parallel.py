@@ -310,8 +310,7 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
             if m._comm_hook is not None:
                 raise AssertionError("A communication hook is already registered")
             if not callable(hook):
-                raise ValueError("The communication hook must be callable but got "
-                                 f"{hook}")
+                raise ValueError(f"The communication hook must be callable but got {hook}")
             m._comm_hook, m._comm_hook_state = hook, state  # type: ignore[assignment]
 
     # ---- whole parameters and norms -------------------------------------------------------------

@@ -332,5 +332,4 @@ def __getattr__(name: str) -> Any:
     if name in ("DTensorSpec", "TensorMeta"):
         from flambeau.distributed.tensor import _dtensor_spec
         return getattr(_dtensor_spec, name)
-    raise AttributeError(f"module {__name__!r} has no attribute "
-                         f"{name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -174,8 +174,7 @@ class IndependentTransform(Transform):
                               self.reinterpreted_batch_ndims)
 
     def __repr__(self):
-        return (f"{type(self).__name__}({self.base_transform!r}, "
-                f"{self.reinterpreted_batch_ndims})")
+        return (f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})")
 
     def forward_shape(self, shape):
         return self.base_transform.forward_shape(shape)

@@ -194,8 +194,7 @@ class Explained:
         if not _same_course(self.first, trace):
             raise UserError(sizes.violated(symbol, [
                 f"Not all values of {sizes.names[symbol]} in the specified range take the same "
-                f"course: with {run[symbol]} the program calls other ops than with "
-                f"{symbol.hint}"]))
+                f"course: with {run[symbol]} the program calls other ops than with {symbol.hint}"]))
         return trace
 
     def _merge(self) -> None:

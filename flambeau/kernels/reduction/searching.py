@@ -76,8 +76,7 @@ def _bisect(sequence, values, side):
 def bucketize(values, boundaries, int32, right):
     """Which of the buckets between sorted boundaries each value falls into."""
     if boundaries.ndim != 1:
-        raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
-                           f"{boundaries.ndim})")
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, values, None, int32, right, None)
 
 

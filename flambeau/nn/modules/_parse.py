@@ -8,12 +8,11 @@ from flambeau.schema.hash_order import in_hash_order
 
 _SIGNATURES = (
     "to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
-    "bool copy = False, *, torch.memory_format memory_format = None)\n"
-    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
-    "torch.memory_format memory_format = None)\n"
-    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
-    "torch.memory_format memory_format = None)\n")
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool "
+    "copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool "
+    "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * "
+    "(Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format "
+    "memory_format = None)\n")
 
 
 def parse_to(*args, **kwargs):

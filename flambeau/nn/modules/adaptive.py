@@ -52,9 +52,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         increasing = cutoffs == sorted(set(cutoffs))
         inside = min(cutoffs) > 0 and max(cutoffs) <= n_classes - 1
         if not (increasing and inside and all(int(c) == c for c in cutoffs)):
-            raise ValueError("cutoffs should be a sequence of unique, positive "
-                             "integers sorted in an increasing order, where "
-                             "each value is between 1 and n_classes-1")
+            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in "
+                             "an increasing order, where each value is between 1 and n_classes-1")
         self.in_features = in_features
         self.n_classes = n_classes
         self.cutoffs = [*cutoffs, n_classes]

@@ -68,14 +68,12 @@ class RNNBase(Module):
     def _check_options(self, dropout):
         if (not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1
             or isinstance(dropout, bool)):
-            raise ValueError("dropout should be a number in range [0, 1] "
-                             "representing the probability of an element being "
-                             "zeroed")
+            raise ValueError("dropout should be a number in range [0, 1] representing the "
+                             "probability of an element being zeroed")
         if dropout > 0 and self.num_layers == 1:
             warnings.warn(
-                "dropout option adds dropout after all but last "
-                "recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={dropout} and "
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
                 f"num_layers={self.num_layers}", stacklevel=4)
         for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int),
                            ("hidden_size", int)):

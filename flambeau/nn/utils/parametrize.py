@@ -105,8 +105,7 @@ class ParametrizationList(ModuleList):
             if old != new:
                 raise ValueError(
                     f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
-                    f"original.{what}: {old}\n"
-                    f"right_inverse(original).{what}: {new}")
+                    f"original.{what}: {old}\nright_inverse(original).{what}: {new}")
 
     def _register_several(self, start, original):
         for i, tensor in enumerate(start):
@@ -128,9 +127,8 @@ class ParametrizationList(ModuleList):
             if old != new:
                 raise ValueError(
                     f"Registering a parametrization may not change the {what} of the tensor, "
-                    "unless `unsafe` flag is enabled.\n"
-                    f"unparametrized {what}: {old}\n"
-                    f"parametrized {what}: {new}")
+                    f"unless `unsafe` flag is enabled.\nunparametrized {what}: {old}\nparametrized "
+                    f"{what}: {new}")
 
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the parametrized tensor becomes `value`."""
@@ -196,8 +194,7 @@ def _deepcopy_parametrized(self, memo):
 
 def _refuse_to_pickle(self):
     raise RuntimeError(
-        "Serialization of parametrized modules is only "
-        "supported through state_dict(). See:\n"
+        "Serialization of parametrized modules is only supported through state_dict(). See:\n"
         "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
         "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
 
@@ -277,8 +274,7 @@ def _check_next(module, name, parametrization):
         if old != new:
             raise ValueError(
                 f"Registering a parametrization may not change the {what} of the tensor, unless "
-                "the `unsafe` flag is enabled.\n"
-                f"module.{name}.{what}: {old}\n"
+                f"the `unsafe` flag is enabled.\nmodule.{name}.{what}: {old}\n"
                 f"parametrization(module.{name}).{what}: {new}")
     if not hasattr(parametrization, "right_inverse"):
         return
@@ -294,9 +290,8 @@ def _check_next(module, name, parametrization):
         if old != new:
             raise ValueError(
                 f"The tensor returned by parametrization.right_inverse must have the same {what} "
-                f"as module.{name}, unless the `unsafe` flag is enabled.\n"
-                f"module.{name}.{what}: {old}\n"
-                f"returned {what}: {new}")
+                f"as module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: "
+                f"{old}\nreturned {what}: {new}")
 
 
 def is_parametrized(module, tensor_name: str | None = None) -> bool:

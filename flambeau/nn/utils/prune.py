@@ -433,9 +433,8 @@ def _validate_pruning_amount(amount, tensor_size):
 
 def _validate_structured_pruning(t):
     if len(t.shape) <= 1:
-        raise ValueError("Structured pruning can only be applied to "
-                         "multidimensional tensors. Found tensor of shape "
-                         f"{t.shape} with {len(t.shape)} dims")
+        raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
+                         f"Found tensor of shape {t.shape} with {len(t.shape)} dims")
 
 
 def _compute_nparams_toprune(amount, tensor_size):

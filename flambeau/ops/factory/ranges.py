@@ -107,8 +107,7 @@ def _spaced_kernel(name: str, start: Any, end: Any, steps: int, base: float | No
     if target.kind not in "cW" and (isinstance(start, complex) or isinstance(end, complex)):
         inferred = "double" if default_float().itemsize == 8 else "float"
         raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<{inferred}> can't be "
-                           "safely cast to passed dtype "
-                           f"{type_name(from_numpy_dtype(target))}")
+                           f"safely cast to passed dtype {type_name(from_numpy_dtype(target))}")
     if base is None:
         return evenly_spaced(start, end, steps, target)
     wide = np.dtype(np.complex128 if target.kind in "cW" else np.float64)

@@ -300,8 +300,7 @@ def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int,
         raise RuntimeError("batch1 and batch2 must have same number of batches, got "
                            f"{a[0]} and {b[0]}")
     if first and a[2] != b[1]:
-        raise RuntimeError("Incompatible matrix sizes for bmm "
-                           f"({a[1]}x{a[2]} and {b[1]}x{b[2]})")
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     if a[0] != b[0] or a[2] != b[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
                            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")

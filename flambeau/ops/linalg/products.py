@@ -142,8 +142,7 @@ def _view_of_blocks(products: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _contract_dims(a: Tensor, b: Tensor, dims: Any) -> Any:
     if not (isinstance(dims, (tuple, list, Tensor)) or hasattr(type(dims), "__index__")):
         raise RuntimeError("tensordot expects dims to be int or tuple[list[int], list[int]] or "
-                           "list[list[int]] containing two lists, but got "
-                           f"dims={dims}")
+                           f"list[list[int]] containing two lists, but got dims={dims}")
     if isinstance(dims, Tensor) and dims.numel() < 2:
         dims = int(dims.item())
     elif isinstance(dims, Tensor):
@@ -157,8 +156,7 @@ def _contract_dims(a: Tensor, b: Tensor, dims: Any) -> Any:
     if dims < 0:
         raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
     if dims > min(a.dim(), b.dim()):
-        raise RuntimeError("tensordot expects dims < ndim_a or ndim_b, but got "
-                           f"dims={dims}")
+        raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
     return list(range(-dims, 0)), list(range(dims))
 
 

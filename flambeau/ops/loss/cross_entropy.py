@@ -231,8 +231,7 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: i
     classes = input.size(axis)
     if weight is not None and weight._array.size != classes:
         raise RuntimeError("cross_entropy: weight tensor should be defined either for all "
-                           f"{classes} "
-                           "classes or no classes but got weight tensor of shape: "
+                           f"{classes} classes or no classes but got weight tensor of shape: "
                            f"{list(weight._array.shape)}")
     if smoothing:
         target = plus(times(target, 1 - smoothing), smoothing / max(classes, 1))
@@ -255,8 +254,7 @@ def cross_entropy_loss(self: Tensor, target: Tensor, weight: Any, reduction: int
     input = self
     x, t = input._array, target._array
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
-                           f"{label_smoothing:g}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if t.shape == x.shape:
         if t.dtype.kind != "f" and t.dtype.kind != "V":
             raise RuntimeError("Expected floating point type for target with class probabilities, "
@@ -413,9 +411,8 @@ def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_len
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {x.ndim + 1}-dimensional "
                            f"tensor for argument #1 'log_probs' {checking}")
     if targets._array.ndim not in (1, 2):
-        raise RuntimeError("Expected 1 to 2 dimensions, but got "
-                           f"{targets._array.ndim}-dimensional tensor for argument #2 'targets' "
-                           f"{checking}")
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets._array.ndim}-dimensional "
+                           f"tensor for argument #2 'targets' {checking}")
     if not 0 <= blank < x.shape[2]:
         raise RuntimeError("blank must be in label range")
     inputs = _lengths(input_lengths, x.shape[1], "input_lengths")

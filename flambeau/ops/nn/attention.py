@@ -188,8 +188,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
     q, k, v = query._array, key._array, value._array
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but "
-                           "got "
-                           f"query.dim: {q.ndim} key.dim: {k.ndim} and value.dim: {v.ndim} "
+                           f"got query.dim: {q.ndim} key.dim: {k.ndim} and value.dim: {v.ndim} "
                            "instead.")
     if not q.dtype == k.dtype == v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got "
@@ -202,8 +201,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
         _check_product((*q.shape[:-1], k.shape[-2]), v.shape)
     if mask is not None and mask._array.dtype not in (np.bool_, np.float32, q.dtype):
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
-                           "but "
-                           f"got attn_mask.dtype: {c_name(mask.dtype)} and  query.dtype: "
+                           f"but got attn_mask.dtype: {c_name(mask.dtype)} and  query.dtype: "
                            f"{c_name(query.dtype)} instead.")
 
 
@@ -226,8 +224,7 @@ def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Te
         own = tensor._array.shape[-3]
         if own == 0 or heads % own:
             raise RuntimeError("Number of heads in key and value must divide the number of heads "
-                               "in "
-                               "query")
+                               "in query")
         repeated.append(tensor if own == heads else tensor.repeat_interleave(heads // own, -3))
     return repeated[0], repeated[1]
 
@@ -320,21 +317,18 @@ def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: A
     rank = query.dim()
     if rank not in (2, 3):
         raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
-                             f"{rank}-D "
-                             "query tensor")
+                             f"{rank}-D query tensor")
     kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
     if key.dim() != rank or value.dim() != rank:
         raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {rank}-D but "
-                             "found "
-                             f"{key.dim()}-D and {value.dim()}-D tensors respectively")
+                             f"found {key.dim()}-D and {value.dim()}-D tensors respectively")
     if padding is not None and padding.dim() != rank - 1:
         raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or "
                              f"{rank - 1}-D but found {padding.dim()}-D tensor instead")
     if mask is not None:
         if mask.dim() not in (2, 3):
             raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or "
-                                 "3-D "
-                                 f"but found {mask.dim()}-D tensor instead")
+                                 f"3-D but found {mask.dim()}-D tensor instead")
         if rank == 2 and mask.dim() == 3:
             expected = (heads, query.shape[0], key.shape[0])
             if mask.shape != expected:
@@ -361,8 +355,7 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor, width: int, expected
     if separate:
         if key.shape[:2] != value.shape[:2]:
             raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match "
-                                 "value's "
-                                 f"{value.shape[:2]}")
+                                 f"value's {value.shape[:2]}")
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
@@ -468,8 +461,7 @@ def _mask_of_heads(mask: Tensor | None, batch: int, heads: int, length: int, sou
     expected = (length, source) if mask.dim() == 2 else (batch * heads, length, source)
     if mask.shape != expected:
         raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should "
-                           "be "
-                           f"{expected}.")
+                           f"be {expected}.")
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
 
 

@@ -30,8 +30,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
                            + ", ".join([f"{name}: {kind}" for name, kind in found.items()]))
     a, b, w = input1._array.shape, input2._array.shape, weight._array.shape
     if len(a) != len(b):
-        raise RuntimeError("bilinear(): input dimensions do not match: got "
-                           f"{len(a)} and {len(b)}")
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
         if m != n:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got "

@@ -272,9 +272,8 @@ def _bag_arguments(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, T
     if rank == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is "
-                             "a "
-                             "mini-batch of fixed length sequences. However, found offsets of type "
-                             f"{type(offsets)}")
+                             "a mini-batch of fixed length sequences. However, found offsets of "
+                             f"type {type(offsets)}")
         n, length = input._array.shape
         offsets = flambeau.arange(0, n * length, length, dtype=input.dtype) if length else \
             flambeau.zeros(n, dtype=input.dtype)
@@ -309,9 +308,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
         input, weight = weight, input
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
-                         "not "
-                         "None, then it must have the same shape as the input "
-                         f"({input.shape})")
+                         f"not None, then it must have the same shape as the input ({input.shape})")
     if weight._array.ndim != 2:
         raise ValueError("weight has to be a 2D Tensor, but got Tensor of dimension "
                          f"{weight._array.ndim}")

@@ -82,8 +82,7 @@ def isreal(input: Tensor) -> Tensor:
         ones_like(input), 1)
 
 
-_CLOSE = ("Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-          "bool equal_nan=False")
+_CLOSE = ("Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False")
 
 
 @op(f"isclose({_CLOSE}) -> Tensor", out=False)

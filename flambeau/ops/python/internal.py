@@ -222,13 +222,12 @@ ELSEWHERE = (
     "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
     "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
     "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix miopen_batch_norm "
-    "miopen_convolution "
-    "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
-    "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
-    "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer "
-    "native_norm choose_qparams_optimized empty_quantized quantized_batch_norm quantized_gru_cell "
-    "quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
-    "quantized_rnn_relu_cell quantized_rnn_tanh_cell").split()
+    "miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
+    "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn "
+    "mkldnn_adaptive_avg_pool2d mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d "
+    "mkldnn_rnn_layer native_norm choose_qparams_optimized empty_quantized quantized_batch_norm "
+    "quantized_gru_cell quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d "
+    "quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell").split()
 for _name in ELSEWHERE:
     globals()[_name] = _elsewhere(_name)
 

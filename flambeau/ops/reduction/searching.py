@@ -105,8 +105,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for n in sizes:
         if not isinstance(n, int):
-            raise TypeError("expected 'shape' sequence to only contain ints, but got "
-                            f"{type(n)}")
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if sizes and min(sizes) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [prod(sizes[i + 1:]) for i in range(len(sizes))]

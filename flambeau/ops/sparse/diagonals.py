@@ -34,8 +34,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     rows = diagonals if diagonals._array.ndim == 2 else diagonals.unsqueeze(0)
     steps = offsets._array.reshape(-1)
     if steps.dtype != np.int64:
-        raise RuntimeError("Offset Tensor must have dtype Long but got "
-                           f"{type_name(offsets.dtype)}")
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {type_name(offsets.dtype)}")
     shape = tuple(size_of((shape,)))
     if len(shape) != 2:
         raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")

@@ -57,8 +57,7 @@ def _check_sparse_dim(self: Tensor, sparse_dim: int) -> None:
         raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{ndim}] range, "
                            f"but {sparse_dim} is given")
     elif ndim and not sparse_dim:
-        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when "
-                           "self.dim()>0")
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
 
 
 def _change_if_needed(self: Tensor, form: Any, node: str) -> Tensor:
@@ -102,8 +101,7 @@ def _check_conversion(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any,
             raise RuntimeError(f"{name}: dense_dim argument must be in [0,{room}] range, but "
                                f"{dense_dim} is given")
         if ndim and layout is COO and dense_dim == ndim:
-            raise RuntimeError(f"{name}: dense_dim argument must be !=self.dim() when "
-                               "self.dim()>0")
+            raise RuntimeError(f"{name}: dense_dim argument must be !=self.dim() when self.dim()>0")
     if source in BLOCKED and layout in (forms.CSR, forms.CSC):
         to = str(layout).removeprefix("torch.")
         raise RuntimeError(f"sparse_compressed_to_{to}: expected SparseCsr or SparseCsc layout "

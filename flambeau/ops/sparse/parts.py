@@ -141,8 +141,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         raise unsupported("sparse_mask", mask)
     if mask._array.shape != self._array.shape:
         raise RuntimeError("sparse_mask(): operands have incompatible sizes; self has size "
-                           f"{list(self._array.shape)} but mask has size "
-                           f"{list(mask._array.shape)}")
+                           f"{list(self._array.shape)} but mask has size {list(mask._array.shape)}")
     return masked(self, mask)
 
 

@@ -152,8 +152,7 @@ def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) ->
     if bias is not None and bias._array.shape != (outputs,):
         how = "transposed=1, " if transposed else ""
         raise RuntimeError(f"Given {how}weight of size {list(w)}, expected bias to be "
-                           "1-dimensional "
-                           f"with {outputs} elements, but got bias of size "
+                           f"1-dimensional with {outputs} elements, but got bias of size "
                            f"{list(bias._array.shape)} instead")
 
 

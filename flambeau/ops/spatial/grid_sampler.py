@@ -193,8 +193,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     """
     if mode not in _SAMPLING:
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
-                         "or "
-                         f"'bicubic', but got: '{mode}'")
+                         f"or 'bicubic', but got: '{mode}'")
     if padding_mode not in _PADDING:
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
                          f"'border', or 'reflection', but got: '{padding_mode}'")
@@ -225,8 +224,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     shape = theta._array.shape
     if len(shape) != 3 or shape[1:] != (dims, dims + 1):
         raise ValueError(f"Expected a batch of {dims}D affine matrices of shape "
-                         f"Nx{dims}x{dims + 1} "
-                         f"for size {size}. Got {theta.shape}.")
+                         f"Nx{dims}x{dims + 1} for size {size}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return affine_grid_generator(theta, size, False if align_corners is None else align_corners)

@@ -173,10 +173,9 @@ def _prepare_unfold(input: Tensor, *given: Any) -> tuple[Any, ...]:
     if min(blocks) < 1:
         kernel, dilation, padding, _ = geometry
         raise RuntimeError(f"Given input with spatial size {tuple(shape[-2:])}, "
-                           f"kernel_size={kernel}, "
-                           f"dilation={dilation}, padding={padding}, calculated shape of the array "
-                           f"of sliding blocks as {tuple(blocks)}, but its components must be at "
-                           "least one.")
+                           f"kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+                           f"calculated shape of the array of sliding blocks as {tuple(blocks)}, "
+                           "but its components must be at least one.")
     return input, *geometry
 
 
@@ -197,9 +196,8 @@ def _prepare_fold(input: Tensor, output_size: Any, *given: Any) -> tuple[Any, ..
         _, dilation, padding, stride = geometry
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, "
                            f"padding={padding}, stride={stride}, expected size of input's "
-                           "dimension 2 to match the calculated number of sliding blocks "
-                           f"{rows} * {cols} = {rows * cols}, but got input.size(2)="
-                           f"{shape[at + 1]}.")
+                           f"dimension 2 to match the calculated number of sliding blocks {rows} * "
+                           f"{cols} = {rows * cols}, but got input.size(2)={shape[at + 1]}.")
     refuse(input._array, "BilUW8", "col2im_out_cpu")
     return input, size, *geometry
 

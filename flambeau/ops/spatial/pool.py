@@ -375,8 +375,7 @@ def _fractional_maxima(n: int) -> None:
                      output_ratio: Any = None, return_indices: bool = False,
                      _random_samples: Any = None) -> Any:
         if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output_size or an "
-                             "output_ratio")
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:
             if n == 2 and len(output_ratio) > n:
                 raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple "

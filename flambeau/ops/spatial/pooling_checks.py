@@ -244,8 +244,7 @@ def unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_
         output_size = output_size[2:]
     if len(output_size) != n:
         raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, "
-                         "but "
-                         f"it has a length of '{len(output_size)}'")
+                         f"but it has a length of '{len(output_size)}'")
     for d, (o, u, s) in enumerate(zip(output_size, usual, stride)):
         if not u - s < o < u + s:
             raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between '
@@ -260,8 +259,7 @@ def check_unpooling(input: Tensor, indices: Tensor, n: int) -> None:
             "" if n == 3 else f" but got: {type_name(indices.dtype)}"))
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
-                           "but "
-                           f"got a tensor with {x.ndim} dimensions.")
+                           f"but got a tensor with {x.ndim} dimensions.")
     if x.shape != i.shape:
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                            f"({list(x.shape)}) but got indices tensor with shape: {list(i.shape)}")

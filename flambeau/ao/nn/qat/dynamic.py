@@ -13,9 +13,8 @@ class Linear(qat.Linear):
     def _watch(self, qconfig: Any) -> None:
         from flambeau.ao.quantization.qconfig import _activation_is_memoryless
         if not _activation_is_memoryless(qconfig):
-            raise ValueError("Dynamic QAT requires a memoryless observer."
-                             "This means a MovingAverage observer with averaging constant equal "
-                             "to 1")
+            raise ValueError("Dynamic QAT requires a memoryless observer.This means a "
+                             "MovingAverage observer with averaging constant equal to 1")
         super()._watch(qconfig)
 
 __all__ = ["Linear"]

@@ -133,9 +133,8 @@ def dequantize_per_tensor_tensor(input: Tensor, scale: Tensor, zero_point: Tenso
                                  dtype, out_dtype=out_dtype)
 
 
-@_define("dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, "
-         "Tensor quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) "
-         "-> Tensor")
+@_define("dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor "
+         "quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor")
 def dequantize_per_tensor_tensor2(input: Tensor, scale: Tensor, zero_point: Tensor,
                                   quant_min: Tensor, quant_max: Tensor, dtype: Any, *,
                                   out_dtype: Any = None) -> Tensor:

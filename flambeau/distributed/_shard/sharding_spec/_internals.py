@@ -73,9 +73,8 @@ def check_tensor(shards_metadata: list[ShardMetadata], tensor_dims: Any) -> None
                                  f"{tensor_dims[dim]} for shard {shard}")
     whole = prod(tensor_dims)
     if volume != whole:
-        raise ValueError(f"Total volume of shards: {volume} does not match tensor volume: {whole},"
-                         " in other words all the individual shards do not cover the entire "
-                         "tensor")
+        raise ValueError(f"Total volume of shards: {volume} does not match tensor volume: {whole}, "
+                         "in other words all the individual shards do not cover the entire tensor")
 
 
 def get_split_size(dim_size: int, chunks: int) -> int:

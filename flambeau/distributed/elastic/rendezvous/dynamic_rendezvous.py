@@ -264,8 +264,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
             return True
         except RendezvousError as error:
             message = (f"The node '{self._this_node}' has failed to shutdown the rendezvous "
-                       f"'{self._settings.run_id}' due to an error of type "
-                       f"{type(error).__name__}.")
+                       f"'{self._settings.run_id}' due to an error of type {type(error).__name__}.")
             self._record(message, NodeState.FAILED)
             logger.log(logging.WARNING, message)
             return False

@@ -88,10 +88,9 @@ class EtcdServer:
     def _start(self, data_dir: str, timeout: int = 60, stderr: int | TextIO | None = None) -> None:
         self._port, peers = get_free_port(), get_free_port()
         command = shlex.split(
-            f"{self._binary} --enable-v2 --data-dir {shlex.quote(data_dir)} "
-            f"--listen-client-urls http://{self._host}:{self._port} "
-            f"--advertise-client-urls http://{self._host}:{self._port} "
-            f"--listen-peer-urls http://{self._host}:{peers}")
+            f"{self._binary} --enable-v2 --data-dir {shlex.quote(data_dir)} --listen-client-urls "
+            f"http://{self._host}:{self._port} --advertise-client-urls "
+            f"http://{self._host}:{self._port} --listen-peer-urls http://{self._host}:{peers}")
         self._process = subprocess.Popen(command, close_fds=True, stderr=stderr)
         atexit.register(stop_etcd, self._process, data_dir)
         self._wait_for_ready(timeout)

@@ -139,8 +139,7 @@ class FSDPParamGroup:
             param.adopt()
         trained = {p.orig_dtype for p in self.fsdp_params if p.requires_grad}
         if len(trained) > 1:
-            raise AssertionError("FSDP expects uniform original parameter dtype but got "
-                                 f"{trained}")
+            raise AssertionError(f"FSDP expects uniform original parameter dtype but got {trained}")
         self._checked = True
 
     @property

@@ -53,8 +53,7 @@ def disable_fsdp_module_new_init() -> Iterator[None]:
 
 
 def _unimplemented_deepcopy(*args: Any, **kwargs: Any) -> NoReturn:
-    raise AssertionError("FSDP does not support deepcopy. Please use state dict for "
-                         "serialization.")
+    raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 
 @contract(state_cls=FSDPState)

@@ -150,10 +150,9 @@ class _Iteration:
     def __next__(self):
         if self.number != self.pipe._valid_iterator_id:
             raise RuntimeError(
-                "This iterator has been invalidated because another iterator has been created "
-                f"from the same IterDataPipe: {self.pipe!r}\nThis may be caused multiple "
-                "references to the same IterDataPipe. We recommend using `.fork()` if that is "
-                "necessary.")
+                "This iterator has been invalidated because another iterator has been created from "
+                f"the same IterDataPipe: {self.pipe!r}\nThis may be caused multiple references to "
+                "the same IterDataPipe. We recommend using `.fork()` if that is necessary.")
         element = next(self.iterator)
         self.pipe._number_of_samples_yielded += 1
         return element

@@ -116,8 +116,7 @@ class WeightedQuantizedModule(_WithScale):
     @classmethod
     def _from_observed(cls, mod: Any, activation: Any, watch: Any) -> Any:
         if watch.dtype is not flambeau.qint8:
-            raise AssertionError("Weight observer must have dtype torch.qint8, got "
-                                 f"{watch.dtype}")
+            raise AssertionError(f"Weight observer must have dtype torch.qint8, got {watch.dtype}")
         result = cls._like(mod)
         result._take(_quantize_weight(mod.weight.detach().float(), watch), mod.bias)
         if activation is None or activation.dtype is flambeau.float:

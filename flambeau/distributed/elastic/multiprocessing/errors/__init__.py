@@ -124,13 +124,10 @@ class ChildFailedError(Exception):
                                                        message.get("message", "<N/A>"))
             first, *rest = message.split("\n")
             message = "\n".join([first, *(f"  {line}" for line in rest)])
-        text = (f"[{idx}]:\n"
-                f"  time      : {failure.timestamp_isoformat()}\n"
-                f"  host      : {socket.getfqdn()}\n"
-                f"  rank      : {rank} (local_rank: {failure.local_rank})\n"
-                f"  exitcode  : {failure.exitcode} (pid: {failure.pid}) {signal_name}\n"
-                f"  error_file: {failure.error_file}\n"
-                f"  traceback : {message}")
+        text = (f"[{idx}]:\n  time      : {failure.timestamp_isoformat()}\n  host      : "
+                f"{socket.getfqdn()}\n  rank      : {rank} (local_rank: {failure.local_rank})\n  "
+                f"exitcode  : {failure.exitcode} (pid: {failure.pid}) {signal_name}\n  error_file: "
+                f"{failure.error_file}\n  traceback : {message}")
         return text, max(map(len, text.split("\n")))
 
 
