@@ -140,8 +140,23 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
     """The batching rule made of the Function itself: one level down runs a Function whose rules
     are those of `cls`, with the level entered around them."""
     pairs = [level.unwrap(a) for a in args]
-    dims, size = [d for _, d in pairs], level.size
-    kept: list[Any] = []                # the inner context; what it saved: an argument, or a tensor
+    kept: list[Any] = []
+    whole = _function_of_whole(cls, level, [d for _, d in pairs], kept)
+    output = within(levels, stack[:-1], within, observers, None, whole.apply,
+                    *[v for v, _ in pairs])
+    outputs = output if isinstance(output, tuple) else (output,)
+    outputs = tuple(level.wrap(o, 0) if isinstance(o, Tensor) else o for o in outputs)
+    needed = grad_enabled() and any(e is not None for e in edges_of(args, level))
+    if needed or observers.get() is not None:
+        outputs = _recorded(cls, args, outputs, level, needed, *kept[0])
+    return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def _function_of_whole(cls: Any, level: BatchLevel, dims: list[Any], kept: list[Any]) -> Any:
+    """The Function of the values that all slices have together, which runs `cls` on the slices. A
+    call puts into `kept` the inner context and what that saved: an argument's number, or a tensor
+    and the place of its slices; and which outputs have no gradient."""
+    size = level.size
 
     class Whole(Function):
         generate_vmap_rule = True       # for the level around this one
@@ -208,14 +223,7 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
 
     Whole.__name__ = Whole.__qualname__ = cls.__name__
     Whole._backward_cls.__name__ = cls._backward_cls.__name__
-    output = within(levels, stack[:-1], within, observers, None, Whole.apply,
-                    *[v for v, _ in pairs])
-    outputs = output if isinstance(output, tuple) else (output,)
-    outputs = tuple(level.wrap(o, 0) if isinstance(o, Tensor) else o for o in outputs)
-    needed = grad_enabled() and any(e is not None for e in edges_of(args, level))
-    if needed or observers.get() is not None:
-        outputs = _recorded(cls, args, outputs, level, needed, *kept[0])
-    return outputs if isinstance(output, tuple) else outputs[0]
+    return Whole
 
 
 def edges_of(args: Any, level: BatchLevel) -> list[Any]:

@@ -49,19 +49,8 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
     """`stft` of pieces that begin where the signal does."""
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
-    is_complex = x._array.dtype.kind in "cW" or (
-        window is not None and window._array.dtype.kind in "cW")
-    if return_complex is None:
-        if not is_complex:
-            raise RuntimeError("stft requires the return_complex parameter be given for real "
-                               "inputs, and will further require that return_complex=True in a "
-                               "future PyTorch release.")
-        return_complex = True
-    elif not return_complex:
-        warn_once("stft with return_complex=False is deprecated. In a future pytorch release, stft "
-                  "will return complex tensors for all inputs, and return_complex=False will raise "
-                  "an error.\nNote: you can still call torch.view_as_real on the complex output to "
-                  "recover the old return format.")
+    is_complex = any(t is not None and t._array.dtype.kind in "cW" for t in (x, window))
+    return_complex = _returns_complex(return_complex, is_complex)
     if window is None:
         warn_once("A window was not provided. A rectangular window will be applied,which is known "
                   "to cause spectral leakage. Other windows such as torch.hann_window or "
@@ -73,30 +62,10 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
         # the first piece starts where its window does, not where the zeros around that do
         before = (n_fft - size) // 2
         x = pad(x, (before, n_fft - size - before))
-
-    def refused(why: str) -> RuntimeError:
-        shown = "None" if window is None else _describe_tensor(window, True)
-        return RuntimeError(
-            f"stft({_describe_tensor(x)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
-            f"window={shown}, normalized={int(normalized)}, onesided={_flag_as_int(onesided)}, "
-            f"return_complex={_flag_as_int(return_complex)}, "
-            f"align_to_window={_flag_as_int(align_to_window)}) : {why}")
-    if x._array.dtype.char in characters("8"):
-        x.dtype.to_complex()                # which there is none of
-    if x._array.dtype.char not in characters("efcW"):
-        raise refused("expected a tensor of floating point or complex values")
-    if x._array.ndim not in (1, 2):
-        raise refused("expected a 1D or 2D tensor")
-    length = x._array.shape[-1]
-    if not 0 < n_fft <= length:
-        raise refused(f"expected 0 < n_fft < {length}, but got n_fft={n_fft}")
-    if hop <= 0:
-        raise refused(f"expected hop_length > 0, but got hop_length={hop}")
-    if not 0 < size <= n_fft:
-        raise refused(f"expected 0 < win_length <= n_fft, but got win_length={size}")
-    if window is not None and window._array.shape != (size,):
-        raise refused(f"expected a 1D window tensor of size equal to win_length={size}, but got "
-                      f"window with size {list(window._array.shape)}")
+    shown = f"normalized={int(normalized)}, onesided={_flag_as_int(onesided)}, " \
+        f"return_complex={_flag_as_int(return_complex)}, " \
+        f"align_to_window={_flag_as_int(align_to_window)}"
+    _check_stft(x, n_fft, hop, size, window, shown)
     if onesided and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if single:
@@ -114,6 +83,48 @@ def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
     if single:
         found = found.squeeze_(0)
     return found if return_complex else view_as_real(found)
+
+
+def _returns_complex(asked: bool | None, is_complex: bool) -> bool:
+    """Is the spectrum given as complex numbers? Not to say so is deprecated, for real signals an
+    error."""
+    if asked is None:
+        if not is_complex:
+            raise RuntimeError("stft requires the return_complex parameter be given for real "
+                               "inputs, and will further require that return_complex=True in a "
+                               "future PyTorch release.")
+    elif not asked:
+        warn_once("stft with return_complex=False is deprecated. In a future pytorch release, stft "
+                  "will return complex tensors for all inputs, and return_complex=False will raise "
+                  "an error.\nNote: you can still call torch.view_as_real on the complex output to "
+                  "recover the old return format.")
+    return asked is None or asked
+
+
+def _check_stft(x: Tensor, n_fft: int, hop: int, size: int, window: Tensor | None,
+                flags: str) -> None:
+    """Raise unless the pieces fit into the signal, and the window into them."""
+    def refused(why: str) -> RuntimeError:
+        shown = "None" if window is None else _describe_tensor(window, True)
+        return RuntimeError(
+            f"stft({_describe_tensor(x)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
+            f"window={shown}, {flags}) : {why}")
+    if x._array.dtype.char in characters("8"):
+        x.dtype.to_complex()                # which there is none of
+    if x._array.dtype.char not in characters("efcW"):
+        raise refused("expected a tensor of floating point or complex values")
+    if x._array.ndim not in (1, 2):
+        raise refused("expected a 1D or 2D tensor")
+    length = x._array.shape[-1]
+    if not 0 < n_fft <= length:
+        raise refused(f"expected 0 < n_fft < {length}, but got n_fft={n_fft}")
+    if hop <= 0:
+        raise refused(f"expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < size <= n_fft:
+        raise refused(f"expected 0 < win_length <= n_fft, but got win_length={size}")
+    if window is not None and window._array.shape != (size,):
+        raise refused(f"expected a 1D window tensor of size equal to win_length={size}, but got "
+                      f"window with size {list(window._array.shape)}")
 
 
 def _pad_signals(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
@@ -210,25 +221,11 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
             f"win_length={size}, window={shown}, center={int(center)}, "
             f"normalized={int(normalized)}, onesided={_flag_as_int(onesided)}, length={length}, "
             f"return_complex={int(return_complex)}) {why}")
-    if not input._array.size:
-        raise refused(": input tensor cannot be empty.")
-    if input._array.ndim not in (2, 3):
-        raise refused(": expected a tensor with 3 or 4 dimensions, but got "
-                      f"{input._array.ndim + 1}")
-    bins = input._array.shape[-2]
+    bins = input._array.shape[-2] if input._array.ndim > 1 else 0
     half = (onesided is None and bins != n_fft) or bool(onesided)
-    if half and bins != n_fft // 2 + 1:
-        raise refused(": expected the frequency dimension (3rd to the last) of the input tensor to "
-                      f"match n_fft / 2 + 1 when onesided=True, but got {bins}")
-    if not half and bins != n_fft:
-        raise refused(": expected the frequency dimension (3rd to the last) of the input tensor to "
-                      f"match n_fft when onesided=False, but got {bins}")
-    if not 0 < hop <= size:
-        raise refused(": expected 0 < hop_length <= win_length")
-    if not 0 < size <= n_fft:
-        raise refused(": expected 0 < win_length <= n_fft")
-    if window is not None and window._array.shape != (size,):
-        raise refused(": Invalid window shape. window has to be 1D and length of `win_length`")
+    why = _istft_misfit(input, n_fft, hop, size, window, half)
+    if why:
+        raise refused(f": {why}")
     if return_complex and half:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if not return_complex and window is not None and window._array.dtype.kind in "cW":
@@ -242,16 +239,11 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
         pieces = c2c(spectrum, (2,), scale, False)
     else:
         pieces = c2r(resized(spectrum, 2, n_fft // 2 + 1), (2,), scale, n_fft)
-    full = _window(window, size, n_fft, input)
-    signal = _overlap_add(mul(pieces, full), pieces, hop)
-    squares = expand(mul(full, full), pieces._array.shape[1:])
-    envelope = _overlap_add(unsqueeze(squares, 0), pieces, hop)
+    signal, envelope = _joined(pieces, _window(window, size, n_fft, input), hop)
     start = n_fft // 2 if center else 0
     total = signal._array.shape[1]
     end = start + length if length is not None else total - n_fft // 2 if center else total
-    stop = min(end, total)
-    signal = narrow(signal, 1, start, stop - start)
-    envelope = narrow(envelope, 1, start, stop - start)
+    signal, envelope = [narrow(x, 1, start, min(end, total) - start) for x in (signal, envelope)]
     if not signal.is_meta and not (np.abs(values_below(envelope)) > 1e-11).all():
         raise refused("window overlap add min: 1\n[ CPUBoolType{} ]")
     signal = signal / envelope
@@ -262,6 +254,34 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | N
                       "settings.", UserWarning, stacklevel=3)
         signal = resized(signal, 1, end - start)
     return squeeze(signal, 0) if input._array.ndim == 2 else signal
+
+
+def _istft_misfit(input: Tensor, n_fft: int, hop: int, size: int, window: Tensor | None,
+                  half: bool) -> str:
+    """Why a spectrum, whose frequencies are one half of all or all, is none of `stft`; "" if it may
+    be."""
+    if not input._array.size:
+        return "input tensor cannot be empty."
+    if input._array.ndim not in (2, 3):
+        return f"expected a tensor with 3 or 4 dimensions, but got {input._array.ndim + 1}"
+    bins, wanted = input._array.shape[-2], n_fft // 2 + 1 if half else n_fft
+    if bins != wanted:
+        return ("expected the frequency dimension (3rd to the last) of the input tensor to match "
+                f"{'n_fft / 2 + 1' if half else 'n_fft'} when onesided={half}, but got {bins}")
+    if not 0 < hop <= size:
+        return "expected 0 < hop_length <= win_length"
+    if not 0 < size <= n_fft:
+        return "expected 0 < win_length <= n_fft"
+    if window is not None and window._array.shape != (size,):
+        return "Invalid window shape. window has to be 1D and length of `win_length`"
+    return ""
+
+
+def _joined(pieces: Tensor, window: Tensor, hop: int) -> tuple[Tensor, Tensor]:
+    """The sum of the pieces times the window, and that of the squares of the window."""
+    signal = _overlap_add(mul(pieces, window), pieces, hop)
+    squares = expand(mul(window, window), pieces._array.shape[1:])
+    return signal, _overlap_add(unsqueeze(squares, 0), pieces, hop)
 
 
 def _overlap_add(pieces: Tensor, like: Tensor, hop: int) -> Tensor:

@@ -338,10 +338,10 @@ def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: A
 
 
 def _with_extra(k: Tensor, v: Tensor, mask: Any, padding: Any, more_k: Tensor,
-                more_v: Tensor) -> tuple[Any, ...]:
-    """One more key and value at the end, that every query may see."""
+                more_v: Tensor, dim: int) -> tuple[Any, ...]:
+    """One more key and value at the end of `dim`, that every query may see."""
     pad = public[NETWORK]["pad"]
-    return (flambeau.cat([k, more_k], -2), flambeau.cat([v, more_v], -2),
+    return (flambeau.cat([k, more_k], dim), flambeau.cat([v, more_v], dim),
             None if mask is None else pad(mask, (0, 1)),
             None if padding is None else pad(padding, (0, 1)))
 
@@ -383,68 +383,45 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    source = key.shape[0]
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask.")
-    key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask",
-                                       _none_or_dtype(attn_mask), "attn_mask", query.dtype)
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
-        is_causal = is_causal and key_padding_mask is None and False
+    attn_mask, key_padding_mask, is_causal = _canonical_masks(
+        attn_mask, key_padding_mask, is_causal, need_weights, query.dtype)
     _check_sizes(query, key, value, width, embed_dim_to_check, num_heads, use_separate_proj_weight)
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias, separate)
-    attn_mask = _mask_of_heads(attn_mask, batch, num_heads, length, source)
-    head, rows = width // num_heads, batch * num_heads
-    split = lambda x: x.view(x.shape[0], rows, head).transpose(0, 1)
+    attn_mask = _mask_of_heads(attn_mask, batch, num_heads, length, key.shape[0])
     if bias_k is not None and bias_v is not None:
         for name, static in (("key", static_k), ("value", static_v)):
             if static is not None:
                 raise AssertionError(f"bias cannot be added to static {name}.")
-        k, v = flambeau.cat([k, bias_k.repeat(1, batch, 1)]), \
-            flambeau.cat([v, bias_v.repeat(1, batch, 1)])
-        pad = public[NETWORK]["pad"]
-        attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
-        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
+        k, v, attn_mask, key_padding_mask = _with_extra(
+            k, v, attn_mask, key_padding_mask, bias_k.repeat(1, batch, 1),
+            bias_v.repeat(1, batch, 1), 0)
+    head, rows = width // num_heads, batch * num_heads
+    split = lambda x: x.view(x.shape[0], rows, head).transpose(0, 1)
     q = split(q)
     k = split(k) if static_k is None else static_k
     v = split(v) if static_v is None else static_v
     if add_zero_attn:
         zeros = flambeau.zeros(rows, 1, head, dtype=k.dtype, device=k.device)
         k, v, attn_mask, key_padding_mask = _with_extra(k, v, attn_mask, key_padding_mask, zeros,
-                                                        zeros)
-    source = k.shape[1]
+                                                        zeros, -2)
     if key_padding_mask is not None:
-        for d, (size, expected) in enumerate(zip(key_padding_mask.shape, (batch, source))):
-            if size != expected:
-                raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {expected}, but "
-                                     f"got {size}")
-        spread = key_padding_mask.view(batch, 1, 1, source).expand(
-            -1, num_heads, -1, -1).reshape(rows, 1, source)
+        spread = _spread_padding(key_padding_mask, batch, num_heads, k.shape[1])
         attn_mask = spread if attn_mask is None else attn_mask + spread
     dropout = dropout_p if training else 0.0
-    linear = public[NETWORK]["linear"]
     if need_weights:
-        scaled, across = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
-        weights = softmax(flambeau.bmm(scaled, across) if attn_mask is None
-                          else flambeau.baddbmm(attn_mask, scaled, across), -1)
-        if dropout > 0:
-            weights = public[NETWORK]["dropout"](weights, dropout)
-        joined = flambeau.bmm(weights, v).transpose(0, 1).reshape(length * batch, width)
-        weights = weights.view(batch, num_heads, length, source)
+        attended, weights = _attend_by_weights(q, k, v, attn_mask, dropout)
+        joined = attended.transpose(0, 1).reshape(length * batch, width)
+        weights = weights.view(batch, num_heads, length, k.shape[1])
     else:
         weights = None
         if attn_mask is not None:
             attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(
-                batch, num_heads, attn_mask.shape[1], source)
+                batch, num_heads, attn_mask.shape[1], k.shape[1])
         q, k, v = [x.view(batch, num_heads, x.shape[1], head) for x in (q, k, v)]
         attended = scaled_dot_product_attention(q, k, v, attn_mask, dropout, is_causal)
         joined = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
-    result = linear(joined, out_proj_weight, out_proj_bias)
+    result = public[NETWORK]["linear"](joined, out_proj_weight, out_proj_bias)
     result = result.view(length, batch, result.shape[1])
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
@@ -452,6 +429,40 @@ def multi_head_attention_forward(
         result = result.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)
     return result, weights
+
+
+def _canonical_masks(mask: Tensor | None, padding: Tensor | None, is_causal: bool,
+                     need_weights: bool, dtype: Any) -> tuple[Tensor | None, Tensor | None, bool]:
+    """Both masks as numbers to add, and whether being causal says all that the mask would."""
+    if is_causal and mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask.")
+    padding = _canonical_mask(padding, "key_padding_mask", _none_or_dtype(mask), "attn_mask", dtype)
+    if is_causal and padding is None and not need_weights:
+        return None, None, True
+    return _canonical_mask(mask, "attn_mask", None, "", dtype, False), padding, False
+
+
+def _spread_padding(padding: Tensor, batch: int, heads: int, source: int) -> Tensor:
+    """The mask of padded keys, for each head and all queries."""
+    for d, (size, expected) in enumerate(zip(padding.shape, (batch, source))):
+        if size != expected:
+            raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {expected}, but got "
+                                 f"{size}")
+    return padding.view(batch, 1, 1, source).expand(-1, heads, -1, -1).reshape(
+        batch * heads, 1, source)
+
+
+def _attend_by_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float
+                       ) -> tuple[Tensor, Tensor]:
+    """The result of each head, and the weights, which the fused form does not give."""
+    scaled, across = q * math.sqrt(1.0 / q.shape[-1]), k.transpose(-2, -1)
+    weights = softmax(flambeau.bmm(scaled, across) if mask is None
+                      else flambeau.baddbmm(mask, scaled, across), -1)
+    if dropout > 0:
+        weights = public[NETWORK]["dropout"](weights, dropout)
+    return flambeau.bmm(weights, v), weights
 
 
 def _mask_of_heads(mask: Tensor | None, batch: int, heads: int, length: int, source: int) -> Any:
@@ -478,9 +489,8 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_
     """A mask as numbers to be added to scores: -inf where a boolean one is True."""
     if mask is None:
         return None
-    dtype = mask.dtype
     floating = flambeau.is_floating_point(mask)
-    if dtype != flambeau.bool and not floating:
+    if mask.dtype != flambeau.bool and not floating:
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use "
