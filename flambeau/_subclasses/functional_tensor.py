@@ -250,11 +250,11 @@ def _functional(func: Any) -> Any:
         packet = flambeau.ops.aten.__dict__.get(base) or getattr(flambeau.ops.aten, base, None)
         known = packet is not None and overload in packet.overloads()
         return packet.overload(overload) if known else None
-    if overload == "out" or overload.endswith("_out"):
-        wanted = [a.name for a in func._schema.arguments if not a.is_out]
+    wanted = [(a.name, a.declared) for a in func._schema.arguments if not a.is_out]
+    if len(wanted) < len(func._schema.arguments):
         packet = func.overloadpacket
         return next((packet.overload(o) for o in packet.overloads() if wanted == [
-            a.name for a in packet.overload(o)._schema.arguments]), None)
+            (a.name, a.declared) for a in packet.overload(o)._schema.arguments]), None)
     return None
 
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
+from flambeau._C._ir import ScriptObject
 from flambeau.autograd.profiler import record_function
 
 _RECORD = "__torch__.torch.classes.profiler._RecordFunction"
-_open: dict[int, record_function] = {}          # blocks that a tensor stands for
+_open: dict[int, _Block] = {}          # blocks that a tensor stands for
 
 
-def _enter_new(name: str, args: str | None = None) -> record_function:
-    return record_function(name, args).__enter__()
+class _Block(ScriptObject):
+    """A named block of a profile that has begun."""
+
+    def __init__(self, block: record_function):
+        self.block = block
+
+    def __repr__(self) -> str:
+        return f"ScriptObject <{_RECORD}>"
+
+
+def _enter_new(name: str, args: str | None = None) -> _Block:
+    block = record_function(name, args)
+    block.begin()
+    return _Block(block)
 
 
 def _enter(name: str, args: str | None = None) -> flambeau.Tensor:
@@ -23,10 +36,10 @@ def _enter(name: str, args: str | None = None) -> flambeau.Tensor:
 def _exit(handle: Any) -> None:
     if isinstance(handle, flambeau.Tensor):
         handle = _open.pop(int(handle), None)
-    if not isinstance(handle, record_function):
+    if not isinstance(handle, _Block):
         raise RuntimeError("profiler::_record_function_exit() Expected a value of type 'Tensor' "
                            "for argument 'handle': what _record_function_enter has given")
-    handle.__exit__(None, None, None)
+    handle.block.end()
 
 
 def _define() -> None:

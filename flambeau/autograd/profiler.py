@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any, Literal
 
+import flambeau
 from flambeau._support.c_functions import matched
 from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
@@ -363,6 +364,7 @@ class record_function:
     def __init__(self, name: str, args: str | None = None):
         self.name, self.args = name, args
         self._events: list[tuple[Recorder, Raw]] = []
+        self._shown: Any = None             # what the op that a mode has seen gave
 
     def __enter__(self) -> record_function:
         if not (isinstance(self.name, str) and isinstance(self.args, str | None)):
@@ -371,11 +373,27 @@ class record_function:
             raise RuntimeError("profiler::_record_function_enter_new() Expected a value of type "
                                f"'{kind}' for argument '{argument}' but instead found type "
                                f"'{type(value).__name__}'.")
-        if recorders:
-            self._events = [(r, r.begin(self.name, user=True)) for r in recorders]
+        stack: Any = modes.levels.get()
+        if stack and stack[-1].makes:
+            given = (self.name,) if self.args is None else (self.name, self.args)
+            self._shown = flambeau.ops.profiler._record_function_enter_new.default(*given)
+        else:
+            self.begin()
         return self
 
+    def begin(self) -> None:
+        """Begin the block in each profile."""
+        if recorders:
+            self._events = [(r, r.begin(self.name, user=True)) for r in recorders]
+
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        if self._shown is not None:
+            flambeau.ops.profiler._record_function_exit._RecordFunction(self._shown)
+            self._shown = None
+        self.end()
+
+    def end(self) -> None:
+        """End it."""
         for recorder, event in self._events:
             recorder.end(event)
         self._events = []

@@ -40,13 +40,11 @@ real_part: Annotated[Callable[[Tensor], Tensor], "ops.pointwise.complex"]
 zeros_like: Annotated[Gives, "ops.factory.create"]
 cast: Annotated[Callable[[Tensor, np.dtype], Tensor], "ops.view.conversion"]
 detach: Annotated[Callable[[Tensor], Tensor], "ops.view.conversion"]
-copy: Annotated[Gives, "ops.view.copying"]
 copy_like: Annotated[Callable[[Tensor, Tensor], Tensor], "ops.view.copying"]
-empty_like: Annotated[Gives, "ops.factory.create"]
 sum_over: Annotated[Callable[[Tensor, Sequence[int], bool], Tensor], "ops.reduction.sums"]
 sum_to_size: Annotated[Callable[[Tensor, Sequence[int]], Tensor], "ops.view.shape"]
-first_gradient: Annotated[Callable[[Tensor, bool, bool], Tensor], "ops.sparse.tensors"]
-later_gradient: Annotated[Callable[[Tensor, Tensor, bool], Tensor], "ops.sparse.tensors"]
+first_gradient: Annotated[Callable[[Tensor, Tensor, bool, bool], Tensor], "ops.leaf_gradients"]
+later_gradient: Annotated[Callable[[Tensor, Tensor, bool], Tensor], "ops.leaf_gradients"]
 
 # ---- views ---------------------------------------------------------------------------------------
 

@@ -8,7 +8,16 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check, check_lr
+from flambeau.optim.rule import (
+    KERNEL_DTYPES,
+    RuleOptimizer,
+    add_scaled,
+    add_square,
+    apply_rule,
+    check,
+    check_lr,
+    zero_step,
+)
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -44,7 +53,7 @@ class Adadelta(RuleOptimizer):
         tensor([ 0.9968, -1.9968], requires_grad=True)
     """
 
-    keeps = ("square_avg", "acc_delta")
+    keeps, first_step = ("square_avg", "acc_delta"), staticmethod(zero_step)
     kernel_rule, kernel_dtypes = "adadelta", KERNEL_DTYPES
     captured_on_xla = False, False
     takes_complex = True
@@ -64,14 +73,18 @@ class Adadelta(RuleOptimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
-        state["step"].add_(1)
         square, moved = state["square_avg"], state["acc_delta"]
         if p.is_complex():
             grad, square, moved = map(flambeau.view_as_real, (grad, square, moved))
-        square.mul_(rho).add_((1 - rho) * (grad * grad))
-        delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
-        moved.mul_(rho).add_((1 - rho) * (delta * delta))
-        p.sub_(group["lr"] * (flambeau.view_as_complex(delta) if p.is_complex() else delta))
+        add_square(square.mul_(rho), grad, 1 - rho)
+        root = square.add(eps).sqrt_()
+        delta = moved.add(eps).sqrt_()
+        if delta.requires_grad:
+            delta = delta.clone()
+        delta.div_(root).mul_(grad)
+        add_square(moved.mul_(rho), delta, 1 - rho)
+        add_scaled(p, flambeau.view_as_complex(delta) if p.is_complex() else delta, -group["lr"],
+                   inplace=True)
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check_least, new_step, zeros
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check_least, new_step, zeros
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -79,8 +79,8 @@ class Adafactor(RuleOptimizer):
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         state["step"] = new_step()
         if p.dim() > 1:
-            state["row_var"] = _contiguous_zeros(p[..., :1])
-            state["col_var"] = _contiguous_zeros(p[..., :1, :])
+            state["row_var"] = p.grad.new_zeros((*p.shape[:-1], 1))
+            state["col_var"] = p.grad.new_zeros((*p.shape[:-2], 1, p.shape[-1]))
         else:
             state["variance"] = zeros(p)
 
@@ -88,7 +88,7 @@ class Adafactor(RuleOptimizer):
         return grad   # must follow the scale of the parameter, which `update` measures first
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        t = advance(state)
+        t = state["step"].item()
         weight = t ** group["beta2_decay"]
         eps1, eps2 = group["eps"]
         if eps1 is None:
@@ -96,15 +96,14 @@ class Adafactor(RuleOptimizer):
         size = min(group["lr"], t**-0.5) * max(eps2, _rms(p))
         if group["weight_decay"] != 0:
             p.mul_(1 - group["lr"] * group["weight_decay"])
-        squares = grad * grad
         if p.dim() > 1:
-            rows = state["row_var"].lerp_(squares.mean(-1, keepdim=True), weight)
-            columns = state["col_var"].lerp_(squares.mean(-2, keepdim=True), weight)
-            variance = rows @ columns / rows.mean(-2, keepdim=True).clamp(min=eps1)
+            rows = state["row_var"].lerp_(_mean_square(grad, -1), weight)
+            columns = state["col_var"].lerp_(_mean_square(grad, -2), weight)
+            update = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
         else:
-            variance = state["variance"].lerp_(squares, weight)
-        update = grad * variance.clamp(min=eps1 * eps1).rsqrt()
-        p.sub_(size / max(1.0, _rms(update) / group["d"]) * update)
+            update = state["variance"].lerp_(grad * grad, weight).clone()
+        update.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+        p.add_(update, alpha=-(size / max(1.0, _rms(update) / group["d"])))
 
 
 def adafactor(params: list[Tensor], grads: list[Tensor], row_vars: list[Tensor | None],
@@ -122,8 +121,8 @@ def adafactor(params: list[Tensor], grads: list[Tensor], row_vars: list[Tensor |
         weight_decay=weight_decay, eps=(eps1, eps2), maximize=maximize)
 
 
-def _contiguous_zeros(like: Tensor) -> Tensor:
-    return flambeau.zeros_like(like, memory_format=flambeau.contiguous_format)
+def _mean_square(grad: Tensor, dim: int) -> Tensor:
+    return grad.norm(dim=dim, keepdim=True).square_().div_(grad.size(dim))
 
 
 def _rms(x: Tensor) -> float:

@@ -11,7 +11,8 @@ from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     KERNEL_DTYPES,
     RuleOptimizer,
-    advance,
+    add_quotient_,
+    add_square,
     apply_rule,
     check,
     check_lr,
@@ -91,7 +92,7 @@ class Adagrad(RuleOptimizer):
         return super()._decay(p, grad, group)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        t = advance(state)
+        t = state["step"].item()
         lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
         total = state["sum"]
         if grad.is_sparse:
@@ -102,8 +103,9 @@ class Adagrad(RuleOptimizer):
             total[rows] = seen
             p[rows] = p[rows] - lr * values / (seen.sqrt() + group["eps"])
         else:
-            total.add_(grad * grad)
-            p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
+            root = add_square(total, grad, 1).sqrt()
+            root = root + group["eps"] if root.requires_grad else root.add_(group["eps"])
+            add_quotient_(p, grad, root, -lr)
 
     def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
         super()._check_fused(params[:1], grads[:1])

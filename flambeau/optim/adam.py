@@ -14,7 +14,8 @@ from flambeau.kernels.network import optimizers as kernels
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
-    advance,
+    add_quotient_,
+    add_square,
     apply_rule,
     check,
     check_betas,
@@ -102,15 +103,17 @@ class Adam(RuleOptimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
-        t = advance(state)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
+        square = add_square(state["exp_avg_sq"].mul_(beta2), grad, 1 - beta2)
+        t = state["step"].item()
         if group["amsgrad"]:
             highest = state["max_exp_avg_sq"]
-            before = highest.clone() if highest.requires_grad else highest
-            square = highest.copy_(flambeau.maximum(before, square))
-        root = square.sqrt() / (1 - beta2**t) ** 0.5
-        p.sub_(group["lr"] / (1 - beta1**t) * (mean / (root + group["eps"])))
+            if highest.requires_grad or square.requires_grad:
+                square = highest.copy_(flambeau.maximum(highest.clone(), square))
+            else:
+                square = flambeau.maximum(highest, square, out=highest)
+        root = (square.sqrt() / (1 - beta2**t) ** 0.5).add_(group["eps"])
+        add_quotient_(p, mean, root, -(group["lr"] / (1 - beta1**t)))
 
     def step_by_kernel(self, params: list[np.ndarray], grads: list[np.ndarray],
                        group: dict[str, Any], states: list[dict[str, Any]]) -> bool:

@@ -11,7 +11,7 @@ from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     KERNEL_DTYPES,
     RuleOptimizer,
-    advance,
+    add_quotient_,
     apply_rule,
     check,
     check_betas,
@@ -62,11 +62,14 @@ class Adamax(RuleOptimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
-        t = advance(state)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        highest = state["exp_inf"]
-        highest.copy_(flambeau.maximum(beta2 * highest, grad.abs() + group["eps"]))
-        p.sub_(group["lr"] / (1 - beta1**t) * (mean / highest))
+        highest, size = state["exp_inf"].mul_(beta2), grad.abs().add_(group["eps"])
+        if highest.requires_grad or size.requires_grad:
+            highest.copy_(flambeau.maximum(highest.clone(), size))
+        else:
+            flambeau.maximum(highest, size, out=highest)
+        rate = group["lr"] / (1 - beta1**state["step"].item())
+        add_quotient_(p, mean, highest, -rate)
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     KERNEL_DTYPES,
     RuleOptimizer,
-    advance,
     apply_rule,
     check,
     check_lr,
-    new_step,
+    zero_step,
     zeros,
 )
 
@@ -74,27 +74,28 @@ class ASGD(RuleOptimizer):
             "capturable": capturable})
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        state["step"] = new_step()
-        state["eta"] = new_step(float(group["lr"]))
-        state["mu"] = new_step(1.0)
+        state["step"] = zero_step()
+        step = state["step"]
+        state["eta"] = flambeau.as_tensor(float(group["lr"]), dtype=step.dtype).clone().detach()
+        state["mu"] = flambeau.ones((), dtype=step.dtype)
         state["ax"] = zeros(p)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         lambd = group["lambd"]
-        advance(state)
-        eta, mu, mean = state["eta"].item(), state["mu"].item(), state["ax"]
-        p.mul_(1 - lambd * eta).sub_(eta * grad)
-        if mu == 1:
+        t, eta, mu, mean = state["step"].item(), state["eta"].item(), state["mu"], state["ax"]
+        p.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
+        if mu.item() == 1:
             mean.copy_(p)
         else:
-            mean.add_((p - mean) * mu)
-        self._prepare_next(group, state)
+            mean.add_(p.sub(mean).mul_(mu))
+        self._prepare_next(group, state, t)
 
-    def _prepare_next(self, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _prepare_next(self, group: dict[str, Any], state: dict[str, Any], t: float) -> None:
         """The rate of the next step, and the share of its parameters in the mean."""
-        lr, t = group["lr"], state["step"].item()
-        state["eta"].fill_(float(lr / (1 + group["lambd"] * lr * t) ** group["alpha"]))
-        state["mu"].fill_(1 / max(1, t - group["t0"]))
+        lr = group["lr"]
+        rate = float(lr / (1 + group["lambd"] * lr * t) ** group["alpha"])
+        state["eta"].copy_(flambeau.as_tensor(rate))
+        state["mu"].copy_(flambeau.as_tensor(1 / max(1, t - group["t0"])))
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:
@@ -106,7 +107,7 @@ class ASGD(RuleOptimizer):
         if not super().step_by_kernel(params, grads, group, states):
             return False
         for state in states:
-            self._prepare_next(group, state)
+            self._prepare_next(group, state, state["step"].item())
         return True
 
 

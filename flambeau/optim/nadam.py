@@ -13,7 +13,8 @@ from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     KERNEL_DTYPES,
     RuleOptimizer,
-    advance,
+    add_quotient_,
+    add_square,
     apply_rule,
     check,
     check_betas,
@@ -93,17 +94,18 @@ class NAdam(RuleOptimizer):
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
         lr = group["lr"]
-        t = advance(state)
+        t = state["step"].item()
         mu, mu_next = _momenta(group, t)
         product = state["mu_product"].mul_(mu)
-        if not product.requires_grad:
-            product = product.item()
-
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
-        denominator = (square / (1 - beta2**t)).sqrt() + group["eps"]
-        p.sub_(lr * (1 - mu) / (1 - product) * (grad / denominator))
-        p.sub_(lr * mu_next / (1 - product * mu_next) * (mean / denominator))
+        square = add_square(state["exp_avg_sq"].mul_(beta2), grad, 1 - beta2)
+        root = square.div(1 - beta2**t).sqrt()
+        tracked = product.requires_grad or root.requires_grad
+        following = (product if tracked else product.item()) * mu_next
+        root = root.add(group["eps"]) if tracked else root.add_(group["eps"])
+        add_quotient_(p, grad, root, -lr * (1 - mu) / (1 - (product if tracked
+                                                            else product.item())))
+        add_quotient_(p, mean, root, -lr * mu_next / (1 - following))
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core.modes import interceptors
 from flambeau.ops.python.list_updates import clear_grads
 from flambeau.optim._support import *  # noqa: F403
 from flambeau.optim._support import ParamsT
@@ -31,6 +32,12 @@ required = _RequiredParameter()
 
 _global_optimizer_pre_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Any] = OrderedDict()
+
+
+def _named_block(optimizer: Optimizer, method: str) -> Any:
+    """The name of a call in profiles, and for modes."""
+    return flambeau.autograd.profiler.record_function(
+        f"Optimizer.{method}#{type(optimizer).__name__}.{method}")
 
 
 def _register(hooks: OrderedDict[int, Any], hook: Callable[..., Any],
@@ -156,6 +163,12 @@ class Optimizer:
 
         @functools.wraps(func)
         def step(*args: Any, **kwargs: Any) -> Any:
+            if interceptors:
+                with _named_block(args[0], "step"):
+                    return run(*args, **kwargs)
+            return run(*args, **kwargs)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
             if _global_optimizer_pre_hooks or self._optimizer_step_pre_hooks:
                 hooks = chain(_global_optimizer_pre_hooks.values(),
@@ -180,6 +193,13 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
+        if interceptors:
+            with _named_block(self, "zero_grad"):
+                self._clear_grads(set_to_none)
+        else:
+            self._clear_grads(set_to_none)
+
+    def _clear_grads(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             clear_grads(group["params"], set_to_none)
 

@@ -10,7 +10,7 @@ from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     KERNEL_DTYPES,
     RuleOptimizer,
-    advance,
+    add_square,
     apply_rule,
     check,
     check_betas,
@@ -72,14 +72,16 @@ class RAdam(RuleOptimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
-        t = advance(state)
+        t = state["step"].item()
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
-        step = mean / (1 - beta1**t)
+        square = add_square(state["exp_avg_sq"].mul_(beta2), grad, 1 - beta2)
+        step = mean / (1 - beta1**t) * group["lr"]
         scale = _rectification(beta2, t)
         if scale:
-            step = step * (scale / (square.sqrt() + group["eps"]))
-        p.sub_(group["lr"] * step)
+            root = square.sqrt()
+            root = root.add(group["eps"]) if root.requires_grad else root.add_(group["eps"])
+            step = step * (scale / root)
+        p.add_(step, alpha=-1.0)
 
     def kernel_numbers(self, group: dict[str, Any], t: float,
                        state: dict[str, Any] | None) -> Sequence[float]:

@@ -10,10 +10,13 @@ from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     KERNEL_DTYPES,
     RuleOptimizer,
+    add_quotient_,
+    add_scaled,
+    add_square,
     apply_rule,
     check,
     check_lr,
-    new_step,
+    zero_step,
     zeros,
 )
 
@@ -70,7 +73,7 @@ class RMSprop(RuleOptimizer):
             "maximize": maximize, "differentiable": differentiable})
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        state["step"] = new_step()
+        state["step"] = zero_step()
         state["square_avg"] = zeros(p)
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros(p)
@@ -79,15 +82,18 @@ class RMSprop(RuleOptimizer):
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         alpha = group["alpha"]
-        state["step"].add_(1)
-        square = state["square_avg"].mul_(alpha).add_((1 - alpha) * (grad * grad))
+        square = add_square(state["square_avg"].mul_(alpha), grad, 1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            square = square - mean * mean
-        step = grad / (square.sqrt() + group["eps"])
+            root = square.addcmul(mean, mean, value=-1).sqrt_()
+        else:
+            root = square.sqrt()
+        root = root.add(group["eps"]) if root.requires_grad else root.add_(group["eps"])
         if group["momentum"] > 0:
-            step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
-        p.sub_(group["lr"] * step)
+            step = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, root)
+            add_scaled(p, step, -group["lr"], inplace=True)
+        else:
+            add_quotient_(p, grad, root, -group["lr"])
 
     def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
         return ["square_avg", *["grad_avg"] * group["centered"],

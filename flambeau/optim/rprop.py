@@ -8,7 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check_lr, new_step, zeros
+from flambeau.optim.rule import KERNEL_DTYPES, RuleOptimizer, apply_rule, check_lr, zero_step, zeros
 
 __all__ = ["Rprop", "rprop"]
 
@@ -67,20 +67,21 @@ class Rprop(RuleOptimizer):
 
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         lr = float(group["lr"])
-        state["step"] = new_step()
+        state["step"] = zero_step()
         state["prev"] = zeros(p)
         state["step_size"] = flambeau.full_like(p.grad, complex(lr, lr) if p.is_complex() else lr,
                                                 memory_format=flambeau.preserve_format)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         shrink, grow = group["etas"]
-        state["step"].add_(1)
-        agree = grad * state["prev"]
-        factor = flambeau.ones_like(grad)
-        factor = factor.masked_fill(agree > 0, grow).masked_fill(agree < 0, shrink)
+        factor = grad.mul(state["prev"]).sign()
+        factor[factor.gt(0)] = grow
+        factor[factor.lt(0)] = shrink
+        factor[factor.eq(0)] = 1
         size = state["step_size"].mul_(factor).clamp_(*group["step_sizes"])
-        grad = grad.masked_fill(agree < 0, 0)
-        p.sub_(grad.sign() * size)
+        grad = grad.clone(memory_format=flambeau.preserve_format)
+        grad[factor.eq(shrink)] = 0
+        p.addcmul_(grad.sign(), size, value=-1)
         state["prev"].copy_(grad)
 
     def kernel_numbers(self, group: dict[str, Any], t: float,

@@ -55,6 +55,7 @@ class RuleOptimizer(Optimizer):
     numbers_depend_on_state = False  # do `kernel_numbers`?
     elementwise = True              # does a step treat each element of a parameter by itself?
     counts_in_tensors = True        # is the number of steps a tensor?
+    first_step: Callable[[], Tensor] = staticmethod(lambda: new_step())
     lists_are_differentiable = False  # are steps that `foreach` asks for?
     # of steps that could be captured, parameter by parameter and of all at once: what has to be on
     # which devices
@@ -90,12 +91,12 @@ class RuleOptimizer(Optimizer):
     def init_state(self, p: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Put into `state` what the rule keeps for parameter `p`, before its first step."""
         if self.keeps:
-            state["step"] = new_step()
+            state["step"] = self.first_step()
             for name in self.keeps:
                 state[name] = zeros(p)
 
     def update(self, p: Tensor, grad: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        """The rule: change `p` and `state` in place, given the gradient."""
+        """The rule: change `p` and `state` in place, given the gradient; the step is counted."""
         raise NotImplementedError
 
     def kernel_state(self, group: dict[str, Any]) -> Sequence[str]:
@@ -167,6 +168,9 @@ class RuleOptimizer(Optimizer):
             if params:
                 if self.elementwise and not differentiable:
                     params = self._update_pieces(params, options)
+                for p in params:                # what all keep is there before the first changes
+                    self._check_kind(p, p.grad)
+                    self._state_of(p, options)
                 for p in params:
                     self._update_one(p, p.grad, options, differentiable)
         return loss
@@ -212,6 +216,8 @@ class RuleOptimizer(Optimizer):
                 if isinstance(value, Tensor):
                     state[name] = value.clone()
         in_reals = p.is_complex() and not (self.takes_complex or grad.is_sparse)
+        if isinstance(state.get("step"), Tensor):
+            state["step"].add_(1)
         if in_reals and self.decays_reals:
             p, grad, state = _as_reals(p, grad, state)
             in_reals = False
@@ -227,7 +233,7 @@ class RuleOptimizer(Optimizer):
             if group.get("decoupled_weight_decay", self.decoupled_weight_decay):
                 p.mul_(1 - group["lr"] * weight_decay)
             else:
-                grad = grad + weight_decay * p
+                grad = add_scaled(grad, p, weight_decay)
         return grad
 
     def _update_by_kernel(self, params: list[Tensor], grads: list[Tensor],
@@ -421,10 +427,31 @@ def new_step(value: float = 0.0) -> Tensor:
     return flambeau.tensor(value, dtype=flambeau.float64 if double else flambeau.float32)
 
 
-def advance(state: dict[str, Any]) -> float:
-    """Count a step; returns the number of steps so far."""
-    state["step"].add_(1)
-    return state["step"].item()
+def zero_step() -> Tensor:
+    """A step counter at zero, as optimisers that have PyTorch fill it make it."""
+    double = flambeau.get_default_dtype() is flambeau.float64
+    return flambeau.zeros((), dtype=flambeau.float64 if double else flambeau.float32)
+
+
+def add_scaled(x: Tensor, y: Tensor, number: Any, inplace: bool = False) -> Tensor:
+    """`x + number * y`; a number in a tensor may need a gradient."""
+    if isinstance(number, Tensor):
+        return x.add_(number * y) if inplace else x + number * y
+    return x.add_(y, alpha=number) if inplace else x.add(y, alpha=number)
+
+
+def add_square(mean: Tensor, x: Tensor, number: Any) -> Tensor:
+    """Add `number * x * x` in place; a number in a tensor may need a gradient."""
+    if isinstance(number, Tensor):
+        return mean.add_(number * (x * x))
+    return mean.addcmul_(x, x, value=number)
+
+
+def add_quotient_(p: Tensor, above: Tensor, below: Tensor, number: Any) -> Tensor:
+    """Add `number * above / below` in place; a number in a tensor may need a gradient."""
+    if isinstance(number, Tensor):
+        return p.add_(number * (above / below))
+    return p.addcdiv_(above, below, value=number)
 
 
 def zeros(p: Tensor) -> Tensor:

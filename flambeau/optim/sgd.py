@@ -13,7 +13,7 @@ from flambeau.core.tensor import arrays_of
 from flambeau.kernels.network import optimizers as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.optim._support import ParamsT
-from flambeau.optim.rule import RuleOptimizer, apply_rule
+from flambeau.optim.rule import RuleOptimizer, add_scaled, apply_rule
 
 __all__ = ["SGD", "sgd"]
 
@@ -84,11 +84,12 @@ class SGD(RuleOptimizer):
         if momentum != 0:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = grad.clone()
+                buffer = state["momentum_buffer"] = (
+                    grad.clone() if grad.requires_grad else grad.detach().clone())
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-            grad = grad + momentum * buffer if group["nesterov"] else buffer
-        p.add_(-group["lr"] * grad)
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        add_scaled(p, grad, -group["lr"], inplace=True)
 
     def _check_fused(self, params: list[Tensor], grads: list[Tensor]) -> None:
         super()._check_fused(params[:1], grads[:1])

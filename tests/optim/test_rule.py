@@ -4,6 +4,7 @@ import pytest
 
 import flambeau as torch
 from flambeau.optim.rule import RuleOptimizer, apply_rule
+from flambeau.utils._python_dispatch import TorchDispatchMode
 
 
 def test_kernel_counts_writes():
@@ -115,7 +116,6 @@ class Halving(RuleOptimizer):
         state["step"] = torch.tensor(0.0)
 
     def update(self, p, grad, group, state):
-        state["step"] += 1
         p.mul_(0.5).add_(grad, alpha=0.0 if group["lr"] else 1.0)
 
 
@@ -257,3 +257,28 @@ def test_complex_parameters_are_refused_before_sparse_gradients(name):
     with pytest.raises(RuntimeError, match=f"{name} does not support complex parameters"):
         optimizer.step()
     assert not optimizer.state.get(p)
+
+
+class Log(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_see_a_named_step_which_makes_all_state_first():
+    params = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    for p in params:
+        p.grad = torch.ones(2)
+    optimizer = torch.optim.Adam(params)
+    with Log() as log:
+        optimizer.step()
+    update = ["add_.Tensor", "lerp_.Scalar", "mul_.Tensor", "addcmul_.default",
+              "_local_scalar_dense.default", "sqrt.default", "div.Tensor", "add_.Tensor",
+              "addcdiv_.default"]
+    begin = ["lift_fresh.default", "zeros_like.default", "zeros_like.default"]
+    assert log.names == ["_record_function_enter_new.default", *begin * 2, *update * 2,
+                         "_record_function_exit._RecordFunction"]

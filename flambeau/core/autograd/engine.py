@@ -31,6 +31,7 @@ from flambeau._support.scopes import enclosed, locked, within
 from flambeau._support.source_locations import Place, bump
 from flambeau.core import late_bound
 from flambeau.core.autograd.backward_errors import freed_error
+from flambeau.core.autograd.fitting import fit, validate_grad_for
 from flambeau.core.autograd.graph import (
     Node,
     Output,
@@ -54,7 +55,6 @@ from flambeau.core.modes import (
     interceptors,
     intercepts_ops,
 )
-from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, gradient_edge, plain_types, tensor_types, wrap
 
 accumulate_lock = threading.Lock()
@@ -316,6 +316,8 @@ class Pass:
         if (captured and not self.accumulate) or leaf._hooks is not None \
                 or leaf._accumulator is not None:
             self._accumulate_hooked(leaf, grad)
+        elif self.accumulate and interceptors and intercepts_ops():
+            self._accumulate_shown(leaf, grad)
         elif grad is not None and self.accumulate:
             self.running = leaf
             accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES)
@@ -324,6 +326,22 @@ class Pass:
         """Hooks want the sum over all edges: keep it until the last one has delivered."""
         if takes_no_gradient(leaf):
             return
+        entry = self._add_to_sum(leaf, grad)
+        if entry[2] == 0:
+            self._leaf_complete(leaf, entry[1])
+
+    def _accumulate_shown(self, leaf: Tensor, grad: Any) -> None:
+        """A level sees how gradients are added, which is before they arrive."""
+        entry = self._add_to_sum(leaf, grad)
+        if entry[2]:
+            return
+        summed, grad, entry[1] = entry[1] is not grad, entry[1], None
+        if grad is not None:
+            self.running = leaf     # a sum is known here alone, what a node gave to the loop too
+            accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES + (not summed))
+
+    def _add_to_sum(self, leaf: Tensor, grad: Any) -> list[Any]:
+        """The leaf, the sum of what has arrived at it, and how many edges are yet to deliver."""
         entry = self.leaf_sums.get(id(leaf))
         if entry is None:
             entry = self.leaf_sums[id(leaf)] = [leaf, None, self.count_edges(leaf)]
@@ -332,7 +350,7 @@ class Pass:
         entry[2] -= 1
         if entry[2] == 0:
             del self.leaf_sums[id(leaf)]
-            self._leaf_complete(leaf, entry[1])
+        return entry
 
     def count_edges(self, leaf: Tensor) -> int:
         if self.counts is None:
@@ -412,13 +430,11 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
         if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
                 and getrefcount(array) <= STOLEN_ARRAY
                 and (array.strides == leaf._array.strides or not grad_layouts.get())
-                and grad._edge is None):
-            leaf._grad = late_bound.detach(grad) if interceptors else grad
-        elif type(grad) in own_rules:
+                and grad._edge is None and not interceptors):
+            leaf._grad = grad
+        elif create_graph or type(grad) in own_rules or interceptors:
             unshared = getrefcount(grad) <= stolen
-            leaf._grad = late_bound.first_gradient(grad, unshared, create_graph)
-        elif create_graph or (type(grad) in plain_types and intercepts_ops()):  # those see ops only
-            leaf._grad = late_bound.copy(late_bound.empty_like(leaf, dtype=grad.dtype), grad)
+            leaf._grad = late_bound.first_gradient(leaf, grad, unshared, create_graph)
         else:
             leaf._grad = late_bound.copy_like(grad, leaf)
         return
@@ -433,41 +449,6 @@ def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> 
     else:
         kernels.add(old._array, grad._array, old._array)
         bump(old)
-
-
-# ---- gradients that need work ----------------------------------------------------------
-
-def validate_grad_for(edge: Any, grad: Any, node: Any, position: int) -> Any:
-    """A gradient as it may arrive at an edge, which may be none, or a leaf."""
-    if edge is None or grad is None:
-        return grad
-    if type(edge) not in tensor_types:
-        return fit(grad, edge.shape, edge.dtype, node, position)
-    own, wanted = edge._array, edge._hooks and edge._hooks.grad_dtype
-    if wanted is None:
-        return fit(grad, own.shape, own.dtype, node, position)
-    array_type = grad._array.dtype if wanted == "any" else wanted.numpy
-    return fit(grad, own.shape, array_type, node, position)
-
-
-def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position: int) -> Any:
-    """`grad` summed and cast to what the edge expects: rules need not mention broadcasting."""
-    found = grad._array
-    if found.shape != shape:
-        if not is_expandable_to(shape, found.shape):
-            name = node.name() if node is not None else "backward"
-            raise RuntimeError(f"Function {name} returned an invalid gradient at index {position} "
-                               f"- got {list(found.shape)} but expected shape compatible with "
-                               f"{list(shape)}")
-        if found.dtype.kind in "cW" and array_type.kind not in "cW":
-            grad = late_bound.real_part(grad)       # what is summed up lies by rows
-        grad = late_bound.sum_to_size(grad, shape)
-    if grad._array.dtype != array_type:
-        if grad._array.dtype.kind in "cW" and array_type.kind not in "cW":
-            grad = late_bound.real_part(grad)
-        if grad._array.dtype != array_type:
-            grad = late_bound.cast(grad, array_type)
-    return grad
 
 
 # ---- stealing -----------------------------------------------------------------------------------

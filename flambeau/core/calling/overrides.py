@@ -208,9 +208,14 @@ def dispatch_to_levels(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """A call that no type takes over: bound, and handed to the innermost level."""
     out = None
     if op.binder is not None and op.kind != "creation":
-        stack = levels.get()
-        op, args, out = op.binder.bind(args, kwargs, bool(stack) and stack[-1].makes)
+        stack: Any = levels.get()
+        shown = bool(stack) and stack[-1].makes
+        op, args, out = op.binder.bind(args, kwargs, shown)
         kwargs = {}
+        if out is not None and shown:
+            result = stack[-1].storing(op, args, out)
+            if result is not NotImplemented:
+                return result
     elif not op.composite:
         out = kwargs.pop("out", None)
     if replaced:

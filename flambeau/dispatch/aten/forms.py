@@ -20,6 +20,7 @@ from flambeau.core import devices
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.engine import current_autograd_node
 from flambeau.core.autograd.formulas import parameters
+from flambeau.core.autograd.graph import AccumulateGrad
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
@@ -149,8 +150,7 @@ def _composite_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> At
     schema, out, declaration = overload.signature.schema, given.get("out"), op.declaration
     form = _parse_form(declaration.texts[declaration.schemas.index(schema)], out is not None)
     if schema.is_factory and out is None:
-        plainly = "self" in given and inside.get()      # as C++ calls it, without options
-        given["pin_memory"] = None if plainly else bool(given["pin_memory"])
+        given["pin_memory"] = None if in_native_code() else bool(given["pin_memory"])
         if given["device"] is not None:
             given["device"] = devices.device(given["device"])
         elif "self" not in given:
@@ -168,6 +168,35 @@ def member_call(overload: Any, values: list[Any]) -> AtenCall:
     form, given = _parse_form(text, False), dict(zip([p.name for p in overload.parameters], values))
     own = [_tuple_as_list(given.get(a.name, a.default_value)) for a in form.schema.arguments]
     return AtenCall(form.overload, *form.schema.arranged(own), form, own)
+
+
+def storing_call(op: Op, args: tuple[Any, ...], out: Any) -> AtenCall | None:
+    """How a call appears whose results are written to `out`; None if PyTorch's dispatcher sees the
+    calls that it is made of."""
+    call = aten_call(op, args, {} if op.composite else None)
+    form = None if call.form is None else _storing_form(call.overload, call.form.schema._text)
+    outs = list(out) if isinstance(out, (tuple, list)) else [out]
+    if form is None or len(form.schema.arguments) != len(call.values) + len(outs):
+        return None
+    values = dict(zip([a.name for a in call.form.schema.arguments], call.values))
+    if op.declaration.typed_by_out and values["dtype"] is outs[0].dtype:
+        values["dtype"] = None                      # nobody has given it: it is that of `out`
+    values.update(zip([a.name for a in form.schema.arguments if a.is_out], outs))
+    arranged = form.schema.arranged([values[a.name] for a in form.schema.arguments])
+    return AtenCall(form.overload, *arranged, form, None)
+
+
+@cache
+def _storing_form(overload: OpOverload, text: str) -> Form | None:
+    """The form that writes to tensors what that one gives; None if that is a composite."""
+    own = [(a.name, a.declared) for a in FunctionSchema(text).arguments]
+    for name in overload._packet.overloads():
+        other = overload._packet.overload(name)
+        arguments = other._schema.arguments
+        if len(arguments) > len(own) and "implicit" not in (other._facts or ()) \
+                and [(a.name, a.declared) for a in arguments if not a.is_out] == own:
+            return Form(other._schema._text)
+    return None
 
 
 @cache
@@ -224,6 +253,15 @@ def _is_number(op: Op, args: tuple[Any, ...]) -> bool:
         return False
     return inside.get() or (engine.current_pass.get() is not None
                             and not _is_operator_number(args[1]))
+
+
+def in_native_code() -> bool:
+    """Is a call made by what PyTorch has in C++: composites, formulas, the engine? There, options
+    that nobody has stated are not passed on."""
+    if inside.get():
+        return True
+    node = current_autograd_node()
+    return node is not None and (node.op is not None or isinstance(node, AccumulateGrad))
 
 
 class _WholeForm(Form):

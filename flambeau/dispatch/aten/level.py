@@ -35,6 +35,7 @@ from flambeau.core.calling import overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import Level, grad_enabled, grad_mode
 from flambeau.core.op import Op, class_name
+from flambeau.core.return_types import with_out
 from flambeau.core.tensor import LAZY, Tensor, alias, gradient_edge, plain_types, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_zero_grad
 from flambeau.dispatch.aten import forms
@@ -70,6 +71,15 @@ class DispatchLevel(Level):
         """A composite that is shown as one op."""
         stack = modes.levels.get()
         return within(modes.levels, stack[:stack.index(self)], self._shown, op, args, kwargs, run)
+
+    def storing(self, op: Op, args: Any, out: Any) -> Any:
+        """A call whose results are written to `out`, if PyTorch's dispatcher has that as one."""
+        call = forms.storing_call(op, args, out)
+        if call is None:
+            return NotImplemented
+        within(modes.levels, modes.levels.get()[:-1], self.ask, call.overload, call.args,
+               call.kwargs)
+        return out if op.returns in (None, tuple, list) else with_out(op.returns)(*out)
 
     def member(self, overload: Any, values: list[Any]) -> Any:
         """A member that changes what its tensor looks at, and enters the graph by itself."""
@@ -206,7 +216,10 @@ class Recorder:
         edge = next((e for e in edges if e is not None), None)
         if edge is None:
             return
-        if not saved_hooks.get() or any(type(p) not in plain_types for p in tensors):
+        own = any(type(p) not in plain_types for p in tensors)
+        if own and modes.deriving.get():
+            edge.node.result_state = [(type(p), getattr(p, "__dict__", None)) for p in parts]
+        elif own or not saved_hooks.get():
             _keep_saved_results(edge, parts)
         if saved_tensor_hooks:
             pack_node(edge.node)

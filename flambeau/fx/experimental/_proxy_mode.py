@@ -10,6 +10,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._support.scopes import Scope
+from flambeau._support.source_locations import memory_of
 from flambeau._support.symbolic_names import Tag
 from flambeau.fx import Graph, Proxy, Tracer
 from flambeau.fx import traceback as fx_traceback
@@ -180,6 +181,9 @@ def proxy_call(proxy_mode: ProxyTorchDispatchMode, func: Any, pre_dispatch: bool
         name=tracer.graph._target_to_str(shown._packet.__name__))
     with disable_proxy_modes_tracing():     # an outer tracer does not see this one's work
         out = shown(*args, **kwargs)        # a constant that is written to stays as it was
+    if isinstance(out, Tensor) and not func._schema.is_mutable and any(
+            isinstance(v, Tensor) and memory_of(v) is memory_of(out) for v in flat):
+        out._array = out._array[...]        # `detach` gives a value of its own
     if func._packet.__name__.endswith("_") and not func._packet.__name__.startswith("_"):
         _written(tracer, args[0], proxy_out)
     constant = _constant_of(proxy_mode, func, flat, tracked, spec, tensors, all_constant)

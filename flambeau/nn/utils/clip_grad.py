@@ -8,7 +8,10 @@ import warnings
 import flambeau
 from flambeau import Tensor
 from flambeau.ops.python.list_updates import are_plain, update_list
-from flambeau.utils._foreach_utils import _group_tensors_by_device_and_dtype
+from flambeau.utils._foreach_utils import (
+    _group_tensors_by_device_and_dtype,
+    _has_foreach_support,
+)
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 
@@ -19,6 +22,16 @@ def _as_list(parameters):
 
 def _grads(parameters):
     return [param.grad for param in _as_list(parameters) if param.grad is not None]
+
+
+def _groups(tensors):
+    """The tensors of each device and type."""
+    return [group for (group,), _ in _group_tensors_by_device_and_dtype([tensors]).values()]
+
+
+def _takes_lists(tensors, foreach: bool | None) -> bool:
+    """Are they treated as a list, by one op, unless that is not wanted?"""
+    return foreach is not False and _has_foreach_support(tensors, tensors[0].device)
 
 
 @flambeau.no_grad()
@@ -35,7 +48,9 @@ def _get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = 
     if not tensors:
         return flambeau.tensor(0.0)
     device = tensors[0].device
-    norms = [flambeau.linalg.vector_norm(tensor, norm_type).to(device) for tensor in tensors]
+    norms = [norm.to(device) for group in _groups(tensors)
+             for norm in (flambeau._foreach_norm(group, norm_type) if _takes_lists(group, foreach)
+                          else [flambeau.linalg.vector_norm(t, norm_type) for t in group])]
     total_norm = flambeau.linalg.vector_norm(flambeau.stack(norms), norm_type)
     if error_if_nonfinite and bool(flambeau.logical_or(total_norm.isnan(), total_norm.isinf())):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from "
@@ -55,8 +70,12 @@ def _clip_grads_with_norm_(parameters, max_norm: float, total_norm: Tensor,
         return
     scale = flambeau.clamp(max_norm / (total_norm + 1e-6), max=1.0)
     if not (are_plain(grads) and update_list("scale", grads, numbers=[(scale.item(),)])):
-        for grad in grads:
-            grad.mul_(scale.to(grad.device))
+        for group in _groups(grads):
+            if _takes_lists(group, foreach):
+                flambeau._foreach_mul_(group, scale.to(group[0].device))
+            else:
+                for grad in group:
+                    grad.mul_(scale.to(grad.device))
 
 
 @flambeau.no_grad()
@@ -100,5 +119,10 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
     if not grads:
         _group_tensors_by_device_and_dtype([grads])         # refuses it
     if not update_list("clamp", grads, numbers=[(-clip_value, clip_value)]):
-        for grad in grads:
-            grad.clamp_(min=-clip_value, max=clip_value)
+        for group in _groups(grads):
+            if _takes_lists(group, foreach):
+                flambeau._foreach_clamp_min_(group, -clip_value)
+                flambeau._foreach_clamp_max_(group, clip_value)
+            else:
+                for grad in group:
+                    grad.clamp_(min=-clip_value, max=clip_value)

@@ -157,7 +157,7 @@ def _declare(name: str, overloads: dict[str, str], function: Any = None, nodes: 
         texts.append(f"{title}({own}{', ' * bool(more)}{more}) -> {result}")
         names += [n for n in (p.partition("=")[0].split()[-1] for p in more.split(", ") if p)
                   if n not in ("*", *names)]
-    member(*texts, method=False,
+    member(*texts, method=False, explicit=True,
            body=_loop_over_tensors(name, names, function or _method(name), nodes, rule),
            doc=f"`{name}` {'on' if inplace else 'of'} each tensor, with its operands.")
 
@@ -238,8 +238,8 @@ _POW_NODES = "0Scalar 1 0 0Scalar"
 _powers = _loop_over_tensors("pow", ["self", "exponent"], _method("pow"), _POW_NODES)
 member(*[f"_foreach_pow.{overload}({own}, {more}) -> Tensor[]" for own, overload, more in (
     *[("Tensor[] self", overload, more) for overload, more in _POWERS.items()],
-    ("Scalar self", "ScalarAndTensor", "Tensor[] exponent"))], method=False, body=_pow,
-       doc="Each tensor (or one number) to the power of its exponent.")
+    ("Scalar self", "ScalarAndTensor", "Tensor[] exponent"))], method=False, explicit=True,
+       body=_pow, doc="Each tensor (or one number) to the power of its exponent.")
 
 
 def _norm(tensor: Tensor, ord: Any, dtype: Any = None) -> Tensor:

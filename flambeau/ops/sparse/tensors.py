@@ -22,11 +22,9 @@ from flambeau.core.op import public
 from flambeau.core.shapes import Size, size_of
 from flambeau.core.tensor import LEAF, SeenAsTensor, Tensor, tensor_types, wrap
 from flambeau.dispatch.backend_errors import without_kernel
-from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.pointwise.complex import conjugated
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
-from flambeau.ops.view.conversion import clone, detach
 from flambeau.transforms import meta
 
 if TYPE_CHECKING:
@@ -316,31 +314,6 @@ def backend_of(tensor: Tensor) -> str:
     layout = tensor.layout
     return "SparseCPU" if layout is COO else "CPU" if layout is type_info.strided \
         else "SparseCsrCPU"
-
-
-# ---- gradients that arrive at leaves ------------------------------------------------------------
-
-def first_gradient(grad: Tensor, unshared: bool, create_graph: bool) -> Tensor:
-    """What becomes the gradient of a leaf that had none: `grad`'s own arrays if nobody else
-    holds it, else a copy."""
-    if not is_sparse(grad) or create_graph:
-        kept = clone(grad)
-        return kept if create_graph else detach(kept)
-    parts = [*grad._where, grad._data]
-    if unshared and all(p.flags.c_contiguous for p in parts):
-        return without_history(grad)
-    return make_sparse(grad._layout, tuple(p.copy() for p in grad._where), grad._data.copy(),
-                       grad._array.shape, grad._coalesced)
-
-
-def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
-    """The gradient of a leaf after another has arrived: written in place where torch does."""
-    sparse = is_sparse(old)
-    if sparse and not is_sparse(grad):
-        return add(grad, old)
-    if create_graph or not (sparse or is_sparse(grad)):
-        return add(old, grad)
-    return old.add_(grad)
 
 
 __all__ = ["SparseTensor"]

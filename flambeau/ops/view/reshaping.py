@@ -98,7 +98,8 @@ reshape = op(
 
 def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
     """Can a tensor that is not contiguous be seen with that shape?"""
-    if type(input) not in plain_types and not input.is_meta:     # its own strides say nothing
+    if type(input) not in plain_types and not input.is_meta and not hasattr(
+            type(input), "__torch_dispatch__"):         # its own strides say nothing
         return False
     return views.reshape(input._array, shape) is not None
 

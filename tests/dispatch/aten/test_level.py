@@ -100,3 +100,67 @@ def test_reading_a_number_is_shown():
         with Names() as names:
             assert read(x) == read(3.0) if isinstance(read, type) else read(x)
         assert names.seen == ["aten._local_scalar_dense.default"]
+
+
+class Calls(TorchDispatchMode):
+    """Notes the overloads, and computes what they do."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.calls.append((str(func), args, kwargs or {}))
+        return func(*args, **kwargs or {})
+
+    @property
+    def names(self):
+        return [name for name, _, _ in self.calls]
+
+
+@pytest.mark.parametrize("name", ["add", "mm", "exp", "maximum", "sum", "cumsum", "pow", "stack",
+                                  "softmax", "sort", "max"])
+def test_results_written_to_tensors_are_shown_so(name):
+    """The overload that PyTorch has for `out=`, which is what the call gives."""
+    x = torch.tensor([[4.0, 1.0], [2.0, 3.0]])
+    more = {"sum": (0,), "cumsum": (0,), "pow": (2,), "softmax": (0,), "max": (1,), "exp": (),
+            "stack": (), "sort": ()}.get(name, (x,))
+    function, first = getattr(torch, name), [x] if name == "stack" else x
+    plain = function(first, *more)
+    outs = tuple(map(torch.empty_like, plain)) if isinstance(plain, tuple) else \
+        torch.empty_like(plain)
+    with Calls() as seen:
+        found = function(first, *more, out=outs)
+    (overload, _, given), = seen.calls
+    schema = getattr(getattr(torch.ops.aten, name), overload.split(".")[2])._schema
+    names = [a.name for a in schema.arguments if a.is_out]
+    wanted = outs if isinstance(outs, tuple) else (outs,)
+    assert [given[n] for n in names] == [*wanted] and len(names) == len(wanted)
+    for one, expected in zip(wanted, plain if isinstance(plain, tuple) else (plain,)):
+        assert torch.equal(one, expected)
+    assert found is outs or all(a is b for a, b in zip(found, outs))
+
+
+def test_lists_are_one_op():
+    xs = [torch.ones(2), torch.ones(3)]
+    with Calls() as seen:
+        torch._foreach_mul_(torch._foreach_add(xs, 1), [2.0, 3.0])
+        torch.nn.utils.get_total_norm(xs)
+    assert seen.names == ["aten._foreach_add.Scalar", "aten._foreach_mul_.ScalarList",
+                          "aten._foreach_norm.Scalar", "aten.stack.default",
+                          "aten.linalg_vector_norm.default"]
+
+
+def test_gradients_are_summed_before_they_reach_a_leaf_which_keeps_what_nobody_else_has():
+    x = torch.ones(2, 3, requires_grad=True)
+    with Calls() as seen:
+        (x.sin() + x.cos()).backward(torch.ones(2, 3))
+    assert seen.names[-2:] == ["aten.add.Tensor", "aten.detach.default"]
+    with Calls() as seen:
+        x.grad = None
+        x.sum().backward()                  # what arrives is laid out otherwise
+    assert seen.names[-2:] == ["aten.new_empty_strided.default", "aten.copy_.default"]
+    assert "pin_memory" not in seen.calls[-2][2] and x.grad.tolist() == [[1.0] * 3] * 2
+    with Calls() as seen:
+        x.sum().backward()
+    assert seen.names[-1] == "aten.add_.Tensor" and x.grad.tolist() == [[2.0] * 3] * 2
