@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from math import e, inf, nan, pi
+from types import ModuleType
 from typing import Any
 
 from flambeau.core import dtypes as _dtypes
@@ -49,10 +50,15 @@ _LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compi
          "optim", "overrides", "package", "profiler", "random", "serialization",
          "signal", "sparse", "special", "storage", "testing", "torch_version", "utils",
          "version", "xpu")
+_NOT_EXPORTED = ("Any", "ModuleType", "annotations")
 
 
 def __getattr__(name: str) -> Any:
     """Subpackages are imported when they are first used."""
+    if name == "__all__":           # what `from flambeau import *` gives
+        own = importlib.import_module("flambeau")
+        return [each for each in __dir__() if each[0] != "_" and each not in _NOT_EXPORTED
+                and not isinstance(getattr(own, each), ModuleType)]
     if name in _LAZY:
         return importlib.import_module(f"flambeau.{name}")
     from flambeau._support.lazy.names import find

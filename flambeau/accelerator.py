@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from flambeau._support.devices.absent import refusal, unavailable
+from flambeau._support.devices.absent import refusal, settle, unavailable
 from flambeau._support.lazy.modules import parts
 
 
@@ -95,6 +95,7 @@ Graph = unavailable("Graph(keep_graph=False,*,pool=None,capture_error_mode='defa
                     "is no accelerator.", module=__name__)
 
 
+settle(globals())
 __all__ = ["Graph", "current_accelerator", "current_device_idx", "current_device_index",
            "current_stream", "device_count", "device_index", "empty_cache", "empty_host_cache",
            "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated",
@@ -102,4 +103,9 @@ __all__ = ["Graph", "current_accelerator", "current_device_idx", "current_device
            "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
            "set_device_index", "set_stream", "synchronize"]
 
-parts(__name__, "graphs memory")
+parts(__name__, {
+    "graphs": "Graph",
+    "memory":
+        "empty_cache empty_host_cache get_memory_info max_memory_allocated "
+        "max_memory_reserved memory_allocated memory_reserved memory_stats "
+        "reset_accumulated_memory_stats reset_peak_memory_stats"})

@@ -1,7 +1,7 @@
 """`torch.mps`: Apple's GPU is not available, and these functions say so."""
 from __future__ import annotations
 
-from flambeau._support.devices.absent import answer, refusals, unavailable
+from flambeau._support.devices.absent import answer, refusals, settle, unavailable
 
 _NEED = {"current_allocated_memory": "getCurrentAllocatedMemory",
          "driver_allocated_memory": "getDriverAllocatedMemory", "empty_cache": "emptyCache",
@@ -21,5 +21,6 @@ is_available = answer("is_available", False, "False: flambeau computes on the CP
 device_count = answer("device_count", 0, "0: flambeau computes on the CPU.")
 manual_seed = answer("manual_seed(seed)", None, "Has no effect without a device.")
 
+settle(globals())
 __all__ = [*(h.partition("(")[0] for h in _NEED), "Event", "device_count", "is_available",
            "manual_seed"]

@@ -3,7 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.devices.absent import module_of, refusals, stream_context, unavailable
+from flambeau._support.devices.absent import (
+    module_of,
+    refusals,
+    settle,
+    stream_context,
+    unavailable,
+)
 from flambeau._support.devices.streams import Event as Event
 from flambeau._support.devices.streams import Stream as Stream
 from flambeau._support.lazy.modules import parts
@@ -72,8 +78,12 @@ class DeferredMtiaCallError(Exception):
     """An error of a call that waited for the device to start; none is made."""
 
 
+settle(globals())
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
     "Any", "DeferredMtiaCallError", "Event", "Stream", "StreamContext", "annotations",
-    "default_generators", "module_of", "parts", "refusals", "stream_context", "unavailable")]
+    "default_generators", "module_of", "parts", "refusals", "settle", "stream_context",
+    "unavailable")]
 
-parts(__name__, "memory")
+parts(__name__, {
+    "memory": "memory_stats max_memory_allocated memory_allocated reset_peak_memory_stats",
+    "mtia_graph": "MTIAGraph graph graph_pool_handle"})

@@ -7,6 +7,7 @@ from flambeau._support.devices.absent import (
     module_of,
     refusal,
     refusals,
+    settle,
     stream_context,
     unavailable,
 )
@@ -86,8 +87,22 @@ class device_of(device):
         super().__init__(None)
 
 
+settle(globals())
 __all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in (
-    "Any", "annotations", "module_of", "parts", "refusal", "refusals", "stream_context",
+    "Any", "annotations", "module_of", "parts", "refusal", "refusals", "settle", "stream_context",
     "unavailable")] + ["streams"]  # noqa: F822
 
-parts(__name__, "random streams")
+parts(__name__, {
+    "random":
+        "get_rng_state get_rng_state_all set_rng_state set_rng_state_all manual_seed "
+        "manual_seed_all seed seed_all initial_seed",
+    "streams": "Stream Event",
+    "memory":
+        "MemPool XPUPluggableAllocator change_current_allocator empty_cache "
+        "get_per_process_memory_fraction max_memory_allocated max_memory_reserved "
+        "mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats "
+        "memory_stats_as_nested_dict reset_accumulated_memory_stats "
+        "reset_peak_memory_stats set_per_process_memory_fraction use_mem_pool",
+    "graphs":
+        "is_current_stream_capturing graph_pool_handle XPUGraph graph "
+        "make_graphed_callables"})

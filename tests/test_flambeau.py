@@ -33,3 +33,9 @@ def test_unknown_names_are_attribute_errors():
 
 def test_dir_lists_what_has_not_been_used_yet():
     assert {"Tensor", "matmul", "nn", "float32", "distributions", "no_grad"} <= set(dir(torch))
+
+
+def test_everything_public_is_exported_also_what_comes_when_first_used():
+    exported = torch.__all__
+    assert {"Tensor", "matmul", "randn", "save", "float32", "inf", "vmap"} <= set(exported)
+    assert not {"nn", "annotations", "Any"} & set(exported)

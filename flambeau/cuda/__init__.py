@@ -9,9 +9,11 @@ from flambeau._support.devices.absent import answer as _answer
 from flambeau._support.devices.absent import answers as _answers
 from flambeau._support.devices.absent import module_of as _module_of
 from flambeau._support.devices.absent import refusal as _refusal
+from flambeau._support.devices.absent import settle as _settle
 from flambeau._support.devices.absent import unavailable as _unavailable
 from flambeau._support.devices.streams import AcceleratorError as AcceleratorError
 from flambeau._support.devices.streams import OutOfMemoryError as OutOfMemoryError
+from flambeau._support.lazy.modules import parts as _parts
 
 MESSAGE = "Torch not compiled with CUDA enabled\nflambeau computes on the CPU"
 has_half = True
@@ -125,6 +127,9 @@ for _name in (
     globals()[_class.__name__] = _class
 
 
+_settle(globals())
+
+
 class StreamContext:
     """`with stream(s)`: for no stream, nothing."""
 
@@ -193,3 +198,11 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [*_MODULES, *(_name for _name in globals() if not _name.startswith("_") and _name not in (
     "AcceleratorError", "Any", "MESSAGE", "OutOfMemoryError", "annotations", "importlib"))]
+
+_parts(__name__, {
+    "graphs": "CUDAGraph graph graph_pool_handle is_current_stream_capturing "
+              "make_graphed_callables",
+    "green_contexts": "GreenContext",
+    "random": "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed "
+              "seed_all set_rng_state set_rng_state_all",
+    "streams": "Event ExternalStream Stream"})

@@ -1,6 +1,7 @@
 """Memory of CUDA devices: there are none."""
 from __future__ import annotations
 
+from flambeau._support.lazy.modules import stand_in
 from flambeau.cuda import (
     CUDAPluggableAllocator,
     MemPool,
@@ -54,3 +55,4 @@ __all__ = [
     "memory_summary", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
     "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
     "reset_peak_memory_stats", "set_per_process_memory_fraction", "use_mem_pool"]
+stand_in("cuda.memory", *(globals()[_name] for _name in __all__))

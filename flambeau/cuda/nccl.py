@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._support.devices.absent import refusal
+from flambeau._support.devices.absent import refusal, settle
 from flambeau.cuda import MESSAGE
 
 SUM = 0
@@ -21,4 +21,5 @@ version, unique_id, init_rank, all_reduce, reduce, broadcast, all_gather, reduce
         "reduce_scatter"))
 
 
+settle(globals())
 __all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter"]

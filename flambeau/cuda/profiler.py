@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from flambeau._support.devices.absent import refusal
+from flambeau._support.devices.absent import refusal, settle
 from flambeau.cuda import MESSAGE
 
 start = refusal("start", AssertionError, MESSAGE)
@@ -18,4 +18,5 @@ def profile() -> Iterator[None]:
     yield
 
 
+settle(globals())
 __all__ = ["profile", "start", "stop"]

@@ -5,6 +5,8 @@ import os
 import weakref
 from typing import Any
 
+from flambeau._support.lazy.modules import stand_in
+
 
 def _missing(what: str, hint: str = "") -> Any:
     raise NotImplementedError(f"{what}: flambeau has no TorchScript{hint}")
@@ -102,3 +104,4 @@ def _try_get_jit_cached_overloads(key: Any) -> Any:
 
 def _set_jit_overload_cache(key: Any, compiled_fns: Any) -> None:
     _jit_function_overload_caching[key] = compiled_fns
+stand_in("jit", CompilationUnit)

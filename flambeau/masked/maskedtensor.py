@@ -305,4 +305,6 @@ def _reduced(name: str, input: MaskedTensor, *args: Any, **kwargs: Any) -> Maske
 
 __all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
 
-parts(__name__, "core creation")
+parts(__name__, {
+    "core": "MaskedTensor is_masked_tensor",
+    "creation": "as_masked_tensor masked_tensor"})

@@ -12,6 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.lazy.modules import stand_in
 from flambeau.schema.errors import type_name
 
 _inf = math.inf
@@ -317,3 +318,5 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Tensor |
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
            "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std",
            "sum", "var"]
+stand_in("masked._ops", amax, amin, argmax, argmin, cumprod, cumsum, log_softmax, logaddexp,
+         logsumexp, mean, median, norm, normalize, prod, softmax, softmin, std, sum, var)

@@ -8,6 +8,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.lazy.modules import stand_in
 from flambeau._support.source_locations import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels.network import optimizers as kernels
@@ -200,3 +201,4 @@ def adamw(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor],
     adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable,
          differentiable, fused, grad_scale, found_inf, has_complex, True, amsgrad=amsgrad,
          beta1=beta1, beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize)
+stand_in("optim.adamw", adamw)

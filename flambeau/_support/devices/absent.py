@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 
@@ -29,11 +30,18 @@ def unavailable(heading: str, error: type[Exception], message: str, doc: str, *,
     return type(name, (), {"__new__": made, "__doc__": doc, "__module__": module})
 
 
+def settle(namespace: dict[str, Any]) -> None:
+    """Let the functions made here say that they stand in the module with this namespace."""
+    for value in namespace.values():
+        if isinstance(value, FunctionType) and value.__module__ is None:
+            value.__module__ = namespace["__name__"]
+
+
 def _function(heading: str, body: Callable[[], Any], doc: str) -> Callable[..., Any]:
     """The function of the heading, as "get_rng_state(device='cuda')"; without parentheses it has
     no parameters."""
     name, _, parameters = heading.removesuffix(")").partition("(")
-    function = eval(f"lambda {parameters}: body()", {"body": body})
+    function = eval(f"lambda {parameters}: body()", {"body": body, "__name__": None})
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function

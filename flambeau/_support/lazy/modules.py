@@ -10,7 +10,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
+from importlib.machinery import ModuleSpec
+from types import FunctionType, ModuleType
 from typing import Any
 
 
@@ -23,20 +26,42 @@ def alias(name: str, target: str, submodules: Iterable[str] = ()) -> None:
             sys.modules[package + path] = module
 
 
-def parts(name: str, submodules: str) -> None:
-    """Let a module be its own submodules: those that PyTorch has parted it into, whose contents are
-    all here. Said at the end of the module.
+def parts(name: str, contents: Mapping[str, str]) -> None:
+    """Let parts of a module be submodules of their own, as in PyTorch, which has parted it so: a
+    name each, and what it exports ("*": all that the module exports). Functions and classes say
+    that they stand there. Said at the end of the module, once its names are there.
 
-    >>> from flambeau.nn.parallel.replicate import replicate
-    >>> replicate is flambeau.nn.parallel.replicate
-    True
+    >>> from flambeau.masked.maskedtensor import creation
+    >>> creation.__all__, creation.masked_tensor.__module__
+    (['as_masked_tensor', 'masked_tensor'], 'flambeau.masked.maskedtensor.creation')
     """
-    own = "flambeau" + name[name.index("."):]
+    own = "flambeau" + name[name.index("."):]           # modules may say that they are torch's
     module = sys.modules[own]
-    for part in submodules.split():
-        vars(module).setdefault(part.rpartition(".")[2], module)
+    for part, exported in contents.items():
+        names = list(module.__all__) if exported == "*" else exported.split()
+        made = ModuleType(f"{name}.{part}", module.__doc__)
+        has_parts = any(other.startswith(f"{part}.") for other in contents)
+        made.__spec__ = ModuleSpec(made.__name__, None, is_package=has_parts)
+        if has_parts:
+            made.__path__ = []
+        vars(made).update({each: getattr(module, each) for each in names}, __all__=names,
+                          __getattr__=partial(getattr, module))
+        if exported != "*":
+            stand_in(f"{own.partition('.')[2]}.{part}", *(vars(made)[each] for each in names))
+        inside, _, last = part.rpartition(".")
+        home = sys.modules[f"{own}.{inside}"] if inside else module
+        if not isinstance(vars(home).get(last), FunctionType):
+            setattr(home, last, made)
         for package in {own, name}:
-            sys.modules[f"{package}.{part}"] = module
+            sys.modules[f"{package}.{part}"] = made
+
+
+def stand_in(module: str, *values: Any) -> None:
+    """Let functions and classes say that they stand in another module, as they do in PyTorch:
+    `stand_in("nn.parallel.scatter_gather", gather)`. It is where pickles look for them."""
+    for value in values:
+        if isinstance(value, FunctionType | type):
+            value.__module__ = f"{sys.modules['flambeau'].__name__}.{module}"
 
 
 def lazy_modules(package: str, *names: str) -> Any:

@@ -2,7 +2,15 @@
 
 from flambeau._support.lazy.modules import parts
 
-from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
+from .data_parallel import (
+    DataParallel,
+    data_parallel,
+    gather,
+    parallel_apply,
+    replicate,
+    scatter,
+    scatter_kwargs,
+)
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply",
            "replicate", "scatter"]
@@ -16,4 +24,5 @@ def __getattr__(name):
         return DistributedDataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-parts(__name__, "replicate")
+parts(__name__, {"replicate": "replicate", "parallel_apply": "parallel_apply",
+                 "scatter_gather": "scatter scatter_kwargs gather"})

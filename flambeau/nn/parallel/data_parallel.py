@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.core.tensor import Tensor
 from flambeau.nn.modules.module import Module
+from flambeau.utils._pytree import tree_map_only
 
 _CPU_ONLY = "{} function not implemented for CPU tensors"
 
@@ -30,6 +32,14 @@ class DataParallel(Module):
         """Copies of a module on several GPUs."""
         return replicate(module, device_ids)
 
+    def scatter(self, inputs, kwargs, device_ids):
+        """The arguments in pieces, one for each GPU."""
+        return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
+
+    def gather(self, outputs, output_device):
+        """Outputs of several GPUs as one."""
+        return gather(outputs, output_device, dim=self.dim)
+
     def parallel_apply(self, replicas, inputs, kwargs):
         """Call every module with its own inputs; the results in a list."""
         return parallel_apply(replicas, inputs, kwargs)
@@ -49,9 +59,20 @@ def replicate(network, devices, detach: bool = False):
     raise AssertionError(_CPU_ONLY.format("Broadcast"))
 
 
-def scatter(inputs, target_gpus, dim: int = 0):
-    """Pieces of the inputs on several GPUs."""
-    raise AssertionError(_CPU_ONLY.format("Scatter"))
+def scatter(inputs, target_gpus, dim=0):
+    """Pieces of the inputs on several GPUs. What holds no tensors goes to each as it is."""
+    def refuse(value):
+        raise AssertionError(_CPU_ONLY.format("Scatter"))
+    return [tree_map_only(Tensor, refuse, inputs) for _ in target_gpus]
+
+
+def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
+    """`scatter` of arguments: for each GPU those by position, and those by name.
+
+    >>> scatter_kwargs((1, 2), {"scale": 3}, [0, 1])
+    (((1, 2), (1, 2)), ({'scale': 3}, {'scale': 3}))
+    """
+    return tuple(scatter(inputs, target_gpus, dim)), tuple(scatter(kwargs or {}, target_gpus, dim))
 
 
 def gather(outputs, target_device, dim: int = 0):

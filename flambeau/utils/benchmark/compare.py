@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.lazy.modules import stand_in
 from flambeau.utils.benchmark.measurement import (
     Measurement,
     select_unit,
@@ -94,3 +95,4 @@ class Compare:
         if self._warn and m.has_warnings:
             text = f"(! {m.iqr / m.median * 100:.0f}%) {text}"
         return text
+stand_in("utils.benchmark.utils.compare", Compare)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.lazy.modules import stand_in
+
 MAX_SIGNIFICANT_FIGURES = 4
 WIDE, VERY_WIDE = 0.1, 0.25         # interquartile range, relative to the median
 
@@ -206,3 +208,5 @@ def trim_sigfig(x: float, n: int) -> float:
         return x
     scale = 10 ** (math.floor(math.log10(abs(x))) + 1 - n)
     return float(round(x / scale) * scale)
+stand_in("utils.benchmark.utils.common", Measurement, TaskSpec, select_unit, trim_sigfig,
+         unit_to_english)

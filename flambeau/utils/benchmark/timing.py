@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.lazy.modules import stand_in
 from flambeau.utils.benchmark.measurement import Measurement, TaskSpec
 
 
@@ -143,3 +144,4 @@ def _dedent(code: str) -> str:
     import textwrap
     lines = textwrap.dedent(code).strip().splitlines()
     return "\n".join(line.rstrip() for line in lines)
+stand_in("utils.benchmark.utils.timer", Language, Timer)

@@ -1,5 +1,7 @@
 """Modules that are imported when they are first asked for, or found under a second name."""
 
+import importlib
+import importlib.util
 import sys
 from types import ModuleType
 
@@ -51,7 +53,22 @@ def test_a_module_has_a_second_name(package):
     assert sys.modules["flambeau.second_of_this_test.inner"] is package.inner
 
 
-def test_a_module_is_its_own_parts(package):
-    modules.parts("flambeau.of_this_test", "one two.three")
-    assert package.one is package.three is package
-    assert sys.modules["flambeau.of_this_test.two.three"] is package
+def test_parts_export_what_is_theirs_and_pickles_find_it_there(package):
+    def function():
+        return 1
+    package.function, package.__all__ = function, ["function", "inner"]
+    modules.parts(package.__name__, {"whole": "*", "whole.part": "function"})
+    part = importlib.import_module("flambeau.of_this_test.whole.part")
+    assert part.__all__ == ["function"] and package.whole.__all__ == package.__all__
+    assert package.whole.part is part and part.inner is package.inner       # the rest is seen too
+    assert function.__module__ == part.__name__ and part.function is function
+    assert importlib.util.find_spec(part.__name__).name == part.__name__
+
+
+def test_a_part_does_not_hide_a_function_of_its_name(package):
+    def function():
+        return 1
+    package.function = function
+    modules.parts(package.__name__, {"function": "function"})
+    assert package.function is function
+    assert sys.modules["flambeau.of_this_test.function"].function is function

@@ -99,4 +99,8 @@ class ConvAddReLU2d(_WithAddend):
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return self.relu(self.add(self[0](x1), x2))
 
-parts(__name__, "fused")
+parts(__name__, {
+    "fused":
+        "ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU ConvBn1d ConvBn2d ConvBnReLU1d "
+        "ConvBnReLU2d ConvBn3d ConvBnReLU3d BNReLU2d BNReLU3d LinearBn1d "
+        "LinearLeakyReLU LinearTanh ConvAdd2d ConvAddReLU2d"})

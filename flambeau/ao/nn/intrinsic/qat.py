@@ -227,4 +227,10 @@ def freeze_bn_stats(mod: nn.Module) -> None:
     if isinstance(mod, _ConvBnNd):
         mod.freeze_bn_stats()
 
-parts(__name__, "modules modules.conv_fused modules.linear_fused modules.linear_relu")
+parts(__name__, {
+    "modules": "*",
+    "modules.conv_fused":
+        "ConvBn1d ConvBnReLU1d ConvReLU1d ConvBn2d ConvBnReLU2d ConvReLU2d ConvBn3d "
+        "ConvBnReLU3d ConvReLU3d update_bn_stats freeze_bn_stats",
+    "modules.linear_fused": "LinearBn1d",
+    "modules.linear_relu": "LinearReLU"})

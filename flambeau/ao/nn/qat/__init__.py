@@ -225,4 +225,8 @@ class EmbeddingBag(_Table, nn.EmbeddingBag):
                                self.weight.detach(), self.include_last_offset,
                                self.padding_idx).train(self.training)
 
-parts(__name__, "modules modules.conv modules.embedding_ops modules.linear")
+parts(__name__, {
+    "modules": "*",
+    "modules.conv": "Conv1d Conv2d Conv3d",
+    "modules.embedding_ops": "Embedding EmbeddingBag",
+    "modules.linear": "Linear"})

@@ -19,4 +19,6 @@ class Linear(qat.Linear):
 
 __all__ = ["Linear"]
 
-parts(__name__, "modules modules.linear")
+parts(__name__, {
+    "modules": "*",
+    "modules.linear": "Linear"})

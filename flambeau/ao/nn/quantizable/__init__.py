@@ -5,4 +5,7 @@ from flambeau.ao.nn.quantizable.rnn import LSTM, LSTMCell
 
 __all__ = ["LSTM", "LSTMCell", "MultiheadAttention"]
 
-parts(__name__, "modules modules.activation modules.rnn")
+parts(__name__, {
+    "modules": "*",
+    "modules.activation": "MultiheadAttention",
+    "modules.rnn": "LSTMCell LSTM"})

@@ -15,8 +15,7 @@ from flambeau.nn.utils.rnn import PackedSequence
 from flambeau.ops.quantized import library as ops
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-           "ConvTranspose3d", "GRUCell", "LSTMCell", "Linear", "PackedParameter",
-           "RNNBase", "RNNCell", "RNNCellBase"]
+           "ConvTranspose3d", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 _KIND = "DynamicQuantized"
 
 
@@ -492,4 +491,8 @@ class GRUCell(RNNCellBase):
                  dtype: Any = flambeau.qint8):
         super().__init__(input_size, hidden_size, bias, num_chunks=3, dtype=dtype)
 
-parts(__name__, "modules modules.conv modules.linear modules.rnn")
+parts(__name__, {
+    "modules": "*",
+    "modules.conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "modules.linear": "Linear",
+    "modules.rnn": "PackedParameter RNNBase LSTM GRU RNNCellBase RNNCell LSTMCell GRUCell"})

@@ -12,7 +12,7 @@ from flambeau._support.signatures import extended, signed
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
            "ConvTranspose3d", "Embedding", "EmbeddingBag", "GRUCell", "LSTMCell", "Linear",
-           "RNNCell", "ReferenceQuantizedModule"]
+           "RNNCell"]
 
 _USUAL: dict[str, Any] = {"qscheme": flambeau.per_tensor_affine, "dtype": flambeau.quint8,
                           "scale": 1.0, "zero_point": 0}
@@ -265,4 +265,10 @@ RNNCell = _recurrent("RNNCell", _Cell, "nonlinearity")
 LSTMCell, GRUCell = _recurrent("LSTMCell", _CellOfLSTM), _recurrent("GRUCell", _Cell)
 LSTM, GRU = _recurrent("LSTM", _Network, *_STACK), _recurrent("GRU", _Network, *_STACK)
 
-parts(__name__, "modules modules.conv modules.linear modules.rnn modules.sparse modules.utils")
+parts(__name__, {
+    "modules": "*",
+    "modules.conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "modules.linear": "Linear",
+    "modules.rnn": "RNNCell LSTMCell GRUCell LSTM GRU",
+    "modules.sparse": "Embedding EmbeddingBag",
+    "modules.utils": "ReferenceQuantizedModule"})

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.lazy.modules import parts
 from flambeau.ao.quantization.backend_config.backend_config import (
     BackendConfig,
     BackendPatternConfig,
@@ -31,3 +32,8 @@ def _absent(name: str) -> Any:
 globals().update({name: _absent(name) for name in _OFFERED})
 __all__ = ["BackendConfig", "BackendPatternConfig", "DTypeConfig", "DTypeWithConstraints",
            "ObservationType", *_OFFERED]
+parts(__name__, {
+    "executorch": "get_executorch_backend_config", "fbgemm": "get_fbgemm_backend_config",
+    "native": "get_native_backend_config get_native_backend_config_dict",
+    "onednn": "get_onednn_backend_config", "qnnpack": "get_qnnpack_backend_config",
+    "tensorrt": "get_tensorrt_backend_config get_tensorrt_backend_config_dict"})

@@ -4,6 +4,7 @@ import copy as copying
 import warnings
 from collections import deque
 
+from flambeau._support.lazy.modules import stand_in
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe
 
@@ -149,3 +150,4 @@ class DemultiplexerIterDataPipe(IterDataPipe):
             return [(branch, element)]
 
         return _branches("demux", datapipe, num_instances, buffer_size, route, _too_many)
+stand_in("utils.data.datapipes.iter.combining", DemultiplexerIterDataPipe, ForkerIterDataPipe)

@@ -4,6 +4,7 @@ import copy
 import warnings
 from collections import defaultdict
 
+from flambeau._support.lazy.modules import stand_in
 from flambeau.utils.data._utils.collate import default_collate
 from flambeau.utils.data.datapipes._branches import DemultiplexerIterDataPipe, ForkerIterDataPipe
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
@@ -330,3 +331,11 @@ Grouper, IterableWrapper = GrouperIterDataPipe, IterableWrapperIterDataPipe
 Mapper, Multiplexer, Sampler = MapperIterDataPipe, MultiplexerIterDataPipe, SamplerIterDataPipe
 Shuffler = ShufflerIterDataPipe
 UnBatcher, Zipper = UnBatcherIterDataPipe, ZipperIterDataPipe
+stand_in("utils.data.datapipes.iter.callable", CollatorIterDataPipe, MapperIterDataPipe)
+stand_in("utils.data.datapipes.iter.combinatorics", SamplerIterDataPipe, ShufflerIterDataPipe)
+stand_in("utils.data.datapipes.iter.combining", ConcaterIterDataPipe, MultiplexerIterDataPipe,
+         ZipperIterDataPipe)
+stand_in("utils.data.datapipes.iter.grouping", BatcherIterDataPipe, GrouperIterDataPipe,
+         UnBatcherIterDataPipe)
+stand_in("utils.data.datapipes.iter.selecting", FilterIterDataPipe)
+stand_in("utils.data.datapipes.iter.utils", IterableWrapperIterDataPipe)

@@ -3,6 +3,7 @@
 import copy
 import warnings
 
+from flambeau._support.lazy.modules import stand_in
 from flambeau.utils.data.datapipes._decorator import functional_datapipe
 from flambeau.utils.data.datapipes._shuffling import ShufflingIterDataPipe
 from flambeau.utils.data.datapipes.datapipe import DataChunk, MapDataPipe
@@ -144,3 +145,8 @@ class ShufflerIterDataPipe(ShufflingIterDataPipe):
 MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
 SequenceWrapper, Mapper, Batcher = SequenceWrapperMapDataPipe, MapperMapDataPipe, BatcherMapDataPipe
 Concater, Zipper, Shuffler = ConcaterMapDataPipe, ZipperMapDataPipe, ShufflerIterDataPipe
+stand_in("utils.data.datapipes.map.callable", MapperMapDataPipe)
+stand_in("utils.data.datapipes.map.combinatorics", ShufflerIterDataPipe)
+stand_in("utils.data.datapipes.map.combining", ConcaterMapDataPipe, ZipperMapDataPipe)
+stand_in("utils.data.datapipes.map.grouping", BatcherMapDataPipe)
+stand_in("utils.data.datapipes.map.utils", SequenceWrapperMapDataPipe)

@@ -14,5 +14,9 @@ __all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvReLU1d", "
            "ConvReLU3d", "LinearLeakyReLU", "LinearReLU", "LinearTanh"]
 __getattr__ = lazy_modules(__name__, "dynamic")
 
-parts(__name__, "modules modules.bn_relu modules.conv_add modules.conv_relu "
-      "modules.linear_relu")
+parts(__name__, {
+    "modules": "*",
+    "modules.bn_relu": "BNReLU2d BNReLU3d",
+    "modules.conv_add": "ConvAdd2d ConvAddReLU2d",
+    "modules.conv_relu": "ConvReLU1d ConvReLU2d ConvReLU3d",
+    "modules.linear_relu": "LinearReLU LinearLeakyReLU LinearTanh"})

@@ -28,4 +28,6 @@ class LinearReLU(dynamic.Linear):
         """The quantised form of a row of a module from `quantized.reference` and a `ReLU`."""
         return cls._from_row_or_module(ref_qlinear_relu)
 
-parts(__name__, "modules modules.linear_relu")
+parts(__name__, {
+    "modules": "*",
+    "modules.linear_relu": "LinearReLU"})

@@ -25,4 +25,5 @@ class Linear(_Blocks, dynamic.Linear):                      # type: ignore[misc]
     def _get_name(self) -> str:
         return "SparseQuantizedDynamicLinear"
 
-parts(__name__, "linear")
+parts(__name__, {
+    "linear": "Linear"})
