@@ -14,6 +14,7 @@ import flambeau
 from flambeau._serialization import options
 from flambeau._serialization.options import MAP_SHARED
 from flambeau._serialization.unpickling import read_pickle, storage_reference, typed_storage
+from flambeau._support.c_functions import bound_in_c
 from flambeau.kernels.moving.checksums import crc32
 from flambeau.schema.errors import type_name
 from flambeau.storage import UntypedStorage, element_type
@@ -160,6 +161,7 @@ class ZipReader:
         return read_pickle(buffer, persistent_load, weights_only, pickle_module, arguments)
 
 
+@bound_in_c
 class PyTorchFileReader:
     """The records of a checkpoint one by one, for loaders that want only some of them.
 

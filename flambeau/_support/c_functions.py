@@ -10,9 +10,12 @@ TypeError: get_autocast_dtype(): argument 'device_type' (position 1) must be str
 """
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 # PyTorch's classes that are made in C: those have the module in their names
@@ -129,43 +132,123 @@ def frozen(cls: Any) -> Any:
     return cls
 
 
-_TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "dict": dict, "object": object}
+def _are_strings(value: Any) -> bool:
+    """Is this a sequence of strings, as pybind11 takes one?"""
+    return hasattr(type(value), "__getitem__") and not isinstance(value, (str, bytes, dict)) \
+        and all(isinstance(one, (str, bytes)) for one in value)
 
 
-def matched(signature: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str = "") -> Any:
-    """Decorates a function that PyTorch has by pybind11 (as `name`, if that is another), whose
-    message lists the `signature`; `isinstance_of` says which classes its types stand for."""
+def _is_truth(value: Any) -> bool:
+    return value is None or hasattr(type(value), "__bool__")
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) or (hasattr(type(value), "__index__")
+                                      and getattr(value, "shape", ()) == ())
+
+
+_INT = "typing.SupportsInt | typing.SupportsIndex"
+_TYPES: dict[str, Any] = {
+    "str": (str, bytes), "bool": _is_truth, "int": int, "dict": dict, "object": object,
+    _INT: _is_index, f"{_INT} | None": lambda value: value is None or _is_index(value),
+    "collections.abc.Sequence[str]": _are_strings, "collections.abc.Callable": callable,
+    "datetime.timedelta": timedelta, "datetime.timedelta | None": (timedelta, type(None))}
+
+
+def _is_of(wanted: Any, value: Any) -> bool:
+    return isinstance(value, wanted) if isinstance(wanted, (type, tuple)) else wanted(value)
+
+
+def _matches(signature: str, isinstance_of: dict[str, Any], args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> bool:
+    """Does such a call fit the signature?"""
     inside = signature[1:].rpartition(") -> ")[0]
-    parameters = [part.partition(": ") for part in inside.split(", ") if part]
-
-    def fits(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        given = dict(zip([parameter for parameter, _, _ in parameters], args))
-        if len(args) > len(parameters) or given.keys() & kwargs.keys():
-            return False
-        given.update(kwargs)
-        for parameter, _, declared in parameters:
-            kind, _, default = declared.partition(" = ")
-            if parameter not in given:
-                if not default:
-                    return False
-            elif not isinstance(given.pop(parameter), isinstance_of.get(kind, object)):
+    parameters = [part.partition(": ") for part in re.split(r", (?=\w+: )", inside) if part]
+    given = dict(zip([parameter for parameter, _, _ in parameters], args))
+    if len(args) > len(parameters) or given.keys() & kwargs.keys():
+        return False
+    given.update(kwargs)
+    for parameter, _, declared in parameters:
+        kind, _, default = declared.partition(" = ")
+        if parameter not in given:
+            if not default:
                 return False
-        return not given
+            continue
+        wanted = isinstance_of.get(kind, _TYPES.get(kind, object))
+        if not _is_of(wanted, given.pop(parameter)):
+            return False
+    return not given
+
+
+def matched(signatures: str, isinstance_of: dict[str, Any] = _TYPES, *, name: str = "") -> Any:
+    """Decorates a function that PyTorch has by pybind11 (as `name`, if that is another), whose
+    message lists the `signatures`, one a line; `isinstance_of` says which classes, or tests, its
+    types stand for beside those that all know."""
+    several = signatures.split("\n")
 
     def decorate(function: Callable[..., Any]) -> Any:
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            if not fits(args, kwargs):
-                shown = ", ".join([*map(repr, args), *(["kwargs: " + ", ".join(
-                    f"{key}={value!r}" for key, value in kwargs.items())] if kwargs else [])])
-                kind = "constructor" if called.__name__ == "__init__" else "function"
-                raise TypeError(f"{name or called.__name__}(): incompatible {kind} arguments. "
-                                "The following argument types are supported:\n    1. "
-                                f"{signature}\n\nInvoked with: {shown}")
+            if not any(_matches(one, isinstance_of, args, kwargs) for one in several):
+                raise incompatible(name or called.__name__, several, args, kwargs)
             return function(*args, **kwargs)
         return called
     return decorate
 
 
-__all__ = ["NoArguments", "ReadOnly", "counted", "frozen", "matched", "takes_nothing", "takes_one",
-           "takes_positions", "type_name"]
+def incompatible(name: str, signatures: Iterable[str], args: Iterable[Any],
+                 kwargs: dict[str, Any]) -> TypeError:
+    """pybind11's refusal of a call that fits none of the signatures."""
+    shown = ", ".join([*map(repr, args), *(["kwargs: " + ", ".join(
+        f"{key}={value!r}" for key, value in kwargs.items())] if kwargs else [])])
+    kind = "constructor" if name == "__init__" else "function"
+    listed = "".join([f"\n    {i}. {one}" for i, one in enumerate(signatures, 1)])
+    return TypeError(f"{name}(): incompatible {kind} arguments. The following argument types are "
+                     f"supported:{listed}\n\nInvoked with: {shown}")
+
+
+_WRITTEN = {"int": _INT, "int | None": f"{_INT} | None", "str": "str", "bool": "bool",
+            "timedelta": "datetime.timedelta", "timedelta | None": "datetime.timedelta | None",
+            "list[str]": "collections.abc.Sequence[str]"}
+
+
+def _type_in_c(annotation: Any) -> str:
+    name = annotation.__name__ if isinstance(annotation, type) and not hasattr(
+        annotation, "__args__") else str(annotation)
+    return _WRITTEN.get(name, "object")
+
+
+class FieldsInC:
+    """A dataclass that PyTorch has by pybind11: its fields refuse what is of another simple type
+    than they are written with."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        cls: Any = type(self)
+        kind = _type_in_c(cls.__annotations__.get(name))
+        if not _is_of(_TYPES.get(kind, object), value):
+            raise incompatible("", [f"(self: torch._C.{cls.__name__}, arg0: {kind}) -> None"],
+                               [self, value], {})
+        object.__setattr__(self, name, value)
+
+
+def bound_in_c(cls: Any) -> Any:
+    """Decorates a class that PyTorch has by pybind11: its public methods refuse calls in those
+    words, by the parameters and the simple types that they are written with."""
+    home = f"torch._C.{cls.__name__}"
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, FunctionType) and (name[0] != "_" or name == "__init__"):
+            code, defaults = method.__code__, method.__defaults__ or ()
+            if code.co_flags & 0xC or code.co_kwonlyargcount:       # *args, **kwargs, or by name
+                continue
+            names = code.co_varnames[1:code.co_argcount]
+            written = [f"{one}: {_type_in_c(method.__annotations__.get(one))}"
+                       + (" = ..." if at >= len(names) - len(defaults) else "")
+                       for at, one in enumerate(names)]
+            signature = ", ".join([f"(self: {home}", *written]) + ") -> object"
+            setattr(cls, name, matched(signature, {home: cls})(method))
+    return cls
+
+
+__all__ = ["FieldsInC", "NoArguments", "ReadOnly", "bound_in_c", "counted", "frozen",
+           "incompatible", "matched", "takes_nothing", "takes_one", "takes_positions",
+           "type_name"]

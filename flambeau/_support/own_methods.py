@@ -18,6 +18,9 @@ C = TypeVar("C", bound=type)
 
 
 def copy_method(cls: type, name: str, function: Any) -> None:
+    if isinstance(function, classmethod | staticmethod):
+        copy_method(cls, name, function.__func__)
+        return setattr(cls, name, type(function)(vars(cls)[name]))
     made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
                         function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
@@ -28,22 +31,34 @@ def copy_method(cls: type, name: str, function: Any) -> None:
     setattr(cls, name, made)
 
 
+def _code(method: Any) -> Any:
+    return getattr(getattr(method, "__func__", method), "__code__", None)
+
+
 def define_in_subclasses(*names: str, further: bool = False) -> Callable[[C], C]:
-    """Decorates a base: the public classes of this library below it get methods of that name of
-    their own; those `further` down too?"""
+    """Decorates a base: the public classes of this library below it get methods of that name, or
+    all its public methods, of their own; those `further` down too?"""
     def decorate(base: C) -> C:
         shared: Any = base
+        before = vars(base).get("__init_subclass__")
+        copied = names or [
+            name for name, value in vars(base).items()
+            if isinstance(value, FunctionType | classmethod) and (
+                name[0] != "_" or name in ("__init__", "__enter__", "__exit__", "__call__"))]
 
         def initialise(cls: Any, **options: Any) -> None:
-            super(shared, cls).__init_subclass__(**options)
+            if before is None:
+                super(shared, cls).__init_subclass__(**options)
+            else:
+                before.__func__(cls, **options)
             if cls.__name__.startswith("_") or not cls.__module__.startswith(
                     ("flambeau.", "torch.")):
                 return
-            for name in names:
+            for name in copied:
                 owner = next(c for c in cls.__mro__ if name in vars(c))
                 found, own = vars(owner)[name], vars(base)[name]
                 if owner is base or (further and owner is not cls
-                                     and found.__code__ is own.__code__):
+                                     and _code(found) is _code(own)):
                     copy_method(cls, name, own)
 
         shared.__init_subclass__ = classmethod(initialise)
@@ -55,7 +70,7 @@ def copy_inherited(*names: str) -> Callable[[C], C]:
     """Decorates a class: what it inherits of that name becomes its own."""
     def decorate(cls: C) -> C:
         for name in names:
-            copy_method(cls, name, getattr(cls, name))
+            copy_method(cls, name, next(vars(c)[name] for c in cls.__mro__ if name in vars(c)))
         return cls
     return decorate
 

@@ -25,6 +25,21 @@ def extended(call: Any, *, without: tuple[str, ...] = (), renamed: dict[str, str
     return Signature(sorted(kept, key=lambda p: p.kind))
 
 
+def refusing(signature: Signature, name: str) -> Any:
+    """A function that takes what the signature says, and does nothing; Python refuses other calls
+    of it, as calls of the function `name`."""
+    stars = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
+    written: list[str] = []
+    for p in signature.parameters.values():
+        if p.kind is Parameter.KEYWORD_ONLY and not any(w[0] == "*" for w in written):
+            written.append("*")
+        written.append(stars.get(p.kind, "") + p.name
+                       + ("" if p.default is Parameter.empty else "=None"))
+    function = eval(f"lambda {', '.join(written)}: None")
+    function.__qualname__ = name
+    return function
+
+
 def signed(signature: Signature) -> Any:
     """A decorator: the function shows this signature."""
     def decorate(function: Any) -> Any:

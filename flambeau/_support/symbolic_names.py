@@ -12,7 +12,10 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from flambeau._support.own_methods import define_in_subclasses
 
+
+@define_in_subclasses("__init__")
 class _Symbol:
     def __init__(self, node: Any):
         raise NotImplementedError(f"symbolic numbers: torch.{type(self).__name__}")

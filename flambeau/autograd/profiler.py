@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import flambeau
 from flambeau._support.c_functions import matched
-from flambeau._support.own_methods import belong
+from flambeau._support.own_methods import belong, define_in_subclasses
 from flambeau._support.scopes import Scope
 from flambeau.autograd._profiler_steps import EnforceUnique, KinetoStepTracker
 from flambeau.autograd._profiler_trace import count_flops, write_trace
@@ -409,6 +409,7 @@ class record_function:
         raise NotImplementedError("record_function on futures")
 
 
+@define_in_subclasses()
 class _Ranges:
     """A context that gives ranges to another tool, which is not there."""
 

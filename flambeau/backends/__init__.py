@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from flambeau._support.own_methods import shown_as
+from flambeau._support.own_methods import copy_inherited, of_class, shown_as
 from flambeau.schema.errors import type_name
 
 _frozen = False
@@ -42,14 +42,36 @@ globals()["__allow_nonbracketed_mutation"] = _allow_nonbracketed_mutation
 _STRICT = ("cudnn", "mkldnn", "matmul")         # whose switches PyTorch keeps in C
 
 
+def _function(name: str, parameters: str, call: Any) -> Any:
+    """A function with these parameters, which it hands to `call`."""
+    bind = eval(f"lambda {parameters}: locals()")
+    bind.__name__ = bind.__qualname__ = name
+    bind.__doc__, bind.__module__ = call.__doc__, __name__
+
+    @wraps(bind)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return call(**bind(*args, **kwargs))
+    return called
+
+
 class Backend(ModuleType):
     """A library that PyTorch can use: is it there, and the switches that it has. Each is a module,
     so that `import torch.backends.cudnn` finds it."""
 
-    def __init__(self, name: str, available: bool = False, **switches: Any):
+    _functions: tuple[str, ...] = ("is_available", "is_built")
+
+    def __init__(self, name: str, available: bool = False, flags: str = "", **switches: Any):
         super().__init__(f"torch.backends.{name}", type(self).__doc__)
         self.__dict__.update(switches)
         self._available = available
+        for function in self._functions:
+            self.__dict__[function] = _function(function, "", getattr(self, function))
+        if flags:
+            own = [part.partition("=")[0] for part in flags.split(", ")]
+            several = "=None" if len(own) > 1 else ""
+            self.__dict__["flags"] = _function("flags", flags, self._flags)
+            self.__dict__["set_flags"] = _function(
+                "set_flags", ", ".join([f"_{switch}{several}" for switch in own]), self._set_flags)
         own_name = f"{__name__}.{name}"
         self.__spec__ = ModuleSpec(own_name, None)
         sys.modules[own_name] = self
@@ -62,25 +84,25 @@ class Backend(ModuleType):
         """Was the package built with the library?"""
         return self._available
 
-    def set_flags(self, *values: Any, **switches: Any) -> Any:
-        """Set switches for good, and give what they were: `enabled` by place, others by names
-        with an underscore before them or without."""
-        if values:
-            switches["enabled"] = values[0]
-        switches = {name.lstrip("_"): value for name, value in switches.items()}
-        before = tuple(getattr(self, name, None) for name in switches)
-        self.__dict__.update(switches)
+    def _set_flags(self, **switches: Any) -> Any:
+        """Set switches for good, all but those that are None, and give what they were."""
+        given = {name.lstrip("_"): value for name, value in switches.items()}
+        before = tuple([getattr(self, name, None) for name in given])
+        for name, value in given.items():
+            if value is not None:
+                setattr(self, name, value)
         return before
 
     @contextmanager
-    def flags(self, **switches: Any) -> Any:
+    def _flags(self, **switches: Any) -> Any:
         """Set switches until the block ends."""
-        before = {name: getattr(self, name, None) for name in switches}
-        self.__dict__.update(switches)
+        with _allow_nonbracketed_mutation():
+            before = self._set_flags(**switches)
         try:
             yield
         finally:
-            self.__dict__.update(before)
+            with _allow_nonbracketed_mutation():
+                self._set_flags(**dict(zip(switches, before)))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if _frozen and name in self.__dict__ and name[0] != "_":
@@ -106,8 +128,18 @@ class _Verbose:
     def __enter__(self) -> _Verbose:
         return self
 
-    def __exit__(self, *exception: Any) -> bool:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool:
         return False
+
+
+of_class("verbose", _Verbose)
+
+
+@copy_inherited("is_available")
+class MkldnnModule(Backend):
+    """Kernels of another library on a layout of their own."""
+
+    _functions = ()
 
 
 class _Quantized(Backend):
@@ -122,6 +154,8 @@ class _Quantized(Backend):
 
 class _CPU(Backend):
     """The CPU."""
+
+    _functions = ("get_cpu_capability",)
 
     def get_cpu_capability(self) -> str:
         """The vector instructions that the kernels may use: "AVX512", "AVX2" or "DEFAULT"."""
@@ -146,26 +180,31 @@ def _is_macos_or_newer(major: int, minor: int) -> bool:
     return False
 
 
-cudnn = Backend("cudnn", enabled=False, benchmark=False, deterministic=False, allow_tf32=True,
+cudnn = Backend("cudnn", flags="enabled=False, benchmark=False, benchmark_limit=10, "
+                "deterministic=False, allow_tf32=True, fp32_precision=None, depthwise_kernel=None",
+                enabled=False, benchmark=False, deterministic=False, allow_tf32=True,
                 benchmark_limit=10, version=lambda: None, is_acceptable=lambda tensor: False)
 cuda = _CUDA("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"))
 mkl = Backend("mkl", verbose=_Verbose, VERBOSE_OFF=0, VERBOSE_ON=1)
 # Its layout is offered (ops/quantized/mkldnn.py), on the package's own kernels.
-mkldnn = Backend("mkldnn", available=True, enabled=True, deterministic=False, verbose=_Verbose,
-                 VERBOSE_OFF=0, VERBOSE_ON=1, VERBOSE_ON_CREATION=2)
+mkldnn = MkldnnModule("mkldnn", available=True, flags="enabled=False, deterministic=False, "
+                      "allow_tf32=True, fp32_precision=None",
+                      enabled=True, deterministic=False, verbose=_Verbose,
+                      VERBOSE_OFF=0, VERBOSE_ON=1, VERBOSE_ON_CREATION=2)
 mps = Backend("mps", is_macos_or_newer=_is_macos_or_newer)
 openmp = Backend("openmp")
-opt_einsum = Backend("opt_einsum", enabled=True, strategy="auto")
+opt_einsum = Backend("opt_einsum", flags="enabled=None, strategy=None",
+                     enabled=True, strategy="auto")
 quantized = _Quantized("quantized", available=True, engine="x86",
                        supported_engines=["qnnpack", "onednn", "x86", "fbgemm"])
 xeon = Backend("xeon")
 cpu = _CPU("cpu", available=True)
 cusparselt = Backend("cusparselt")
 mha = Backend("mha", _is_fastpath_enabled=True)
-nnpack = Backend("nnpack", enabled=True)
+nnpack = Backend("nnpack", flags="enabled=False", enabled=True)
 xnnpack = Backend("xnnpack", enabled=False)
 kleidiai = Backend("kleidiai")
-miopen = Backend("miopen", immediate=False)
+miopen = Backend("miopen", flags="immediate=False", immediate=False)
 
 
 def _get_fastpath_enabled() -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flambeau import nn
+from flambeau._support.c_functions import bound_in_c
 from flambeau.core.tensor import Tensor
 from flambeau.jit._state import CompilationUnit, _enabled, _missing
 
@@ -40,6 +41,7 @@ def warn_deprecated(name: str) -> None:
                   "`torch.export`.", DeprecationWarning, stacklevel=3)
 
 
+@bound_in_c
 class ScriptFunction:
     """A scripted or traced function: the Python function itself, under another type."""
 

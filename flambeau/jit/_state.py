@@ -5,6 +5,7 @@ import os
 import weakref
 from typing import Any
 
+from flambeau._support.c_functions import bound_in_c
 from flambeau._support.lazy.modules import stand_in
 
 
@@ -12,6 +13,7 @@ def _missing(what: str, hint: str = "") -> Any:
     raise NotImplementedError(f"{what}: flambeau has no TorchScript{hint}")
 
 
+@bound_in_c
 class CompilationUnit:
     """What holds compiled functions: none, as there is no compiler."""
 

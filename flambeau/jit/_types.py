@@ -11,9 +11,10 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._support.c_functions import matched
+from flambeau._support.c_functions import bound_in_c, matched
 
 
+@bound_in_c
 class Type:
     """A type of TorchScript. Types are equal if they say the same."""
 

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.c_functions import bound_in_c
 
+
+@bound_in_c
 class FileCheck:
     """Collects what a text must contain; `run(text)` checks it.
 

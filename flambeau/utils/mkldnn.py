@@ -21,11 +21,13 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn import functional as F
 from flambeau.nn import modules as layers
 from flambeau.nn.modules import Module
 
 
+@define_in_subclasses("__init__")
 class _MkldnnLayer(Module):
     """A layer with the weights of `dense_module`, opaque, as buffers of the `kept` names."""
 
@@ -55,6 +57,7 @@ class MkldnnLinear(_MkldnnLayer):
         return F.linear(input, self.weight, self.bias)
 
 
+@define_in_subclasses("__init__")
 class _MkldnnConvNd(_MkldnnLayer):
     """Convolution in the opaque layout."""
 

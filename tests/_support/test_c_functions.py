@@ -1,6 +1,7 @@
 """Functions that PyTorch has in C count and check their arguments in C's words."""
 
 import inspect
+from dataclasses import dataclass
 
 import pytest
 
@@ -100,3 +101,54 @@ def test_classes_without_instances_have_a_signature_without_parameters():
     class Handle:
         __signature__ = c.NoArguments()
     assert str(inspect.signature(Handle)) == "()"
+
+
+@c.bound_in_c
+class Queue:
+    def __init__(self):
+        self.values = []
+
+    def push(self, value: int, keys: list[str] = ()) -> None:
+        self.values.append((value, list(keys)))
+
+    def map(self, *values):
+        return values
+
+
+@pytest.mark.parametrize("args, kwargs", [
+    ((), {}), ((1.5,), {}), (("1",), {}), ((1, "key"), {}), ((1, ["a", 2]), {}),
+    ((1, ["a"], 2), {}), ((1,), {"value": 1}), ((1,), {"other": 1})])
+def test_classes_of_pybind_refuse_what_their_methods_are_not_written_for(args, kwargs):
+    with pytest.raises(TypeError, match=r"^push\(\): incompatible function arguments. The "
+                                        "following argument types are supported:\n    1. "):
+        Queue().push(*args, **kwargs)
+
+
+def test_classes_of_pybind_take_what_their_methods_are_written_for():
+    queue = Queue()
+    queue.push(1)
+    queue.push(value=True, keys=("a", b"b"))
+    assert queue.values == [(1, []), (True, ["a", b"b"])] and queue.map(1) == (1,)
+    with pytest.raises(TypeError, match=r"^push.*incompatible"):
+        Queue.push(object(), 1)
+    with pytest.raises(TypeError, match=r"^__init__.*incompatible constructor"):
+        Queue(1)
+
+
+def test_fields_of_pybind_have_the_type_that_they_are_written_with():
+    @dataclass
+    class Options(c.FieldsInC):
+        root: "int" = 0
+        value: "object" = None
+    options = Options(1, "anything")
+    options.root = True
+    with pytest.raises(TypeError, match=r"^\(\): incompatible function arguments"):
+        options.root = 1.5
+
+
+def test_one_of_several_signatures_fits():
+    several = "(arg0: str) -> int\n(arg0: str, arg1: bool) -> int"
+    taken = c.matched(several)(lambda *args: len(args))
+    assert taken("a") == 1 and taken("a", None) == 2
+    with pytest.raises(TypeError, match=r"1\. \(arg0: str\) -> int\n    2\. \(arg0: str, arg1"):
+        taken("a", [])

@@ -72,3 +72,24 @@ def test_a_second_name_of_a_method_is_a_method_of_its_own():
 
     assert Way().back(3) == 3 and Way().back() == 1
     assert Way.back.__qualname__.endswith("Way.back") and Way.there.__name__ == "there"
+
+
+def test_all_public_methods_of_a_base_are_those_of_its_classes():
+    @own_methods.define_in_subclasses(further=True)
+    @own_methods.define_in_subclasses("_hidden")
+    class Base:
+        def __init__(self, x):
+            self.x = x
+
+        @classmethod
+        def make(cls, x):
+            return cls(x)
+
+        def _hidden(self):
+            return self.x
+
+    public = type("Public", (Base,), {"__module__": "flambeau.somewhere"})
+    child = type("Child", (public,), {"__module__": "flambeau.somewhere"})
+    assert type(child.make(1)) is child and child.make(2)._hidden() == 2
+    assert [child.make.__func__.__qualname__, child.__init__.__qualname__,
+            child._hidden.__qualname__] == ["Child.make", "Child.__init__", "Public._hidden"]

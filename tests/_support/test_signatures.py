@@ -1,7 +1,9 @@
 """Signatures that are said where a function passes on what it is given."""
 from inspect import signature
 
-from flambeau._support.signatures import ANY_ARGUMENTS, extended, signed
+import pytest
+
+from flambeau._support.signatures import ANY_ARGUMENTS, extended, refusing, signed
 
 
 def call(a, b=1, *rest, c, d=2):
@@ -23,3 +25,13 @@ def test_functions_show_what_they_are_told_to():
     assert str(signature(other)) == "(a, b=1, *, c, d=2)"
     assert other(1, c=3) == (1, 1, (), 3, 2)
     assert str(ANY_ARGUMENTS) == "(*args, **kwargs)"
+
+
+def test_functions_that_do_nothing_refuse_in_words_of_python():
+    shown = signature(lambda self, a, b=1, *, c, **more: None)
+    refuse = refusing(shown, "Thing.__init__")
+    assert refuse(0, 1, c=2, d=3) is refuse(0, 1, 2, c=3) is None
+    with pytest.raises(TypeError, match=r"^Thing.__init__\(\) missing 1 required positional"):
+        refuse(0, c=1)
+    with pytest.raises(TypeError, match=r"takes from 2 to 3 positional arguments but 4"):
+        refuse(0, 1, 2, 3, c=1)

@@ -46,14 +46,21 @@ INLINE Complex<T> conjugate(Complex<T> a) {
     return {a.re, -a.im};
 }
 
-// beta or alpha as an element; false: it is of another kind.
+// beta or alpha as an element; false: it is of another kind, or no element holds it.
 template <class T>
 static bool read_number(PyObject *x, T &to) {
+    using Limits = std::numeric_limits<T>;
     if (PyBool_Check(x)) return to = T(x == Py_True), true;
-    if (!PyLong_CheckExact(x) && (std::numeric_limits<T>::is_integer || !PyFloat_CheckExact(x))) return false;
-    if (std::numeric_limits<T>::is_integer) to = T(PyLong_AsLongLong(x));
-    else to = T(PyFloat_AsDouble(x));
-    return !PyErr_Occurred();
+    if (!PyLong_CheckExact(x) && (Limits::is_integer || !PyFloat_CheckExact(x))) return false;
+    if (Limits::is_integer) {
+        int overflow = 0;
+        const long long value = PyLong_AsLongLongAndOverflow(x, &overflow), most = (long long)Limits::max();
+        if (overflow || value > most || value < (Limits::is_signed ? -most - 1 : -most)) return false;
+        return to = T(value), true;
+    }
+    const double value = PyFloat_AsDouble(x);
+    if (PyErr_Occurred()) return PyErr_Clear(), false;
+    return to = T(value), !std::isfinite(value) || std::isfinite(to);
 }
 template <class T>
 static bool read_number(PyObject *x, Complex<T> &to) {

@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import define_in_subclasses
 
 _FLOAT: dict[str, Any] = {
     "add": flambeau.add, "mul": flambeau.mul, "matmul": flambeau.matmul,
@@ -13,6 +14,7 @@ _FLOAT: dict[str, Any] = {
 _WITH_NUMBER: dict[str, Any] = {"add_scalar": flambeau.add, "mul_scalar": flambeau.mul}
 
 
+@define_in_subclasses(further=True)
 class _Operations(nn.Module):
     """Each operation is a method; `_watched` sees its result."""
 

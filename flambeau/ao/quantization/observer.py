@@ -12,7 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn, qint8, quint8
-from flambeau._support.own_methods import adopt
+from flambeau._support.own_methods import adopt, copy_inherited, define_in_subclasses
 from flambeau.ao.quantization.granularity import (
     AffineQuantizedObserverBase,
     Granularity,
@@ -80,6 +80,7 @@ class ObserverBase(_Configurable):
         raise NotImplementedError(f"{type(self).__name__}.calculate_qparams")
 
 
+@define_in_subclasses("calculate_qparams")
 class _Blind(ObserverBase):
     """An observer that learns nothing."""
 
@@ -191,6 +192,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return f"min_val={low}, max_val={high}"
 
 
+@copy_inherited("forward", "calculate_qparams", "reset_min_max_vals", "extra_repr")
 class PerChannelMinMaxObserver(MinMaxObserver):
     """The least and the greatest number seen at each index of dimension `ch_axis`."""
 
@@ -213,6 +215,7 @@ class PerChannelMinMaxObserver(MinMaxObserver):
         return rows.amin(1), rows.amax(1)
 
 
+@copy_inherited("forward")
 class MovingAverageMinMaxObserver(MinMaxObserver):
     """Moving averages of the least and the greatest number of each tensor."""
 
@@ -225,6 +228,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
         self.averaging_constant = averaging_constant
 
 
+@copy_inherited("forward")
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
     """Moving averages of the least and the greatest number at each index of `ch_axis`."""
 
@@ -237,6 +241,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
         self.averaging_constant = averaging_constant
 
 
+@copy_inherited("forward")
 class PlaceholderObserver(_Blind):
     """Says how to quantise later, as dynamic quantisation does; looks at nothing."""
 
@@ -253,6 +258,7 @@ class PlaceholderObserver(_Blind):
         return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
 
+@copy_inherited("forward")
 class NoopObserver(_Blind):
     """Looks at nothing: for numbers that are converted without a scale, such as float16."""
 
@@ -261,6 +267,7 @@ class NoopObserver(_Blind):
         self.custom_op = custom_op_name
 
 
+@copy_inherited("forward")
 class ReuseInputObserver(_Blind):
     """Looks at nothing: the result is quantised as the input was."""
 

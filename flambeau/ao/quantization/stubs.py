@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import copy_inherited
 
 
 class QuantStub(nn.Module):
@@ -18,6 +19,7 @@ class QuantStub(nn.Module):
         return x
 
 
+@copy_inherited("__init__", "forward")
 class DeQuantStub(QuantStub):
     """A mark: from here on numbers are to be floating-point. It passes them on."""
 

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau._support.c_functions import takes_nothing, type_name
-from flambeau._support.own_methods import belong, shown_as
+from flambeau._support.own_methods import belong, define_in_subclasses, of_class, shown_as
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau._support.source_locations import counter_of
 from flambeau.core.autograd.recording import replay_of
@@ -46,6 +46,9 @@ class ContextDecorator(Scope):
             orig_func.__init__ = self(orig_func.__init__)
             return orig_func
         return decorate(orig_func, self.clone)
+
+
+of_class("_DecoratorContextManager", ContextDecorator)
 
 
 def decorate(function: Callable[..., Any], context: Callable[[], Any]) -> Callable[..., Any]:
@@ -128,6 +131,7 @@ class enable_grad(no_grad):
         inspect.Parameter("orig_func", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)])
 
 
+@define_in_subclasses("__call__", "clone")
 class _Switch(ContextDecorator):
     """Sets a state of this thread at once; as a context manager, until the block ends."""
 

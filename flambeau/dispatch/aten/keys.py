@@ -19,6 +19,8 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.c_functions import bound_in_c
+
 BACKENDS = ("CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 "
             "PrivateUse3 Meta").split()
 # In order of priority, the lowest first; a key's number is its place.
@@ -82,6 +84,7 @@ def _functionality_bit(number: int) -> int:
     return 1 << (_BACKEND_BITS + number - 1)
 
 
+@bound_in_c
 class DispatchKeySet:
     """A set of keys. Backends and functionalities are kept apart, so that a set with two backends
     has every functionality for both."""

@@ -12,11 +12,12 @@ from datetime import timedelta
 from typing import Any
 
 from flambeau import Tensor
+from flambeau._support.c_functions import incompatible
 from flambeau.distributed._c10d import options as o
 from flambeau.distributed._c10d.reduce_op import ReduceOp
 
 
-def _options(cls: type, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def _options(called: str, cls: type, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """The options that were given, or options made of what was given in their place."""
     given = [*positional, *keywords.values()]
     if len(given) == 1 and isinstance(given[0], cls):
@@ -32,8 +33,8 @@ def _options(cls: type, positional: tuple[Any, ...], keywords: dict[str, Any]) -
     for name, value in keywords.items():
         target = names.get(name, name)
         if target not in known:
-            raise TypeError(f"incompatible function arguments: {name} is not known to "
-                            f"{cls.__name__}")
+            raise incompatible(called, [f"(self, tensors, opts: {cls.__name__})"], positional,
+                               keywords)
         if value is not None:
             setattr(made, target, value)
     return made
@@ -53,17 +54,19 @@ def _takes(name: str, cls: type, *depths: int, names: tuple[str, ...] = (),
            doc: str) -> Callable[..., Any]:
     """The method `name`, whose tensors come in lists of these depths."""
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        written = [f"(self, {', '.join(names)}, opts)"]
+        if not isinstance(self, Calls) or len(args) > len(depths) + 3:
+            raise incompatible(name, written, (self, *args), kwargs)
         given = list(args[:len(depths)])
         for at in range(len(given), len(depths)):
             found = next((n for n in names[at].split("/") if n in kwargs), None)
             if found is None:
-                raise TypeError(f"{name}(): incompatible function arguments: {names[at]} is "
-                                "missing")
+                raise incompatible(name, written, args, kwargs)
             given.append(kwargs.pop(found))
         if len(depths) == 2 and depths[0] != depths[1] and isinstance(given[1], Tensor):
             given[0] = [given[0]]                   # the form for one tensor
         tensors = [_listed(value, depth) for value, depth in zip(given, depths)]
-        return self._run(name, *tensors, _options(cls, args[len(depths):], kwargs))
+        return self._run(name, *tensors, _options(name, cls, args[len(depths):], kwargs))
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"{doc} Gives the `Work` to wait for."
     return method

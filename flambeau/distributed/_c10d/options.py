@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NewType
 
+from flambeau._support.c_functions import FieldsInC
 from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp
 
 GroupName = NewType("GroupName", str)
@@ -17,7 +18,7 @@ def _sum() -> ReduceOp:
 
 
 @dataclass(eq=False, repr=False)
-class BarrierOptions:
+class BarrierOptions(FieldsInC):
     """How to wait for all processes."""
     device_ids: list[int] = field(default_factory=list)
     timeout: timedelta = UNSET
@@ -26,21 +27,21 @@ class BarrierOptions:
 
 
 @dataclass(eq=False, repr=False)
-class AllToAllOptions:
+class AllToAllOptions(FieldsInC):
     """How to exchange parts."""
     timeout: timedelta = UNSET
     asyncOp: bool = True
 
 
 @dataclass(eq=False, repr=False)
-class AllgatherOptions:
+class AllgatherOptions(FieldsInC):
     """How to gather for all."""
     timeout: timedelta = UNSET
     asyncOp: bool = True
 
 
 @dataclass(eq=False, repr=False)
-class AllreduceOptions:
+class AllreduceOptions(FieldsInC):
     """How to reduce: `reduceOp`."""
     reduceOp: Any = field(default_factory=_sum)
     timeout: timedelta = UNSET
@@ -53,7 +54,7 @@ class AllreduceCoalescedOptions(AllreduceOptions):
 
 
 @dataclass(eq=False, repr=False)
-class ReduceScatterOptions:
+class ReduceScatterOptions(FieldsInC):
     """How to reduce, and who gets which part."""
     reduceOp: Any = field(default_factory=_sum)
     timeout: timedelta = UNSET
@@ -61,7 +62,7 @@ class ReduceScatterOptions:
 
 
 @dataclass(eq=False, repr=False)
-class ReduceOptions:
+class ReduceOptions(FieldsInC):
     """How to reduce, for process `rootRank`."""
     reduceOp: Any = field(default_factory=_sum)
     rootRank: int = 0
@@ -71,7 +72,7 @@ class ReduceOptions:
 
 
 @dataclass(eq=False, repr=False)
-class BroadcastOptions:
+class BroadcastOptions(FieldsInC):
     """Whose tensors all get: those of process `rootRank`."""
     rootRank: int = 0
     rootTensor: int = 0
@@ -80,7 +81,7 @@ class BroadcastOptions:
 
 
 @dataclass(eq=False, repr=False)
-class GatherOptions:
+class GatherOptions(FieldsInC):
     """Who gets all tensors: process `rootRank`."""
     rootRank: int = 0
     timeout: timedelta = UNSET
@@ -88,7 +89,7 @@ class GatherOptions:
 
 
 @dataclass(eq=False, repr=False)
-class ScatterOptions:
+class ScatterOptions(FieldsInC):
     """Who has the parts: process `rootRank`."""
     rootRank: int = 0
     timeout: timedelta = UNSET

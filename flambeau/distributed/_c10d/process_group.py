@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.c_functions import bound_in_c
 from flambeau.core import modes
 from flambeau.distributed._c10d.backends.backend import Backend
 from flambeau.distributed._c10d.calls import Calls
@@ -29,6 +30,7 @@ class BackendType(enum.Enum):
 _Kind = BackendType
 
 
+@bound_in_c
 class ProcessGroup(Calls):
     """Processes that take part in collectives together. Each type of device has a backend, which
     runs the collectives of tensors there; classes of users may run them themselves."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from flambeau._support.c_functions import incompatible
+
 
 class RedOpType(enum.IntEnum):
     """What a reduction does."""
@@ -99,6 +101,6 @@ def op_type(op: Any) -> RedOpType:
     """The type of what is given as a reduction: a type itself, or an op of that type."""
     found = getattr(op, "op", op)
     if not isinstance(found, RedOpType):
-        raise TypeError("incompatible function arguments: expected a ReduceOp or one of its types, "
-                        f"got {op!r}")
+        raise incompatible("", ["(self: torch._C._distributed_c10d.AllreduceOptions, arg0: "
+                                "torch._C._distributed_c10d.ReduceOp) -> None"], [op], {})
     return found

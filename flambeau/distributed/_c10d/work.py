@@ -6,6 +6,7 @@ import threading
 from datetime import timedelta
 from typing import Any
 
+from flambeau._support.c_functions import bound_in_c
 from flambeau.futures import Future
 
 
@@ -26,6 +27,7 @@ _NO_LIMIT = timedelta(0)
 _changing = threading.Lock()            # held while works become done, or futures are made
 
 
+@bound_in_c
 class Work:
     """A collective that has been started: done already, or to be waited for."""
 

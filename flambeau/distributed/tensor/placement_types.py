@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flambeau
+from flambeau._support.c_functions import bound_in_c
 from flambeau.core.tensor import Tensor
 from flambeau.distributed import _functional_collectives as funcol
 from flambeau.distributed.tensor._collective_utils import (
@@ -24,6 +25,7 @@ from flambeau.distributed.tensor._collective_utils import (
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
+@bound_in_c
 class Placement:
     """One of `Shard`, `Replicate` and `Partial`."""
 

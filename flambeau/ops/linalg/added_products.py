@@ -17,7 +17,7 @@ from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
-from flambeau.ops.coercion import as_element
+from flambeau.ops.coercion import within
 from flambeau.ops.linalg.matmul import (
     adjoint,
     bmm,
@@ -43,17 +43,10 @@ from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
 _SINGLE = np.dtype(np.float32)
 
 
-def _as_factor(value: Any, dtype: np.dtype) -> Any:
-    """beta or alpha as a number that multiplies elements of this type."""
-    if type(value) is complex and dtype.kind != "c":
-        return as_element(value, dtype)
-    return int(value) if dtype.kind in "bui" else value
-
-
 def _weighted_sum(self: np.ndarray, product: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     """beta · self + alpha · product, where `product` may be written to."""
     d = product.dtype
-    beta, alpha = _as_factor(beta, d), _as_factor(alpha, d)
+    beta, alpha = within(product, beta), within(product, alpha)
     if alpha != 1:
         product = kernels.multiply(product, np.asarray(alpha).astype(d))
     if beta == 0:
@@ -126,7 +119,7 @@ def _addr(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any)
     if d.kind == "b":
         found = bool(alpha) & a[:, None] & b
         return found | self if beta else found
-    scaled = a if alpha == 1 else kernels.multiply(a, np.asarray(_as_factor(alpha, d)).astype(d))
+    scaled = a if alpha == 1 else kernels.multiply(a, np.asarray(within(a, alpha)).astype(d))
     return _weighted_sum(self, kernels.multiply(scaled[:, None], b), beta, 1)
 
 

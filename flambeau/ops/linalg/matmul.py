@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.promotion import c_name, convert, type_name
-from flambeau.core.shapes import broadcast_shapes, is_expandable_to
+from flambeau.core.shapes import broadcast_shapes, is_expandable_to, written_shape_error
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import Misfit, compiled
@@ -352,7 +352,7 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
         # half types are rounded once, after the bias
         single = product_in_single(input, weight.T, True)
         return convert(np.asarray(kernels.add(single, convert(bias, single.dtype))), input.dtype)
-    r = product(input, weight.T) if weight.ndim == 2 else product(input, weight)
+    r = product(input, weight.T)
     if bias is not None:
         if r.dtype is bias.dtype and type(r) is np.ndarray:
             kernels.add(r, bias, r)
@@ -367,11 +367,12 @@ def _linear_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
          and input.dtype == weight.dtype
          and (bias is None or (bias.dtype == input.dtype and _is_expandable_bias(bias, input,
                                                                                  weight))))
-    if input.ndim > 2 and weight.ndim == 2:
-        rows = input.reshape(-1, input.shape[-1]) if input.size else input.reshape(
-            prod(input.shape[:-1]), input.shape[-1])
-        return _affine(rows, weight, bias).reshape(*input.shape[:-1], weight.shape[0])
-    return _affine(input, weight, bias)
+    added = bias is None or _joins_product(bias, input)
+    rows = input if input.ndim == 2 or weight.ndim == 1 else input.reshape(
+        prod(input.shape[:-1]), input.shape[-1])
+    found = _affine(rows, weight, bias if added else None)
+    found = found.reshape(input.shape[:-1] + weight.shape[:-1])
+    return found if added else kernels.add(found, bias)
 
 
 def _linear_weight_vjp(grad: Tensor, input: Tensor, weight_by_columns: bool) -> Tensor:
@@ -410,11 +411,20 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
     return (r.squeeze(-2) if one else r), 0
 
 
+def _joins_product(bias: np.ndarray, input: np.ndarray) -> bool:
+    """Is the bias added to all rows within their product? Otherwise in place, afterwards."""
+    """Is the bias added to all rows within their product? Otherwise in place, afterwards."""
+    return input.ndim == 2 or (input.flags.c_contiguous and (
+        bias.ndim == 1 or sum([n != 1 for n in bias.shape]) == 1))
+
+
 def _is_expandable_bias(bias: np.ndarray, input: np.ndarray, weight: np.ndarray) -> bool:
-    """Does the bias expand to the result?"""
-    return bias.shape == weight.shape[:-1] or (weight.ndim == 2 and (
-        (input.ndim > 2 and bias.ndim > 1)
-        or is_expandable_to(bias.shape, (prod(input.shape[:-1]), weight.shape[0]))))
+    """Does the bias expand to what it is added to?"""
+    shape = input.shape[:-1] + weight.shape[:-1]
+    if not _joins_product(bias, input):
+        return is_expandable_to(bias.shape, shape)
+    return weight.ndim == 2 and (bias.shape == weight.shape[:-1] or is_expandable_to(
+        bias.shape, (prod(shape[:-1]), shape[-1])))
 
 
 def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
@@ -422,34 +432,34 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     if not w.ndim or not x.ndim:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
                            f"{x.ndim}D and {w.ndim}D")
-    if w.ndim != 2:
-        if w.ndim > 2:
-            raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
-        w = unsqueeze(weight, 0)._array         # lazy parameters say that they are
-        if bias is not None:
+    if w.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
+    if bias is not None and not _joins_product(bias._array, x):
+        bias = bias.to(input.dtype)
+    elif bias is not None:
+        for name, each in (("self", bias), ("mat1", input)):
+            if each._array.dtype != w.dtype:
+                raise RuntimeError(f"{name} and mat2 must have the same dtype, but got "
+                                   f"{type_name(each.dtype)} and {type_name(weight.dtype)}")
+        if w.ndim == 1:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+    if w.ndim == 1:
+        w = unsqueeze(weight, 0)._array         # lazy parameters say that they are
         if x.shape[-1] != w.shape[1]:
             a, b, rows = x.shape[-1], w.shape[1], prod(x.shape[:-1])
             raise RuntimeError(
                 f"inconsistent tensor size, expected tensor [{a}] and src [{b}] to have the same "
                 f"number of elements, but got {a} and {b} elements respectively" if x.ndim == 1
                 else f"size mismatch, got input ({rows}), mat ({rows}x{a}), vec ({b})")
-    if bias is not None:
-        if x.ndim > 2 and not x.flags.c_contiguous and x.dtype == w.dtype:
-            bias = bias.to(input.dtype)         # added afterwards, in place
-        for name, each in (("self", bias), ("mat1", input)):
-            if each._array.dtype != w.dtype:
-                raise RuntimeError(f"{name} and mat2 must have the same dtype, but got "
-                                   f"{type_name(each.dtype)} and {type_name(weight.dtype)}")
     if x.shape[-1] != w.shape[-1]:
-        rows = prod(x.shape[:-1])
-        raise unlike_sizes(input, weight, (rows, x.shape[-1]), w.shape[::-1])
-    if x.dtype is not w.dtype and x.dtype != w.dtype:
+        raise unlike_sizes(input, weight, (prod(x.shape[:-1]), x.shape[-1]), w.shape[::-1])
+    if x.dtype != w.dtype:
         same_types(input, weight)
-    if bias is not None and bias._array.shape != w.shape[:1]:
-        b = bias._array
-        if x.ndim < 3 or b.ndim < 2 or (b.size == b.shape[-1] and x.flags.c_contiguous):
-            expand(bias, (prod(x.shape[:-1]), w.shape[0]))      # says what is wrong
+    if bias is not None and not _is_expandable_bias(bias._array, x, weight._array):
+        shape = x.shape[:-1] + weight._array.shape[:-1]
+        if not _joins_product(bias._array, x):
+            raise written_shape_error(shape, broadcast_shapes(shape, bias._array.shape))
+        expand(bias, (prod(shape[:-1]), shape[-1]))             # says what is wrong
     return input, weight, bias
 
 

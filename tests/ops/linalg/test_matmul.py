@@ -8,6 +8,7 @@ from sample_tests import SampleTests
 from samples import Samples, call
 
 import flambeau
+from flambeau import nn
 
 family = Samples()
 
@@ -113,3 +114,21 @@ def test_empty_batches_of_two_types():
             found, flambeau.zeros(2, m, n, dtype=flambeau.float64))
     with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
         flambeau.ones(2, 1, 1) @ flambeau.ones(2, 1, 1, dtype=flambeau.float64)
+
+
+@pytest.mark.parametrize("input, bias, message", [
+    ((3,), (2, 4), r"output with shape \[4\] doesn't match the broadcast shape \[2, 4\]"),
+    ((3,), (5,), r"The expanded size of the tensor \(4\) .* Target sizes: \[1, 4\]"),
+    ((2, 2, 3), (2, 1, 5), r"The size of tensor a \(4\) must match the size of tensor b \(5\)"),
+    ((2, 2, 3), (3, 4), "The size of tensor a"), ((2, 2, 3), (2, 1), "The expanded size"),
+    ((2, 3), (2, 2, 4), r"expand\(torch.FloatTensor")])
+def test_a_bias_expands_within_the_product_or_in_place_behind(input, bias, message):
+    with pytest.raises(RuntimeError, match=message):
+        nn.functional.linear(flambeau.ones(input), flambeau.ones(4, 3), flambeau.ones(bias))
+
+
+@pytest.mark.parametrize("input, bias", [((3,), (1, 4)), ((2, 2, 3), (2, 4)), ((2, 2, 3), (4, 1)),
+                                         ((2, 2, 3), ())])
+def test_a_bias_of_several_rows_does_not_change_the_shape(input, bias):
+    x, w, b = flambeau.ones(input), flambeau.ones(4, 3), flambeau.ones(bias)
+    assert flambeau.equal(nn.functional.linear(x, w, b), flambeau.full((*input[:-1], 4), 4.0))

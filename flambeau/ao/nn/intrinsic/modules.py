@@ -15,6 +15,7 @@ from typing import Any
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import parts
 from flambeau._support.own_methods import copy_method
+from flambeau._support.signatures import refusing, signed
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
 __all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d",
@@ -26,11 +27,11 @@ class _FusedModule(nn.Sequential):
     """Modules in a row, of the classes that `_parts` names by argument."""
 
     _parts: dict[str, type | None] = {}
+    _takes: Any
 
     def __init__(self, *modules: nn.Module, **named: nn.Module):
+        self._takes(self, *modules, **named)
         modules += tuple(named.pop(name) for name in list(self._parts)[len(modules):])
-        if named:
-            raise TypeError(f"{type(self).__name__}() got unexpected arguments {sorted(named)}")
         wanted = tuple(self._parts.values())
         if len(modules) != len(wanted) or any(
                 kind not in (None, type_before_parametrizations(m))
@@ -45,8 +46,10 @@ def _fused(name: str, **parts: type | None) -> Any:
     made = type(name, (_FusedModule,), {"_parts": parts, "__module__": __name__,
                                         "__doc__": f"{row}, one after the other."})
     copy_method(made, "__init__", _FusedModule.__init__)
-    vars(made)["__init__"].__signature__ = Signature([
-        Parameter(arg, Parameter.POSITIONAL_OR_KEYWORD) for arg in ("self", *parts)])
+    shown = Signature([Parameter(arg, Parameter.POSITIONAL_OR_KEYWORD)
+                       for arg in ("self", *parts)])
+    signed(shown)(vars(made)["__init__"])
+    made._takes = staticmethod(refusing(shown, f"{name}.__init__"))
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from flambeau import Tensor, empty, nn
 from flambeau._support.lazy.modules import parts
-from flambeau._support.own_methods import copy_method
+from flambeau._support.own_methods import copy_inherited, copy_method, define_in_subclasses
 from flambeau._support.signatures import extended, signed
 from flambeau.ao.nn import intrinsic, qat
 from flambeau.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
@@ -19,6 +19,7 @@ __all__ = ["ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "
            "update_bn_stats"]
 
 
+@define_in_subclasses()
 class _WithBatchNorm(qat._FakeQuantizedWeight):
     """A product with a weight and batch normalisation behind, rounded as one."""
 
@@ -96,6 +97,9 @@ class _WithBatchNorm(qat._FakeQuantizedWeight):
     bias: Any
 
 
+@define_in_subclasses("__init__")
+@copy_inherited("forward", "freeze_bn_stats", "from_float", "reset_running_stats", "train",
+                "update_bn_stats")
 class _ConvBnNd(_WithBatchNorm):
     """`freeze_bn` begins with statistics that do not change."""
 
@@ -137,6 +141,7 @@ class _ConvBnNd(_WithBatchNorm):
         return conv.train(self.training)
 
 
+@define_in_subclasses("forward")
 class _WithReLU(nn.Module):
     """The positive part of what the base gives."""
 
@@ -178,6 +183,7 @@ ConvBn2d, ConvBnReLU2d, ConvReLU2d = _kinds(2)
 ConvBn3d, ConvBnReLU3d, ConvReLU3d = _kinds(3)
 
 
+@copy_inherited("from_float", "to_float")
 class LinearReLU(_WithReLU, qat.Linear):
     """`qat.Linear` with the positive part taken."""
 

@@ -11,6 +11,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 __getattr__ = lazy_modules(__name__, "dynamic")
 
 
+@define_in_subclasses("from_float", further=True)
 class _FakeQuantizedWeight(nn.Module):
     """A float module whose weight is rounded in `forward`, as `qconfig.weight` says.
 
@@ -97,6 +98,7 @@ def _with_parameters(result: Any, source: Any) -> Any:
     return result
 
 
+@define_in_subclasses("forward")
 class _ConvNd(_FakeQuantizedWeight):
     """A convolution with a rounded weight."""
 

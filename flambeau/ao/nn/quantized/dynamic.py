@@ -6,6 +6,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import parts
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn import qat
 from flambeau.ao.nn.quantized.modules import conv as static_conv
 from flambeau.ao.nn.quantized.modules import linear as static_linear
@@ -97,6 +98,7 @@ qscheme=torch.per_tensor_affine)
         return result
 
 
+@define_in_subclasses("forward")
 class _DynamicConv(_Described):
     """A convolution that quantises what comes in."""
 
@@ -160,6 +162,7 @@ class PackedParameter(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
+@define_in_subclasses("forward", "from_float", "from_reference")
 class RNNBase(_Described):
     """A stack of recurrent layers; every product quantises what comes in."""
 
@@ -336,6 +339,7 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
+@define_in_subclasses("forward", "from_float")
 class RNNCellBase(_Described):
     """One step of a recurrent network; every product quantises what comes in."""
 

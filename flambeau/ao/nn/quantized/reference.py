@@ -7,8 +7,8 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import parts
-from flambeau._support.own_methods import copy_method
-from flambeau._support.signatures import extended, signed
+from flambeau._support.own_methods import copy_method, define_in_subclasses, of_class
+from flambeau._support.signatures import extended, refusing, signed
 
 __all__ = ["GRU", "LSTM", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
            "ConvTranspose3d", "Embedding", "EmbeddingBag", "GRUCell", "LSTMCell", "Linear",
@@ -147,12 +147,21 @@ def _reference(name: str, first: str, *arguments: str, known: bool = False,
                    use_precomputed_fake_quant: bool = False) -> Any:
         return cls._from_float(module, weight_qparams)
 
+    from_float.__qualname__ = f"{name}.from_float"
     from_float.__doc__ = "A module with the parameters of a float one, rounded as is said."
     without = () if known else ("use_precomputed_fake_quant",)
     signed(extended(from_float, renamed={"module": first}, without=without))(from_float)
     doc = f"`nn.{name}` with the numbers that a quantised weight stands for."
     return _of_base(name, base, _OneWeight, doc, renamed=renamed, _arguments=arguments,
                     _fixed=fixed, from_float=classmethod(from_float))
+
+
+def _checking(method: Any, refuse: Any) -> Any:
+    """That method, which Python refuses to call as `refuse` does."""
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse(self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+    return checked
 
 
 def _of_base(name: str, base: Any, kind: Any, doc: str, renamed: Any = None,
@@ -166,7 +175,8 @@ def _of_base(name: str, base: Any, kind: Any, doc: str, renamed: Any = None,
     is_product = "Conv" in name or name == "Linear"
     forward = extended(base.forward, renamed={"input": "x"} if is_product else None)
     for method, shown in (("__init__", made._takes), ("forward", forward)):
-        copy_method(made, method, getattr(kind, method))
+        copy_method(made, method, _checking(getattr(kind, method),
+                                            refusing(shown, f"{name}.{method}")))
         signed(shown)(vars(made)[method])
     return made
 
@@ -185,6 +195,7 @@ EmbeddingBag = _reference("EmbeddingBag", "mod", "num_embeddings", "embedding_di
                           "include_last_offset", "padding_idx", known=True)
 
 
+@define_in_subclasses("from_float")
 class _Recurrent(ReferenceQuantizedModule):
     """What has several weights takes a dictionary for each, by name."""
 
@@ -225,6 +236,10 @@ class _Cell(_Recurrent):
         return self._numbers("weight_hh")
 
 
+of_class("RNNCellBase", _Cell)
+
+
+@define_in_subclasses("get_flat_weights", "get_quantized_weight_bias_dict")
 class _Network(_Recurrent):
     _flat_weights_names: list[str]
 

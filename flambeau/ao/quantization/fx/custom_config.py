@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.own_methods import define_in_subclasses
 
+
+@define_in_subclasses()
 class _Config:
     """Settings that are made one by one; a dictionary of them does as well."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from flambeau._support.c_functions import bound_in_c
 from flambeau.distributed._c10d.calls import Calls
 from flambeau.distributed.constants import default_pg_timeout
 
@@ -17,6 +18,7 @@ class Options:
         self.group_name = ""
 
 
+@bound_in_c
 class Backend(Calls):
     """Runs collectives. A backend has a method for each that it offers, named as in `Calls` and
     with `run_` before it, which takes lists of tensors and options and gives a `Work`."""

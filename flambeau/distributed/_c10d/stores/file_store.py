@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from flambeau.distributed._c10d.stores.encoding import encode, receive
-from flambeau.distributed._c10d.stores.store import Store, Table
+from flambeau.distributed._c10d.stores.store import Store, Table, takes
 
 
 class FileStore(Store):
@@ -18,6 +18,7 @@ class FileStore(Store):
 
     _own_keys = 1
 
+    @takes("file_name: str, world_size: int = -1) -> None", owner="FileStore")
     def __init__(self, file_name: str, world_size: int = -1):
         self.path = file_name
         with self._locked():

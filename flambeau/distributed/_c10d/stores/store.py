@@ -107,13 +107,18 @@ class Table:
             return len(self.queues.get(key, ()))
 
 
-def _bytes(value: Any, method: str) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, bytes):
-        return value
-    raise TypeError(f"{method}(): incompatible function arguments: expected str as value, got "
-                    f"{type(value).__name__}")
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def takes(*parameters: str, owner: str = "Store") -> Any:
+    """Decorates a method that PyTorch has in C, with these parameters after `self`."""
+    home = "torch._C._distributed_c10d."
+    written = [f"(self: {home}{owner}" + ("" if one[0] == ")" else ", ") + one.replace(
+        ": int", ": typing.SupportsInt | typing.SupportsIndex").replace(
+        "[str]", "collections.abc.Sequence[str]") for one in parameters]
+    return matched("\n".join(written), {
+        home + "Store": lambda value: value is None or isinstance(value, Store)})
 
 
 class Store:
@@ -151,14 +156,17 @@ class Store:
         """How long `get` and `wait` wait."""
         return self._timeout
 
+    @takes("arg0: datetime.timedelta) -> None")
     def set_timeout(self, timeout: timedelta) -> None:
         """Set how long `get` and `wait` wait."""
         self._timeout = timeout
 
+    @takes("arg0: str, arg1: str) -> None")
     def set(self, key: str, value: Any) -> None:
         """Store a value."""
-        self._call("set", key, _bytes(value, "set"))
+        self._call("set", key, _bytes(value))
 
+    @takes("arg0: str) -> bytes")
     def get(self, key: str) -> bytes:
         """The value; waits for it."""
         value = self._call("get", key, self._timeout.total_seconds())
@@ -166,62 +174,72 @@ class Store:
             raise self._timed_out([key], self._timeout)
         return value
 
+    @takes("arg0: str, arg1: int) -> int")
     def add(self, key: str, amount: int) -> int:
         """Add to a counter, 0 at first; gives the sum."""
-        if not isinstance(amount, int):
-            raise TypeError("add(): incompatible function arguments: expected int as amount, got "
-                            f"{type(amount).__name__}")
-        return self._call("add", key, amount)
+        return self._call("add", key, int(amount))
 
+    @takes("arg0: str, arg1: str) -> None")
     def append(self, key: str, value: Any) -> None:
         """Append to a value."""
-        self._call("append", key, _bytes(value, "append"))
+        self._call("append", key, _bytes(value))
 
+    @takes("arg0: str, arg1: str, arg2: str) -> bytes")
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Store `desired_value` if the value is `expected_value` (or both are absent: ""); gives
         the value that is there then."""
-        return self._call("compare_set", key, _bytes(expected_value, "compare_set"),
-                          _bytes(desired_value, "compare_set"))
+        return self._call("compare_set", key, _bytes(expected_value),
+                          _bytes(desired_value))
 
+    @takes("arg0: str) -> bool")
     def delete_key(self, key: str) -> bool:
         """Delete an entry; was there one?"""
         return self._call("delete", key)
 
+    @takes("arg0: [str]) -> bool")
     def check(self, keys: list[str]) -> bool:
         """Are there entries for all keys?"""
         return self._call("check", list(keys))
 
+    @takes("arg0: [str]) -> None", "arg0: [str], arg1: datetime.timedelta) -> None")
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until there are entries for all keys."""
         timeout = self._timeout if timeout is None else timeout
         if not self._call("wait", list(keys), timeout.total_seconds()):
             raise self._timed_out(list(keys), timeout)
 
+    @takes("arg0: [str]) -> list[bytes]")
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values of several keys."""
         return [self.get(key) for key in keys]
 
+    @takes("arg0: [str], arg1: [str]) -> None")
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
         """Store several values."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
+    @takes(") -> list[str]")
     def list_keys(self) -> list[str]:
         """All keys."""
         return self._call("keys")
 
+    @takes(") -> int")
     def num_keys(self) -> int:
         """The number of entries; TCP and file stores count one of their own."""
         return len(self._call("keys")) + self._own_keys
 
+    @takes(") -> bool")
     def has_extended_api(self) -> bool:
         """True: `append`, `multi_get` and `multi_set` are there."""
         return True
 
+    @takes("arg0: str, arg1: str) -> None")
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue."""
-        self._call("queue_push", key, _bytes(value, "queue_push"))
+        self._call("queue_push", key, _bytes(value))
 
+    @takes("key: str, block: bool = True) -> bytes")
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue; waits for it, unless `block` is False."""
         value = self._call("queue_pop", key, self.timeout.total_seconds() if block else 0)
@@ -230,16 +248,19 @@ class Store:
                 QueueEmptyError("queue is empty")
         return value
 
+    @takes("arg0: str) -> int")
     def queue_len(self, key: str) -> int:
         """The number of values in a queue."""
         return self._call("queue_len", key)
 
+    @takes("key: str, world_size: int, timeout: datetime.timedelta | None = None) -> None")
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
         """Wait until that many have called this with that key."""
         if self.add(f"{key}/num_members", 1) == world_size:
             self.set(f"{key}/last_member", "1")
-        self.wait([f"{key}/last_member"], timeout)
+        self.wait([f"{key}/last_member"], *([] if timeout is None else [timeout]))
 
+    @takes(") -> torch._C._distributed_c10d.Store")
     def clone(self) -> Store:
         """Another way to the same entries, for another thread: this one serves all threads."""
         return self
@@ -254,7 +275,7 @@ class HashStore(Store):
     b'first_value'
     """
 
-    @matched("(self: torch._C._distributed_c10d.HashStore) -> None")
+    @takes(") -> None", owner="HashStore")
     def __init__(self) -> None:
         self._table = Table()
 
@@ -271,7 +292,10 @@ class PrefixStore(Store):
     b'value'
     """
 
+    @takes("prefix: str, store: torch._C._distributed_c10d.Store) -> None", owner="PrefixStore")
     def __init__(self, prefix: str, store: Store):
+        if store is None:
+            raise ValueError("store argument cannot be None")
         self.prefix, self.underlying_store = prefix, store
 
     @property
@@ -279,6 +303,7 @@ class PrefixStore(Store):
         """How long the store below waits."""
         return self.underlying_store.timeout
 
+    @takes("arg0: datetime.timedelta) -> None")
     def set_timeout(self, timeout: timedelta) -> None:
         """Set how long the store below waits."""
         self.underlying_store.set_timeout(timeout)
@@ -297,6 +322,7 @@ class PrefixStore(Store):
             found = found.underlying_store
         return found
 
+    @takes(") -> int")
     def num_keys(self) -> int:
         """The number of entries of the store below."""
         return self.underlying_store.num_keys()

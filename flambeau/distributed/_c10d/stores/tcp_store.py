@@ -13,7 +13,13 @@ from datetime import timedelta
 from typing import Any
 
 from flambeau.distributed._c10d.stores.encoding import encode, receive
-from flambeau.distributed._c10d.stores.store import DistNetworkError, DistStoreError, Store, Table
+from flambeau.distributed._c10d.stores.store import (
+    DistNetworkError,
+    DistStoreError,
+    Store,
+    Table,
+    takes,
+)
 
 _METHODS = ("set", "append", "add", "compare_set", "delete", "check", "wait", "get", "keys",
             "queue_push", "queue_pop", "queue_len")
@@ -116,6 +122,10 @@ class TCPStore(Store):
     _own_keys = 1
     libuvBackend = True
 
+    @takes("host_name: str, port: int, world_size: int | None = None, is_master: bool = False, "
+           "timeout: datetime.timedelta = datetime.timedelta(seconds=300), wait_for_workers: bool "
+           "= True, multi_tenant: bool = False, master_listen_fd: int | None = None, use_libuv: "
+           "bool = True) -> None", owner="TCPStore")
     def __init__(self, host_name: str, port: int, world_size: int | None = None,
                  is_master: bool = False, timeout: timedelta = timedelta(seconds=300),
                  wait_for_workers: bool = True, multi_tenant: bool = False,

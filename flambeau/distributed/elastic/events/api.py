@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Self
 
+from flambeau._support.own_methods import define_in_subclasses
+
 __all__ = ["Event", "EventSource", "NodeState", "RdzvEvent"]
 
 EventMetadataValue = str | int | float | bool | None
@@ -34,6 +36,7 @@ class NodeState(str, Enum):        # noqa: UP042 - prints as an Enum does
     FAILED = "FAILED"
 
 
+@define_in_subclasses()
 class _WrittenAsJson:
     """What writes itself as JSON, and kinds by their names."""
 

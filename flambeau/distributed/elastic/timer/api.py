@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from inspect import getframeinfo, stack
 from typing import Any
 
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.distributed.elastic.utils.logging import get_logger
 
 __all__ = ["RequestQueue", "TimerClient", "TimerRequest", "TimerServer", "configure", "expires"]
@@ -61,6 +62,7 @@ class RequestQueue(abc.ABC):
         """Up to `size` requests, for which it waits `timeout` seconds."""
 
 
+@define_in_subclasses()
 class KeepsTimers:
     """Mixin of servers: their timers, by worker and scope."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...._support.own_methods import define_in_subclasses
 from ....nn.modules.loss import _Loss
 from .._utils import generate_stage_to_rank_mapping
 from ..microbatch import TensorChunkSpec
@@ -20,6 +21,7 @@ from .orders import (
 )
 
 
+@define_in_subclasses("__init__")
 class _LoopedOrV(_PipelineScheduleRuntime):
     """A schedule that computes the order of all ranks when it is made."""
 

@@ -45,6 +45,7 @@ class functional_datapipe:
         return cls
 
 
+@define_in_subclasses()
 @define_in_subclasses("__init__")
 class _Setting:
     """A context in which one of the settings has another value."""

@@ -4,6 +4,7 @@ import functools
 import pickle
 from typing import Any, TypeVar, get_args, get_origin
 
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.utils._import_utils import dill_available
 from flambeau.utils.data.datapipes._hook_iterator import _SnapshotState
 from flambeau.utils.data.datapipes._types import DataPipeType
@@ -14,6 +15,7 @@ __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
 _T_co = TypeVar("_T_co", covariant=True)
 
 
+@define_in_subclasses()
 class _Steps:
     """Registered steps, which are found as methods, how a pipe prints, and how it is pickled."""
 

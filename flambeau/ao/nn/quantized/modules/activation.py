@@ -6,10 +6,12 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn.quantized.modules.utils import _Described
 from flambeau.ops.quantized import library as ops
 
 
+@define_in_subclasses("from_float", "from_reference")
 class _Observed:
     """Made from a float module whose results were watched; `_options` are what else it takes."""
 

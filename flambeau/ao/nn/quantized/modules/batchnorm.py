@@ -5,11 +5,13 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.modules.activation import _Buffered
 from flambeau.ops.quantized import library as ops
 
 
+@define_in_subclasses("__init__", "forward", "from_float", further=True)
 class _BatchNorm(_Buffered, nn.modules.batchnorm._BatchNorm):
     _op: str
 

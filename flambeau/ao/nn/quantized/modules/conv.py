@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.functional import _SHAPES
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
@@ -13,6 +14,8 @@ from flambeau.nn.modules.utils import _ntuple
 from flambeau.ops.quantized import library as ops
 
 
+@define_in_subclasses("__init__", "forward", further=True)
+@define_in_subclasses("weight", "bias", "set_weight_bias")
 class _ConvNd(WeightedQuantizedModule):
     """What all of them share; the sizes are those of the float module `_FLOAT_MODULE`."""
 
@@ -129,6 +132,7 @@ class _ConvNd(WeightedQuantizedModule):
         return ", ".join(parts)
 
 
+@define_in_subclasses("__init__", "from_reference")
 class _ConvTransposeNd(_ConvNd):
     _transposed = True
     _op = "conv_transpose"

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn.quantized.modules.activation import _Buffered, _Observed
 from flambeau.ops.quantized import library as ops
 
@@ -58,6 +59,7 @@ class GroupNorm(_Normalization, nn.GroupNorm):
                               self.zero_point)
 
 
+@define_in_subclasses()
 class _InstanceNorm(_Normalization):
     _first, _options = ("num_features",), ("eps", "affine")
     eps: float

@@ -4,9 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn import quantizable
 
 
+@define_in_subclasses()
 class _FromObserved:
     """Made by converting each part of the module of `quantizable` that was observed."""
 

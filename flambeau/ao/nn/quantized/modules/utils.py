@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
@@ -67,6 +68,7 @@ class _WithScale(_Described):
         return self
 
 
+@define_in_subclasses("from_float", further=True)
 class WeightedQuantizedModule(_WithScale):
     """A module with a quantised weight, made from a float module of the class `_FLOAT_MODULE`."""
 

@@ -5,12 +5,14 @@ from typing import Any
 
 import flambeau
 from flambeau._support.lazy.modules import lazy_modules
+from flambeau._support.own_methods import define_in_subclasses
 from flambeau.ao.nn.quantized.modules import linear as dense
 
 __all__ = ["Linear", "dynamic"]
 __getattr__ = lazy_modules(__name__, "dynamic")
 
 
+@define_in_subclasses()
 class _Blocks:
     """The size of the blocks: `mod.sparse_params` says it when a module is converted."""
 
