@@ -354,10 +354,8 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
         return convert(np.asarray(kernels.add(single, convert(bias, single.dtype))), input.dtype)
     r = product(input, weight.T)
     if bias is not None:
-        if r.dtype is bias.dtype and type(r) is np.ndarray:
-            kernels.add(r, bias, r)
-        else:
-            r = kernels.add(r, bias)
+        own = r.dtype is bias.dtype and type(r) is np.ndarray
+        r = kernels.add(r, bias, *([r] if own else []))
     return r
 
 
@@ -368,8 +366,7 @@ def _linear_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | Non
          and (bias is None or (bias.dtype == input.dtype and _is_expandable_bias(bias, input,
                                                                                  weight))))
     added = bias is None or _joins_product(bias, input)
-    rows = input if input.ndim == 2 or weight.ndim == 1 else input.reshape(
-        prod(input.shape[:-1]), input.shape[-1])
+    rows = input if weight.ndim == 1 else input.reshape(prod(input.shape[:-1]), input.shape[-1])
     found = _affine(rows, weight, bias if added else None)
     found = found.reshape(input.shape[:-1] + weight.shape[:-1])
     return found if added else kernels.add(found, bias)

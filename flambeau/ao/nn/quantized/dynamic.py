@@ -22,8 +22,7 @@ _KIND = "DynamicQuantized"
 
 def _weight_observer(mod: Any) -> Any:
     from flambeau.ao.quantization.qconfig import default_dynamic_qconfig
-    qconfig = getattr(mod, "qconfig", None)
-    observer = (qconfig or default_dynamic_qconfig).weight()
+    observer = (getattr(mod, "qconfig", None) or default_dynamic_qconfig).weight()
     if observer.dtype not in (flambeau.qint8, flambeau.float16):
         raise AssertionError("The only supported dtypes for dynamic quantized linear are qint8 and "
                              f"float16 got: {observer.dtype}")
@@ -479,7 +478,6 @@ class RNNCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """`nn.LSTMCell` with quantised weights."""
-
     _FLOAT_MODULE = nn.LSTMCell
 
     def __init__(self, *args: Any, **kwargs: Any):
