@@ -16,7 +16,7 @@ from flambeau.nn.parameter import Parameter, UninitializedParameter
 
 from .lazy import LazyModuleMixin
 from .module import Module
-from .utils import _ntuple, _reverse_repeat_tuple
+from .utils import _ntuple, _reverse_repeat_tuple, _unusual
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
            "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
@@ -118,21 +118,11 @@ class _ConvNd(Module):
 
     def extra_repr(self) -> str:
         n = len(self.kernel_size)
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
-        text += f", stride={self.stride}"
-        if self.padding != (0,) * len(self.padding):
-            text += f", padding={self.padding}"
-        if self.dilation != (1,) * n:
-            text += f", dilation={self.dilation}"
-        if self.output_padding != (0,) * n:
-            text += f", output_padding={self.output_padding}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
-        return text
+        sizes = _unusual(self, padding=(0,) * len(self.padding), dilation=(1,) * n,
+                         output_padding=(0,) * n, groups=1)
+        bias = ", bias=False" if self.bias is None else ""
+        return (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}{sizes}{bias}" + _unusual(self, padding_mode="zeros"))
 
     def __setstate__(self, state):
         super().__setstate__(state)

@@ -15,6 +15,7 @@ from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
 
 from .module import Module
+from .utils import _unusual
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -236,20 +237,9 @@ class RNNBase(Module):
     # -------------------------------------------------------------- printing, copying
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.proj_size != 0:
-            text += f", proj_size={self.proj_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if self.batch_first is not False:
-            text += f", batch_first={self.batch_first}"
-        if self.dropout != 0:
-            text += f", dropout={self.dropout}"
-        if self.bidirectional is not False:
-            text += f", bidirectional={self.bidirectional}"
-        return text
+        return f"{self.input_size}, {self.hidden_size}" + _unusual(
+            self, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0,
+            bidirectional=False)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -390,12 +380,8 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            text += f", nonlinearity={self.nonlinearity}"
-        return text
+        return f"{self.input_size}, {self.hidden_size}" + _unusual(
+            self, bias=True, nonlinearity="tanh")
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

@@ -10,6 +10,7 @@ from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
 
 from .module import Module
+from .utils import _unusual
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -83,11 +84,9 @@ class Embedding(_Table):
                  _weight: Tensor | None = None, _freeze: bool = False, device=None,
                  dtype=None) -> None:
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = self._checked_padding_idx(padding_idx, num_embeddings)
-        self.max_norm = max_norm
-        self.norm_type = norm_type
+        self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         factory = {"device": device, "dtype": dtype}
         self._make_weight(_weight, (num_embeddings, embedding_dim), factory, _freeze)
@@ -98,18 +97,9 @@ class Embedding(_Table):
                            self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        if self.sparse is not False:
-            text += ", sparse=True"
-        return text
+        sparse = ", sparse=True" if self.sparse is not False else ""
+        return f"{self.num_embeddings}, {self.embedding_dim}" + _unusual(
+            self, padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False) + sparse
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None,
@@ -150,10 +140,8 @@ class EmbeddingBag(_Table):
                  include_last_offset: bool = False, padding_idx: int | None = None, device=None,
                  dtype=None) -> None:
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.padding_idx = self._checked_padding_idx(padding_idx, num_embeddings)
         factory = {"device": device, "dtype": dtype}
@@ -169,17 +157,9 @@ class EmbeddingBag(_Table):
                                self.include_last_offset, self.padding_idx)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
+        limits = _unusual(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return (f"{self.num_embeddings}, {self.embedding_dim}{limits}, mode={self.mode!r}"
+                + _unusual(self, padding_idx=None))
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0,

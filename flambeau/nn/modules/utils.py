@@ -41,6 +41,16 @@ def _list_with_default(out_size, defaults):
     return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size):])]
 
 
+def _unusual(module: Any, **usual: Any) -> str:
+    """What `extra_repr` says of the attributes that do not have their usual values."""
+    text = ""
+    for name, value in usual.items():
+        own = getattr(module, name, value)
+        if own is not value if value is None or isinstance(value, bool) else own != value:
+            text += f", {name}={own}"
+    return text
+
+
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Strip `prefix` from the keys of a state dict, in place: ``module.fc.bias`` → ``fc.bias``."""
     for key in list(state_dict):

@@ -442,12 +442,7 @@ class RNNCellBase(_Described):
                 "bias_hh": self._packed_weight_hh.unpack()[1]}
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if not self.bias:
-            text += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            text += f", nonlinearity={self.nonlinearity}"
-        return text
+        return float_rnn.RNNCellBase.extra_repr(self)       # type: ignore[arg-type]
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

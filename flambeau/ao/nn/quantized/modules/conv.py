@@ -10,7 +10,7 @@ from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.functional import _SHAPES
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
 from flambeau.nn.modules import conv as float_conv
-from flambeau.nn.modules.utils import _ntuple
+from flambeau.nn.modules.utils import _ntuple, _unusual
 from flambeau.ops.quantized import library as ops
 
 
@@ -120,16 +120,11 @@ class _ConvNd(WeightedQuantizedModule):
 
     def extra_repr(self) -> str:
         n = self._n_dims
-        parts = [f"{self.in_channels}, {self.out_channels}", f"kernel_size={self.kernel_size}",
-                 f"stride={self.stride}", f"scale={self.scale}", f"zero_point={self.zero_point}"]
-        for name, usual in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
-            if (value := getattr(self, name)) != (usual,) * n:
-                parts.append(f"{name}={value}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias() is None:
-            parts.append("bias=False")
-        return ", ".join(parts)
+        sizes = _unusual(self, padding=(0,) * n, dilation=(1,) * n, output_padding=(0,) * n,
+                         groups=1)
+        return (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}, scale={self.scale}, zero_point={self.zero_point}{sizes}"
+                f"{', bias=False' if self.bias() is None else ''}")
 
 
 @define_in_subclasses("__init__", "from_reference")
