@@ -8,17 +8,8 @@ from typing import Any
 import flambeau as torch
 from flambeau._support.source_locations import counter_of
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.grad_mode import (
-    _force_original_view_tracking,
-    enable_grad,
-    enforce_grad_layout_policy,
-    inference_mode,
-    is_multithreading_enabled,
-    is_view_replay_enabled,
-    no_grad,
-    set_grad_enabled,
-    set_multithreading_enabled,
-)
+from flambeau.core.autograd.grad_mode import *
+from flambeau.core.autograd.grad_mode import _force_original_view_tracking, is_view_replay_enabled
 from flambeau.core.autograd.graph import AccumulateGrad
 from flambeau.core.autograd.saved_hooks import SavedTensor as SavedTensor
 from flambeau.core.tensor import Tensor

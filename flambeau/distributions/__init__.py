@@ -38,10 +38,7 @@ from flambeau.distributions.multinomial import Multinomial
 from flambeau.distributions.multivariate_normal import MultivariateNormal
 from flambeau.distributions.negative_binomial import NegativeBinomial
 from flambeau.distributions.normal import Normal
-from flambeau.distributions.one_hot_categorical import (
-    OneHotCategorical,
-    OneHotCategoricalStraightThrough,
-)
+from flambeau.distributions.one_hot_categorical import *
 from flambeau.distributions.pareto import Pareto
 from flambeau.distributions.poisson import Poisson
 from flambeau.distributions.relaxed_bernoulli import RelaxedBernoulli

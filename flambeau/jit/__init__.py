@@ -33,12 +33,7 @@ from flambeau.futures import Future
 from flambeau.jit._async import fork, wait
 from flambeau.jit._await import _Await, _awaitable, _awaitable_nowait, _awaitable_wait
 from flambeau.jit._freeze import freeze, optimize_for_inference, run_frozen_optimizations
-from flambeau.jit._fuser import (
-    fuser,
-    last_executed_optimized_graph,
-    optimized_execution,
-    set_fusion_strategy,
-)
+from flambeau.jit._fuser import *
 from flambeau.jit._script import (
     Attribute,
     CompilationUnit,

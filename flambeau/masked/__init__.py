@@ -11,33 +11,8 @@ MaskedTensor(
 tensor([0.1192, 0.0000, 0.8808])
 """
 from flambeau.masked import reductions as _ops
-from flambeau.masked.maskedtensor import (
-    MaskedTensor,
-    as_masked_tensor,
-    is_masked_tensor,
-    masked_tensor,
-)
-from flambeau.masked.reductions import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    normalize,
-    prod,
-    softmax,
-    softmin,
-    std,
-    sum,
-    var,
-)
+from flambeau.masked.maskedtensor import *
+from flambeau.masked.reductions import *
 
 __all__ = ["MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod",
            "cumsum", "is_masked_tensor", "log_softmax", "logaddexp", "logsumexp", "masked_tensor",

@@ -6,13 +6,8 @@ from __future__ import annotations
 
 from flambeau.package.file_structure_representation import Directory
 from flambeau.package.glob_group import GlobGroup
-from flambeau.package.importer import (
-    Importer,
-    ObjMismatchError,
-    ObjNotFoundError,
-    OrderedImporter,
-    sys_importer,
-)
+from flambeau.package.importer import *
+from flambeau.package.importer import sys_importer
 from flambeau.package.package_exporter import EmptyMatchError, PackageExporter, PackagingError
 from flambeau.package.package_importer import PackageImporter, is_from_package
 

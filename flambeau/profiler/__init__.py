@@ -9,16 +9,8 @@
 from flambeau._support.lazy.modules import lazy_modules as _lazy_modules
 from flambeau.autograd.profiler import kineto_available, record_function
 from flambeau.autograd.profiler_util import DeviceType
-from flambeau.profiler.profiler import (
-    ExecutionTraceObserver,
-    ProfilerAction,
-    ProfilerActivity,
-    _KinetoProfile,
-    profile,
-    schedule,
-    supported_activities,
-    tensorboard_trace_handler,
-)
+from flambeau.profiler.profiler import *
+from flambeau.profiler.profiler import ProfilerActivity, _KinetoProfile
 
 __getattr__ = _lazy_modules(__name__, "_memory_profiler", "itt")
 

@@ -3,21 +3,7 @@ from __future__ import annotations
 
 from flambeau._support.lazy.modules import lazy_modules
 from flambeau.distributed.device_mesh import DeviceMesh, init_device_mesh
-from flambeau.distributed.tensor import (
-    DTensor,
-    Partial,
-    Placement,
-    Replicate,
-    Shard,
-    distribute_module,
-    distribute_tensor,
-    empty,
-    full,
-    ones,
-    rand,
-    randn,
-    zeros,
-)
+from flambeau.distributed.tensor import *
 
 __all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
            "distribute_tensor"]

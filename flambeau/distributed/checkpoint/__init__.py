@@ -17,10 +17,7 @@ from __future__ import annotations
 from flambeau.distributed.checkpoint.api import CheckpointException
 from flambeau.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from flambeau.distributed.checkpoint.hf_storage import (
-    HuggingFaceStorageReader,
-    HuggingFaceStorageWriter,
-)
+from flambeau.distributed.checkpoint.hf_storage import *
 from flambeau.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,

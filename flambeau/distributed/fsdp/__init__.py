@@ -3,37 +3,9 @@ from __future__ import annotations
 
 from flambeau._support.own_methods import adopt
 from flambeau.distributed.fsdp._flat_param import FlatParameter
-from flambeau.distributed.fsdp._fully_shard import (
-    CPUOffloadPolicy,
-    DataParallelMeshDims,
-    FSDPModule,
-    MixedPrecisionPolicy,
-    OffloadPolicy,
-    UnshardHandle,
-    fully_shard,
-    register_fsdp_forward_method,
-    share_comm_ctx,
-)
-from flambeau.distributed.fsdp.api import (
-    BackwardPrefetch,
-    CPUOffload,
-    FullOptimStateDictConfig,
-    FullStateDictConfig,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
-    MixedPrecision,
-    OptimStateDictConfig,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
-    ShardingStrategy,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
-)
-from flambeau.distributed.fsdp.fully_sharded_data_parallel import (
-    FullyShardedDataParallel,
-    OptimStateKeyType,
-)
+from flambeau.distributed.fsdp._fully_shard import *
+from flambeau.distributed.fsdp.api import *
+from flambeau.distributed.fsdp.fully_sharded_data_parallel import *
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DataParallelMeshDims", "FSDPModule",

@@ -15,27 +15,9 @@ from typing import Any
 from flambeau.distributed.rpc import api, backend_registry, functions
 from flambeau.distributed.rpc import rref as _rref
 from flambeau.distributed.rpc.agent import RpcAgent, TensorPipeAgent
-from flambeau.distributed.rpc.api import (
-    AllGatherStates,
-    RRef,
-    _set_rpc_timeout,
-    get_rpc_timeout,
-    get_worker_info,
-    method_factory,
-    new_method,
-    remote,
-    rpc_async,
-    rpc_sync,
-    shutdown,
-)
-from flambeau.distributed.rpc.backend_registry import (
-    BackendType,
-    BackendValue,
-    backend_registered,
-    construct_rpc_backend_options,
-    init_backend,
-    register_backend,
-)
+from flambeau.distributed.rpc.api import *
+from flambeau.distributed.rpc.api import _set_rpc_timeout, get_rpc_timeout
+from flambeau.distributed.rpc.backend_registry import *
 from flambeau.distributed.rpc.constants import (
     _DEFAULT_INIT_METHOD,
     _DEFAULT_NUM_WORKER_THREADS,

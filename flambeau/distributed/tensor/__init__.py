@@ -17,17 +17,7 @@ from typing import Any
 
 import flambeau
 from flambeau._support.own_methods import adopt
-from flambeau.distributed.tensor._api import (
-    DTensor,
-    distribute_module,
-    distribute_tensor,
-    empty,
-    full,
-    ones,
-    rand,
-    randn,
-    zeros,
-)
+from flambeau.distributed.tensor._api import *
 from flambeau.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["DTensor", "distribute_tensor", "distribute_module", "Shard", "Replicate", "Partial",

@@ -4,39 +4,11 @@ from flambeau.utils.data import _utils
 from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.worker import get_worker_info
 from flambeau.utils.data.dataloader import DataLoader, _DatasetKind
-from flambeau.utils.data.datapipes._decorator import (
-    argument_validation,
-    functional_datapipe,
-    guaranteed_datapipes_determinism,
-    non_deterministic,
-    runtime_validation,
-    runtime_validation_disabled,
-)
-from flambeau.utils.data.datapipes.datapipe import (
-    DataChunk,
-    DFIterDataPipe,
-    IterDataPipe,
-    MapDataPipe,
-)
-from flambeau.utils.data.dataset import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
+from flambeau.utils.data.datapipes._decorator import *
+from flambeau.utils.data.datapipes.datapipe import *
+from flambeau.utils.data.dataset import *
 from flambeau.utils.data.distributed import DistributedSampler
-from flambeau.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from flambeau.utils.data.sampler import *
 
 __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk",
            "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset",

@@ -7,13 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._support.lazy.modules import parts
-from flambeau.ao.quantization.backend_config.backend_config import (
-    BackendConfig,
-    BackendPatternConfig,
-    DTypeConfig,
-    DTypeWithConstraints,
-    ObservationType,
-)
+from flambeau.ao.quantization.backend_config.backend_config import *
 
 _OFFERED = ("get_fbgemm_backend_config", "get_native_backend_config",
             "get_native_backend_config_dict", "get_qnnpack_backend_config",

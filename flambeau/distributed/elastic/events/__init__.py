@@ -10,13 +10,8 @@ import os
 import socket
 import traceback
 
-from flambeau.distributed.elastic.events.api import (
-    Event,
-    EventMetadataValue,
-    EventSource,
-    NodeState,
-    RdzvEvent,
-)
+from flambeau.distributed.elastic.events.api import *
+from flambeau.distributed.elastic.events.api import EventMetadataValue
 from flambeau.distributed.elastic.events.handlers import get_logging_handler
 
 _events_loggers: dict[str, logging.Logger] = {}

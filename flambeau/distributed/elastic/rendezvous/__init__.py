@@ -6,21 +6,7 @@ come and go) or "static" (all is known beforehand).
 """
 from __future__ import annotations
 
-from flambeau.distributed.elastic.rendezvous.api import (
-    RendezvousClosedError,
-    RendezvousConnectionError,
-    RendezvousError,
-    RendezvousGracefulExitError,
-    RendezvousHandler,
-    RendezvousHandlerCreator,
-    RendezvousHandlerRegistry,
-    RendezvousInfo,
-    RendezvousParameters,
-    RendezvousStateError,
-    RendezvousStoreInfo,
-    RendezvousTimeoutError,
-    rendezvous_handler_registry,
-)
+from flambeau.distributed.elastic.rendezvous.api import *
 from flambeau.distributed.elastic.rendezvous.registry import (
     _register_default_handlers,
     _register_out_of_tree_handlers,

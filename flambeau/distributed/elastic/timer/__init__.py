@@ -13,9 +13,5 @@ from flambeau.distributed.elastic.timer.api import (
     configure,
     expires,
 )
-from flambeau.distributed.elastic.timer.file_based_local_timer import (
-    FileTimerClient,
-    FileTimerRequest,
-    FileTimerServer,
-)
+from flambeau.distributed.elastic.timer.file_based_local_timer import *
 from flambeau.distributed.elastic.timer.local_timer import LocalTimerClient, LocalTimerServer

@@ -18,15 +18,7 @@ from __future__ import annotations
 
 from flambeau.distributed.tensor.parallel.api import parallelize_module
 from flambeau.distributed.tensor.parallel.loss import loss_parallel
-from flambeau.distributed.tensor.parallel.style import (
-    ColwiseParallel,
-    ParallelStyle,
-    PrepareModuleInput,
-    PrepareModuleInputOutput,
-    PrepareModuleOutput,
-    RowwiseParallel,
-    SequenceParallel,
-)
+from flambeau.distributed.tensor.parallel.style import *
 
 __all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput",
            "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel", "parallelize_module",

@@ -6,39 +6,14 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._support.lazy.modules import lazy_modules
-from flambeau.ao.nn.quantized.modules.activation import (
-    ELU,
-    Hardswish,
-    LeakyReLU,
-    PReLU,
-    ReLU6,
-    Sigmoid,
-    Softmax,
-)
+from flambeau.ao.nn.quantized.modules.activation import *
 from flambeau.ao.nn.quantized.modules.batchnorm import BatchNorm2d, BatchNorm3d
-from flambeau.ao.nn.quantized.modules.conv import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-)
+from flambeau.ao.nn.quantized.modules.conv import *
 from flambeau.ao.nn.quantized.modules.dropout import Dropout
 from flambeau.ao.nn.quantized.modules.embedding_ops import Embedding, EmbeddingBag
-from flambeau.ao.nn.quantized.modules.functional_modules import (
-    FloatFunctional,
-    FXFloatFunctional,
-    QFunctional,
-)
+from flambeau.ao.nn.quantized.modules.functional_modules import *
 from flambeau.ao.nn.quantized.modules.linear import Linear
-from flambeau.ao.nn.quantized.modules.normalization import (
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-)
+from flambeau.ao.nn.quantized.modules.normalization import *
 from flambeau.ao.nn.quantized.modules.rnn import LSTM, MultiheadAttention
 
 __all__ = ["BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",

@@ -5,15 +5,7 @@ started is up to classes that derive from it: `LocalElasticAgent` starts process
 """
 from __future__ import annotations
 
-from flambeau.distributed.elastic.agent.server.api import (
-    ElasticAgent,
-    RunResult,
-    SimpleElasticAgent,
-    Worker,
-    WorkerGroup,
-    WorkerSpec,
-    WorkerState,
-)
+from flambeau.distributed.elastic.agent.server.api import *
 from flambeau.distributed.elastic.agent.server.local_elastic_agent import (
     TORCHELASTIC_ENABLE_FILE_TIMER,
     TORCHELASTIC_TIMER_FILE,

@@ -1,17 +1,5 @@
 """Context parallelism: attention over sequences of which each process has a part."""
-from flambeau.distributed.tensor.experimental._context_parallel._attention import (
-    _CausalBehavior,
-    _context_parallel_shard,
-    _ContextParallel,
-    _cp_options,
-    _disable_context_parallel_dispatcher,
-    _enable_context_parallel_dispatcher,
-    _is_causal_behavior,
-    _RotateMethod,
-    context_parallel,
-    context_parallel_unshard,
-    set_rotate_method,
-)
+from flambeau.distributed.tensor.experimental._context_parallel._attention import *
 from flambeau.distributed.tensor.experimental._context_parallel._cp_custom_ops import (
     flex_cp_allgather,
 )
