@@ -87,7 +87,7 @@ class MetaParameter(MetaTensor, metaclass=_ParameterMeta):
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
 
-    __class__ = property(lambda self: Parameter,        # type: ignore[assignment]
+    __class__ = property(lambda self: Parameter,
                          set_class)
     __deepcopy__ = Parameter.__deepcopy__
     __reduce_ex__ = Parameter.__reduce_ex__

@@ -8,6 +8,10 @@ from typing import Any
 
 from flambeau.distributed._pycute.typing import Integer
 
+__all__ = ["IntTuple", "as_tuple", "crd2crd", "crd2idx", "elem_scale", "flatten", "has_none",
+           "idx2crd", "inner_product", "is_int", "is_tuple", "match_structure", "product",
+           "shape_div", "signum", "slice_", "suffix_product", "tuple_max"]
+
 IntTuple = Any                          # an integer, or a tuple of such
 
 

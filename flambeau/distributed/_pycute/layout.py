@@ -18,6 +18,11 @@ from flambeau.distributed._pycute.int_tuple import (
     suffix_product,
 )
 
+__all__ = ["Layout", "LayoutBase", "coalesce", "complement", "composition", "cosize", "filter",
+           "is_layout", "left_inverse", "logical_divide", "logical_product", "make_layout",
+           "right_inverse", "size", "slice_and_offset", "tiled_divide", "tiled_product",
+           "zipped_divide", "zipped_product"]
+
 
 class LayoutBase:
     """What `is_layout` asks for."""

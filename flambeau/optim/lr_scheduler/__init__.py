@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._support.own_methods import belong
+from flambeau._support.own_methods import adopt
 from flambeau.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -23,17 +23,7 @@ from flambeau.optim.lr_scheduler.base import values_of as _param_groups_val_list
 from flambeau.optim.lr_scheduler.base import warn_outside_of_step as _warn_get_lr_called_within_step
 from flambeau.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR
 from flambeau.optim.lr_scheduler.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from flambeau.optim.lr_scheduler.decay import (
-    ConstantLR,
-    CosineAnnealingLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from flambeau.optim.lr_scheduler.decay import *
 from flambeau.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from flambeau.optim.optimizer import Optimizer
 
@@ -43,9 +33,7 @@ def _format_param(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
     return per_group(name, param, optimizer)
 
 
-belong(__name__, LRScheduler, ChainedScheduler, SequentialLR, CosineAnnealingWarmRestarts, CyclicLR,
-       OneCycleLR, ConstantLR, CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR,
-       MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR, ReduceLROnPlateau)
+adopt(globals(), "optim.lr_scheduler.")
 
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",

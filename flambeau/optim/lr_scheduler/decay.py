@@ -12,6 +12,9 @@ from flambeau._support.own_methods import define_in_subclasses
 from flambeau.optim.lr_scheduler.base import LRScheduler, callable_state
 from flambeau.optim.optimizer import Optimizer
 
+__all__ = ["ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR",
+           "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR"]
+
 
 @define_in_subclasses("get_lr", further=True)
 class _Factors(LRScheduler):

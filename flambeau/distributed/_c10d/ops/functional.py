@@ -124,7 +124,7 @@ def _op(schema: str, shape: Callable[..., Any],
         ctx.call = inputs[1:]
 
     def backward(ctx: Any, gradient: Any) -> Any:
-        return grad(gradient, *ctx.call), *[None] * len(ctx.call)       # type: ignore[misc]
+        return grad(gradient, *ctx.call), *[None] * len(ctx.call)
 
     def declare(kernel: Any) -> Any:
         library.define(schema)

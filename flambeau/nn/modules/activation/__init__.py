@@ -8,34 +8,8 @@ from flambeau import Tensor
 from flambeau._support.own_methods import adopt
 from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.modules.activation.rectifiers import (
-    CELU,
-    ELU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    PReLU,
-    ReLU,
-    ReLU6,
-    RReLU,
-    Softshrink,
-    Threshold,
-)
-from flambeau.nn.modules.activation.smooth import (
-    GELU,
-    GLU,
-    LogSigmoid,
-    Mish,
-    Sigmoid,
-    SiLU,
-    Softplus,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-)
+from flambeau.nn.modules.activation.rectifiers import *
+from flambeau.nn.modules.activation.smooth import *
 from flambeau.nn.modules.activation.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from flambeau.nn.modules.attention import MultiheadAttention
 from flambeau.nn.modules.module import Module

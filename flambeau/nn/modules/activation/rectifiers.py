@@ -11,6 +11,9 @@ from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 
+__all__ = ["CELU", "ELU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+           "PReLU", "RReLU", "ReLU", "ReLU6", "Softshrink", "Threshold"]
+
 
 @define_in_subclasses("__init__", "forward", "extra_repr")
 class _InplaceActivation(Module):

@@ -8,6 +8,9 @@ from flambeau.nn import functional as F
 from flambeau.nn.modules.activation.rectifiers import _InplaceActivation
 from flambeau.nn.modules.module import Module
 
+__all__ = ["GELU", "GLU", "LogSigmoid", "Mish", "SiLU", "Sigmoid", "Softplus", "Softsign", "Tanh",
+           "Tanhshrink"]
+
 
 class SiLU(_InplaceActivation):
     r""":math:`x \, \sigma(x)`, also called swish.
