@@ -304,6 +304,8 @@ from flambeau.random import manual_seed as manual_seed
 from flambeau.random import seed as seed
 from flambeau.random import set_rng_state as set_rng_state
 from flambeau.random import thread_safe_generator as thread_safe_generator
+from flambeau.schema.function_schema import Argument as Argument
+from flambeau.schema.function_schema import FunctionSchema as FunctionSchema
 from flambeau.serialization import PyTorchFileReader as PyTorchFileReader
 from flambeau.serialization import load as load
 from flambeau.serialization import save as save
@@ -337,6 +339,7 @@ from math import e as e
 from math import inf as inf
 from math import nan as nan
 from math import pi as pi
+from types import ModuleType as ModuleType
 
 newaxis: None
 bfloat16: _dtype

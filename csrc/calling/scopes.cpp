@@ -231,8 +231,11 @@ static void dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyMethodDef scope_methods[] = {{"__enter__", enter, METH_NOARGS, nullptr},
-                                      {"__exit__", leave, METH_VARARGS, nullptr},
+static PyMethodDef scope_methods[] = {{"__enter__", enter, METH_NOARGS,
+                                       "__enter__($self)\n--\n\nMake the changes."},
+                                      {"__exit__", leave, METH_VARARGS,
+                                       "__exit__($self, exc_type, exc_value, traceback)\n--\n\n"
+                                       "Take the changes back."},
                                       {"_take_back", take_back, METH_NOARGS, nullptr},
                                       {"__getstate__", state, METH_NOARGS, nullptr},
                                       {nullptr, nullptr, 0, nullptr}};

@@ -19,6 +19,7 @@ from flambeau.core.dtypes import dtype  # noqa: F401
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import layout, memory_format, qscheme, strided  # noqa: F401
+from flambeau.kernels.linalg.lapack import LinAlgError as _LinAlgError  # noqa: F401
 from flambeau.random import Generator, default_generator  # noqa: F401
 from flambeau.storage import StorageBase  # noqa: F401
 

@@ -147,6 +147,9 @@ class set_detect_anomaly(Scope):
         self.prev, self.prev_check_nan = modes.anomaly.enabled, modes.anomaly.check_nan
         return self
 
+    def __getnewargs__(self) -> tuple[bool, bool]:      # a copy sets nothing before it is entered
+        return self.mode, self.check_nan
+
     def _changes(self) -> Any:
         return _mode_changes(self.mode, self.check_nan)
 

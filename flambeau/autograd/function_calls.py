@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
-from flambeau.autograd.function_context import BackwardNode, Context, unwritten
+from flambeau.autograd.function_context import BackwardNode, Context, FunctionCtx, unwritten
 from flambeau.core import views
 from flambeau.core.autograd.graph import Output, next_order, save_input, saved_tensor_hooks
 from flambeau.core.autograd.recording import node_watchers, watch
@@ -33,10 +33,13 @@ class FunctionMeta(type):
             "__slots__": (), "__module__": "torch.autograd.function"})
 
 
-class _SingleLevelFunction(metaclass=FunctionMeta):
-    """What a custom function is where no level is entered: its static methods, unwritten."""
+class _SingleLevelFunction(FunctionCtx, metaclass=FunctionMeta):
+    """What a custom function is where no level is entered: its static methods, unwritten. The
+    methods of its context are seen on the class too."""
 
     _backward_cls: Any = None
+    boxed_grads_call = False                    # `backward` gets its gradients as one list
+    clear_saved_tensors_on_access = False       # and lets go of what was saved as it looks at it
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

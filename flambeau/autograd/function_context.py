@@ -76,6 +76,7 @@ class BackwardNode(Node, FunctionCtx):
     saved_for_forward: Any = None
     needs_input_grad: tuple[bool, ...] = ()
     _in_forward = True
+    _accessed_once: RuntimeError | None = None
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -106,7 +107,8 @@ class BackwardNode(Node, FunctionCtx):
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function "
                                    "is not allowed. You should only implement one of them.")
             rule = vjp
-        produced = rule(self.context, *grads)
+        produced = rule(self.context, grads) if cls.boxed_grads_call \
+            else rule(self.context, *grads)
         if type(produced) is not tuple:
             produced = tuple(produced) if isinstance(produced, list) else (produced,)
         return self._per_edge(produced)
@@ -137,8 +139,14 @@ class BackwardNode(Node, FunctionCtx):
         if self._in_forward:
             return self.saved_for_forward or ()
         if self.saved is None:
-            raise freed_error(self)
-        return tuple([unpack(self, i) for i in range(len(self.saved))])
+            raise self._accessed_once or freed_error(self)
+        found = tuple([unpack(self, i) for i in range(len(self.saved))])
+        if self._forward_cls.clear_saved_tensors_on_access:
+            self.saved, self._accessed_once = None, RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
+                "is set on the autograd.Function. Either access saved_tensors only once, or set "
+                "clear_saved_tensors_on_access=False.")
+        return found
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:

@@ -23,6 +23,9 @@ FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each typ
 FLOATING: set[np.dtype] = set()             # numpy dtypes of floating or complex kind
 _BY_NAME: dict[str, dtype] = {}
 
+_ABBREVIATIONS = (("complex", "c"), ("float", "f"), ("uint", "u"), ("int", "i"), ("bits", "b"),
+                  ("_", ""))
+
 
 @frozen
 @set_error_name("torch.dtype")
@@ -32,8 +35,6 @@ class dtype:
     __signature__ = NoArguments()
     name: str
     kind: str                               # b(ool) u(int) i(nt) f(loat) c(omplex)
-    is_floating_point: bool
-    is_complex: bool
     _is_signed: bool
     _numpy_name: str
     _library: str
@@ -46,11 +47,31 @@ class dtype:
         self = object.__new__(cls)
         vars(self).update(
             name=name, kind=kind, _numpy_name=numpy_name, _library=library,
-            is_floating_point=kind == "f", is_complex=kind == "c", _is_signed=kind in "ifc")
+            _is_signed=kind in "ifc")
         _BY_NAME[name] = self
         if library == "numpy":
             FROM_NUMPY[self.numpy] = self
         return self
+
+    @cached_property
+    def is_floating_point(self) -> bool:
+        """Are the elements real numbers with a fraction?"""
+        return self.kind == "f"
+
+    @cached_property
+    def is_complex(self) -> bool:
+        """Are the elements complex numbers?"""
+        return self.kind == "c"
+
+    @cached_property
+    def abbr(self) -> str:
+        """The short name by which graphs show it: `f32`."""
+        if self.kind in ("quantized", "packed") and self.name[:4] != "bits":
+            return self.name
+        short = "b8" if self.name == "bool" else self.name
+        for long, letter in _ABBREVIATIONS:
+            short = short.replace(long, letter)
+        return short if self.kind != "packed" or "x" in short else f"{short}x1"
 
     @property
     def is_signed(self) -> bool:

@@ -1102,6 +1102,8 @@ class Methods:
         + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     def mvlgamma_(self, p: _int) -> Tensor:
         """Write the result of `mvlgamma` into this tensor; returns that."""
+    @property
+    def name(self) -> None: ...
     def nan_to_num(
         self,
         nan: _float | None = None,

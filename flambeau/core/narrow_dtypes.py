@@ -42,11 +42,11 @@ bit = uint1
 
 def __getattr__(name: str) -> Any:
     """What `dtype.numpy` comes to for these types."""
-    if name[:1] == "_":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "complex32":
         with suppress(ImportError):
             from ml_dtypes import complex32
             return complex32
         raise NotImplementedError("tensors of dtype torch.complex32 need ml_dtypes 0.6 or later")
-    raise NotImplementedError(f"tensors of dtype torch.{name.split()[-1]} are not implemented")
+    if name.startswith("arrays of "):
+        raise NotImplementedError(f"tensors of dtype torch.{name.split()[-1]} are not implemented")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import inspect
 import math
 import operator
@@ -28,14 +29,8 @@ Target = Callable[..., Any] | str
 ArgumentT = Any
 _legal_ops = dict.fromkeys(("placeholder", "call_method", "call_module", "call_function",
                             "get_attr", "output", "root"))
-dtype_abbrs = {getattr(flambeau, name): short for name, short in {
-    "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "f16",
-    "float32": "f32", "float64": "f64", "complex32": "c32", "complex64": "c64",
-    "complex128": "c128", "bool": "b8", "bfloat16": "bf16", "bits1x8": "b1x8", "bits2x4": "b2x4",
-    "bits4x2": "b4x2", "bits8": "b8x1", "bits16": "b16x1", "float8_e5m2": "f8e5m2",
-    "float8_e4m3fn": "f8e4m3fn", "float8_e5m2fnuz": "f8e5m2fnuz",
-    "float8_e4m3fnuz": "f8e4m3fnuz", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-    "float8_e8m0fnu": "f8e8m0fnu", "float4_e2m1fn_x2": "f4e2m1fnx2"}.items()}
+dtype_abbrs = {dtype: dtype.abbr for dtype in vars(flambeau).values()
+               if isinstance(dtype, flambeau.dtype) and dtype.abbr != dtype.name}
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
@@ -231,7 +226,9 @@ class Node:
         return self is other or self > other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        raise TypeError("Node: copy the whole graph")
+        """The node that takes this one's place in a copy of the graph."""
+        nodes = list(copy.deepcopy(self.graph, memo).nodes)
+        return nodes[list(self.graph.nodes).index(self)]
 
     @property
     def next(self) -> Node:

@@ -115,14 +115,18 @@ class profile:
             raise AssertionError("No valid profiler activities found")
         self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready = on_trace_ready
-        self._options = {"record_shapes": record_shapes, "profile_memory": profile_memory,
-                         "with_stack": with_stack, "with_flops": with_flops}
-        self._by_steps, self._keep = schedule is not None, acc_events
+        self.record_shapes, self.profile_memory = record_shapes, profile_memory
+        self.with_stack, self.with_flops, self.with_modules = with_stack, with_flops, with_modules
+        self.experimental_config = experimental_config
+        self.execution_trace_observer = execution_trace_observer
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.record_steps, self.acc_events = schedule is not None, acc_events
         self.step_num = 0
         self.current_action = self.schedule(0)
         self.profiler: _events.profile | None = None
         self._step_record: record_function | None = None
-        self._metadata: dict[str, Any] = {}
+        self.preset_metadata: dict[str, Any] = {}
 
     # ---- steps ------------------------------------
 
@@ -143,7 +147,7 @@ class profile:
         """End."""
         self._end_step()
         if self.current_action in _RECORDING:
-            self._end_trace()
+            self.stop_trace()
             self._ready()
 
     def step(self) -> None:
@@ -154,7 +158,7 @@ class profile:
         self.current_action = self.schedule(self.step_num)
         if before is ProfilerAction.RECORD_AND_SAVE or (
                 before is ProfilerAction.RECORD and self.current_action not in _RECORDING):
-            self._end_trace()
+            self.stop_trace()
             self._ready()
             if self.current_action in _RECORDING:
                 self._begin_trace()
@@ -163,7 +167,7 @@ class profile:
         self._begin_step()
 
     def _begin_step(self) -> None:
-        if self._by_steps and self.current_action in _RECORDING:
+        if self.record_steps and self.current_action in _RECORDING:
             self._step_record = record_function(f"ProfilerStep#{self.step_num}")
             self._step_record.__enter__()
 
@@ -173,16 +177,27 @@ class profile:
             self._step_record = None
 
     def _begin_trace(self) -> None:
-        old = self.profiler
-        self.profiler = _events.profile(acc_events=self._keep, **self._options)
-        self.profiler._metadata = self._metadata
-        if self._keep and old is not None:
-            self.profiler._events = old._events
-        self.profiler.__enter__()
+        self.prepare_trace()
+        self.start_trace()
 
-    def _end_trace(self) -> None:
-        if self.profiler is not None:
-            self.profiler.__exit__(None, None, None)
+    def prepare_trace(self) -> None:
+        """Make ready to record, so that `start_trace` takes no time."""
+        old = self.profiler
+        self.profiler = _events.profile(
+            acc_events=self.acc_events, record_shapes=self.record_shapes,
+            profile_memory=self.profile_memory, with_stack=self.with_stack,
+            with_flops=self.with_flops)
+        self.profiler._metadata = self.preset_metadata
+        if self.acc_events and old is not None:
+            self.profiler._events = old._events
+
+    def start_trace(self) -> None:
+        """Record from here on."""
+        self._finished("starting trace").__enter__()
+
+    def stop_trace(self) -> None:
+        """Record no more."""
+        self._finished("stopping trace").__exit__(None, None, None)
 
     def _ready(self) -> None:
         if self.on_trace_ready is not None:
@@ -218,11 +233,13 @@ class profile:
 
     def add_metadata(self, key: str, value: str) -> None:
         """Keep a text with the trace."""
-        self._metadata[key] = value
+        self.preset_metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Keep what a JSON text says with the trace."""
-        self._metadata[key] = json.loads(value)
+        self.preset_metadata[key] = json.loads(value)
+
+    preset_metadata_json = add_metadata_json
 
     def toggle_collection_dynamic(self, enable: bool, activities: Any) -> None:
         """Raises NotImplementedError: a profile records from its start to its end."""

@@ -43,7 +43,7 @@ def element_type(dtype: Any) -> Any:
 class TypedStorage(InMainMemory):
     """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
 
-    __slots__ = ("_dtype", "_untyped_storage")
+    __slots__ = ("__dict__", "__weakref__", "_dtype", "_untyped_storage")
     __signature__ = extended(lambda *args, wrap_storage=None, dtype=None, device=None,
                              _internal=False: None)
 

@@ -460,8 +460,9 @@ def _fits(array: np.ndarray, offset: int, size: int) -> bool:
 
 def described(storage: Any, name: str) -> str:
     """The text of a storage: one element a line, then its type and size."""
-    values = ["..."] if storage.device.type == "meta" else [f" {v}" for v in storage.tolist()]
-    return "\n".join(values) + f"\n[torch.storage.{name} of size {len(storage)}]"
+    values = "..." if storage.device.type == "meta" else " " + "\n ".join(
+        map(str, storage.tolist()))
+    return f"{values}\n[torch.storage.{name} of size {len(storage)}]"
 
 
 def storage_of(tensor: Tensor) -> UntypedStorage:

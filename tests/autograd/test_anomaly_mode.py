@@ -1,4 +1,6 @@
 """Anomaly mode: where a failing or NaN gradient comes from."""
+import copy
+
 import pytest
 
 import flambeau as torch
@@ -65,3 +67,15 @@ def test_anomaly_mode_shows_the_users_lines():
     shown = str(caught[-1].message)
     assert "No forward pass information available" in shown
     assert shown.endswith("return (x.sqrt() * 0).sum()")
+
+
+def test_copies_of_switches_switch_nothing():
+    before = torch.is_anomaly_enabled(), torch.is_grad_enabled()
+    switches = torch.autograd.set_detect_anomaly(not before[0]), \
+        torch.set_grad_enabled(not before[1])
+    torch.autograd.set_detect_anomaly(before[0])
+    torch.set_grad_enabled(before[1])
+    for switch in switches:
+        for copied in (copy.copy(switch), copy.deepcopy(switch)):
+            assert type(copied) is type(switch) and copied.mode is switch.mode
+    assert (torch.is_anomaly_enabled(), torch.is_grad_enabled()) == before

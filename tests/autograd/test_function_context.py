@@ -4,6 +4,7 @@ import pytest
 
 import flambeau
 from flambeau.autograd import Function
+from flambeau.autograd.function import FunctionCtx
 
 
 @pytest.mark.parametrize("name", ["shape", "dtype", "order", "edges", "saved", "outputs", "node",
@@ -90,3 +91,46 @@ def test_metadata_of_outputs_without_derivatives():
     y.sum().backward()
     assert seen == [[((2,), flambeau.float32), ((2,), flambeau.float32), ((3,), flambeau.int64),
                      None]]
+
+
+def test_gradients_come_as_one_list_where_the_class_says_so():
+    class Twice(Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, grads):
+            assert type(grads) is list
+            return 2 * grads.pop(0) + 3 * grads.pop()
+    x = flambeau.ones(2, requires_grad=True)
+    first, second = Twice.apply(x)
+    (first + 10 * second).sum().backward()
+    assert x.grad.tolist() == [32.0, 32.0]
+
+
+def test_what_was_saved_can_be_let_go_of_as_it_is_looked_at():
+    class Once(Function):
+        clear_saved_tensors_on_access = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, = ctx.saved_tensors
+            with pytest.raises(RuntimeError, match="can only be accessed once when clear_saved"):
+                ctx.saved_tensors
+            return 2 * x * grad
+    x = flambeau.ones(2, requires_grad=True)
+    Once.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_the_class_shows_the_methods_of_its_context():
+    assert Function.save_for_backward is FunctionCtx.save_for_backward
+    assert issubclass(Function, FunctionCtx)

@@ -70,3 +70,11 @@ def test_half_complex_numbers_are_floating_from_the_first_one_on():
     """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert said.stdout == "MKL FFT doesn't support tensors of type: Half\n", said.stderr
+
+
+@pytest.mark.parametrize("name, short", [
+    ("bool", "b8"), ("uint8", "u8"), ("int64", "i64"), ("bfloat16", "bf16"), ("complex64", "c64"),
+    ("float8_e4m3fn", "f8e4m3fn"), ("float4_e2m1fn_x2", "f4e2m1fnx2"), ("bits1x8", "b1x8"),
+    ("bits16", "b16x1"), ("int4", "int4"), ("quint8", "quint8")])
+def test_short_names(name, short):
+    assert getattr(flambeau, name).abbr == short

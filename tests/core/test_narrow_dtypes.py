@@ -2,6 +2,7 @@
 import pytest
 
 import flambeau
+from flambeau.core import narrow_dtypes
 
 
 @pytest.mark.parametrize("name,size", [("int4", 1), ("uint1", 1), ("bits16", 2), ("quint8", 1),
@@ -18,3 +19,8 @@ def test_signs():
 def test_no_tensor_has_them():
     with pytest.raises(NotImplementedError, match=r"dtype torch\.int4 are not implemented"):
         flambeau.zeros(2, dtype=flambeau.int4)
+
+
+def test_names_that_are_none_are_attribute_errors():       # pickle looks through all modules
+    with pytest.raises(AttributeError, match="has no attribute '<lambda>'"):
+        getattr(narrow_dtypes, "<lambda>")

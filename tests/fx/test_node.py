@@ -1,4 +1,6 @@
 """What a node of a graph is."""
+import copy
+
 import pytest
 
 import flambeau as torch
@@ -32,3 +34,10 @@ def test_only_nodes_are_moved():
     for move in (node.prepend, node.append):
         with pytest.raises(TypeError, match=r"^_prepend\(\) argument must be a Node$"):
             move(3)
+
+
+def test_copies_of_nodes_stand_in_one_copy_of_their_graph():
+    graph = fx.symbolic_trace(lambda x: x + 1).graph
+    copied = copy.deepcopy(list(graph.nodes))
+    assert copied == list(copied[0].graph.nodes) and copied[0].graph is not graph
+    assert [node.name for node in copied] == [node.name for node in graph.nodes]

@@ -41,3 +41,14 @@ def test_schedules_that_are_none():
         schedule(wait=1, warmup=0, active=0)
     with pytest.raises(AssertionError, match="Step must be non-negative"):
         schedule(wait=0, warmup=0, active=1)(-1)
+
+
+def test_traces_begin_and_end_by_hand():
+    prof = step_profile(record_shapes=True)
+    with pytest.raises(AssertionError, match="must be initialized before starting trace"):
+        prof.start_trace()
+    prof.prepare_trace()
+    prof.start_trace()
+    flambeau.ones(2) + 1
+    prof.stop_trace()
+    assert "aten::add" in {event.name for event in prof.events()} and prof.record_shapes

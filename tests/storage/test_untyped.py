@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau.storage import storage_of
+from flambeau.storage import UntypedStorage, storage_of
 
 
 def test_views_share_one_storage():
@@ -117,3 +117,7 @@ def test_only_another_size_makes_memory_grow():
         t.set_(t.untyped_storage(), 100, (1,))
     t.set_(t.untyped_storage(), 100, (2, 3))
     assert t.untyped_storage().nbytes() == 424
+
+
+def test_no_elements_are_a_line():
+    assert repr(UntypedStorage()) == " \n[torch.storage.UntypedStorage(device=cpu) of size 0]"

@@ -14,6 +14,7 @@ _CASTS = "Byte Char Short Int Long Half Float Double".split()
 # Modules, and their names; `name=other` is the one under the name of the other.
 _NAMES = {
     "dispatch.aten.keys": "DispatchKey DispatchKeySet",
+    "schema.function_schema": "Argument FunctionSchema",
     "_support.checks": (
         "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
         "_check_tensor_all_with _check_type _check_value _check_with"),

@@ -148,6 +148,9 @@ class _Switch(ContextDecorator):
         self.mode, self.prev = mode, self._variable.get()
         return self
 
+    def __getnewargs__(self) -> tuple[bool]:        # a copy sets nothing before it is entered
+        return self.mode,
+
     def _changes(self) -> Any:
         return (self._variable, self.mode),
 

@@ -122,6 +122,12 @@ def typed_constructor(name: str, target: dtypes.dtype) -> type:
         def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
             return _construct_legacy(Tensor, target, args, kwargs)
 
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(Tensor, name)
+
+        def __dir__(cls) -> list[str]:
+            return dir(Tensor)
+
     made = Meta(name, (), {"__module__": "torch", "dtype": target,
                            "__doc__": f"Makes tensors of type {target.name}."})
     public["torch"][name] = made

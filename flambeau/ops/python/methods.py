@@ -239,6 +239,10 @@ class Hooks(Chapter):
         retain_grad(self)
 
     @property
+    def name(self) -> None:
+        """None: tensors have no names."""
+
+    @property
     def retains_grad(self) -> bool:
         """Is it no leaf, and keeps its gradient all the same? See `retain_grad`."""
         return self._retains_grad

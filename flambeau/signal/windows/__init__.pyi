@@ -10,6 +10,7 @@ from typing import Any
 
 
 from flambeau.core.tensor import Tensor
+from flambeau._support.lazy.modules import stand_in as stand_in
 
 def bartlett(
     M: _int,

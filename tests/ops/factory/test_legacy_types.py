@@ -23,3 +23,10 @@ def test_refusals():
         torch.Tensor("a")
     with pytest.raises((TypeError, ValueError), match="type"):
         torch.ones(1).type("torch.NoTensor")
+
+
+def test_old_types_show_what_tensors_have():
+    assert torch.FloatTensor.add is torch.Tensor.add
+    assert set(dir(torch.Tensor)) <= set(dir(torch.LongTensor))
+    with pytest.raises(AttributeError):
+        torch.FloatTensor.no_such_name

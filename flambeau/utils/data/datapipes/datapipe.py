@@ -22,6 +22,8 @@ class _Steps:
     functions: dict[str, Any] = {}
     getstate_hook: Any = None
     reduce_ex_hook: Any = None
+    str_hook: Any = None
+    repr_hook: Any = None
     type = DataPipeType(Any)
 
     def __init_subclass__(cls, **kwargs):
@@ -53,10 +55,16 @@ class _Steps:
 
         cls.functions[function_name] = make
 
-    def __repr__(self):
-        return type(self).__qualname__
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self.functions})
 
-    __str__ = __repr__
+    def __repr__(self):
+        hook = type(self).repr_hook
+        return type(self).__qualname__ if hook is None else hook(self)
+
+    def __str__(self):
+        hook = type(self).str_hook
+        return type(self).__qualname__ if hook is None else hook(self)
 
     def __getstate__(self):
         return self._state()
