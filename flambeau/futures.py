@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import flambeau
+from flambeau._support.devices.streams import on_cpu
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -44,6 +45,7 @@ class Future(Generic[T]):
         for device in devices or ():
             if flambeau.device(device).index is None:
                 raise ValueError(f"Expected devices to have indices, got {device}")
+            on_cpu(device)
         self._condition = threading.Condition()
         self._failed = False            # at once for those that wait for this among others
         self._done = False

@@ -14,6 +14,7 @@ import pickle
 import secrets
 import struct
 import sys
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -200,20 +201,25 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if weights_only and pickle_load_args:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+        if unknown := [name for name in pickle_load_args if name != "encoding"]:
+            raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument "
+                            f"'{unknown[0]}'")
     is_path = isinstance(f, str | os.PathLike)
     if not is_path and not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(
             f"'{type_name(f)}' object has no attribute 'seek'. You can only torch.load from a "
             "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try "
             "to load from it instead.")
-    if mmap and not is_path:
-        raise ValueError("f must be a file path in order to use the mmap argument")
     with open(f, "rb") if is_path else contextlib.nullcontext(f) as file:
         restore = restorer(map_location)
         start = file.tell()
         signature = file.read(4)
         file.seek(start)
         if signature == b"PK\x03\x04":
+            if mmap and not is_path:
+                raise ValueError("f must be a file path in order to use the mmap argument")
             archive = ZipReader(file, os.fspath(f) if mmap else None)
             with errors_of_users():
                 return archive.load(restore, weights_only, pickle_module, pickle_load_args)

@@ -187,6 +187,17 @@ def test_bad_files_to_load_from(tmp_path):
 # Damage and malice --------------------------------------------------------------------------------
 
 
+def test_options_that_do_not_fit_are_refused():
+    with pytest.warns(UserWarning, match="only works if `weights_only=False`"):
+        flambeau.load(saved(1), encoding="ascii")
+    with pytest.warns(UserWarning), pytest.raises(TypeError, match="keyword argument 'other'"):
+        flambeau.load(saved(1), other=1)
+    with pytest.raises(RuntimeError, match="mmap can only be used with files saved with"):
+        flambeau.load(saved(1, _use_new_zipfile_serialization=False), mmap=True)
+    with pytest.raises(ValueError, match="f must be a file path"):
+        flambeau.load(saved(1), mmap=True)
+
+
 def test_damaged_files_raise_and_say_so():
     data = saved({"x": flambeau.arange(200.0)}).getvalue()
     for cut in (10, 200, 700, len(data) - 30):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from flambeau import Tensor
@@ -18,6 +19,14 @@ from flambeau.compiler import (
     set_stance,
     substitute_in_graph,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _DimRange:
+    """The sizes that `mark_dynamic` allows a dimension; files of nested tensors hold it."""
+    dim: int
+    min: int | None
+    max: int | None
 
 
 def _note(t: Any, name: str, index: Any) -> None:

@@ -236,7 +236,8 @@ def allowed_globals() -> dict[str, Any]:
 PARAMETER = "torch.nn.parameter.Parameter"
 _JAGGED = "torch.nested._internal.nested_tensor"
 # Allowed, too, but what has them is not always loaded.
-LATE = frozenset({PARAMETER, f"{_JAGGED}.NestedTensor", f"{_JAGGED}._rebuild_njt"})
+LATE = frozenset({PARAMETER, f"{_JAGGED}.NestedTensor", f"{_JAGGED}._rebuild_njt",
+                  "torch._dynamo.decorators._DimRange"})
 
 
 def is_parameter_type(cls: type) -> bool:
@@ -301,7 +302,7 @@ def reduce_for_checkpoint(obj: Any) -> Any:
     if isinstance(obj, type_info.layout):
         return get_layout, (repr(obj),)
     if isinstance(obj, type_info.memory_format):
-        raise TypeError(f"cannot pickle {obj!r}: PyTorch's files have no memory formats")
+        raise TypeError("cannot pickle 'module' object")    # as PyTorch, whose files have none
     return NotImplemented
 
 

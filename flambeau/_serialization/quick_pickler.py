@@ -87,7 +87,7 @@ class _Pickler(pickle.Pickler):
             function, args = reduce_for_checkpoint(obj)
             if function in _CALLS:
                 return _name_of(function), args
-        if isinstance(obj, Tensor) or _is_ours(obj) or _is_ours(kind):
+        if _is_ours(obj) or _is_ours(kind) or reduce_for_checkpoint(obj) is not NotImplemented:
             raise NeedsNames
         return NotImplemented
 

@@ -17,6 +17,7 @@ from typing import Any
 from flambeau import Tensor
 from flambeau._serialization.checkpoint_names import (
     LATE,
+    PARAMETER,
     allowed_globals,
     find_global,
     is_parameter_type,
@@ -119,6 +120,8 @@ class Unpickler:
         if name in LATE:
             found = find_global(module, attribute)
             self.callable_ids.add(id(found))
+            if name != PARAMETER:           # PyTorch adds these as users add theirs
+                self.user_globals[name] = found
             return found
         if module.split(".")[0] in BLOCKED_MODULES:
             raise UnpicklingError(

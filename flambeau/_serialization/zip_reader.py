@@ -46,12 +46,14 @@ class ZipReader:
             names = self.zip.namelist()
         except (zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, OSError,
                 UnicodeDecodeError) as error:
+            small = file.seek(0, os.SEEK_END) < 22      # bytes of an empty archive
+            why = "not a ZIP archive" if small else "failed finding central directory"
             raise RuntimeError(
-                "PytorchStreamReader failed reading zip archive: failed finding central "
-                "directory. This is an internal miniz error. If you are seeing this error, there "
-                "is a high likelihood that your checkpoint file is corrupted. This can happen if "
-                "the checkpoint was not saved properly, was transferred incorrectly, or the file "
-                f"was modified after saving.\n{error}") from None
+                f"PytorchStreamReader failed reading zip archive: {why}. This is an internal miniz "
+                "error. If you are seeing this error, there is a high likelihood that your "
+                "checkpoint file is corrupted. This can happen if the checkpoint was not saved "
+                "properly, was transferred incorrectly, or the file was modified after saving."
+                f"\n{error}") from None
         pickles = [name for name in names if name.endswith("/data.pkl") and name.count("/") == 1]
         if not pickles:
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found "

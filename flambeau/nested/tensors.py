@@ -14,6 +14,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._serialization.checkpoint_names import (
+    attributes_of,
+)
 from flambeau._serialization.checkpoint_names import rebuild_from_type as _rebuild_from_type_v2
 from flambeau._serialization.checkpoint_names import (
     rebuild_nested_tensor as _rebuild_nested_tensor,
@@ -346,6 +349,11 @@ class NestedTensor(Tensor):
             "values": self._elements.detach(), "offsets": self._starts, "lengths": self._lengths,
             "_ragged_idx": self._ragged, "_metadata_cache": self._metadata_cache,
             "requires_grad": self.requires_grad},), {})
+
+    def __setstate__(self, state: Any) -> None:
+        for name, value in attributes_of(state).items():    # PyTorch's files say the parts again
+            if not hasattr(self, name):
+                setattr(self, name, value)
 
     def __repr__(self) -> str:
         node = self.grad_fn

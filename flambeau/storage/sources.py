@@ -94,6 +94,8 @@ def of_buffer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[np.ndarray
 def of_file(args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
     """The bytes of a file, mapped; writes reach the file if it is shared."""
     filename, shared, size = unpacked(_FILE, args, kwargs).values()
+    if not size:                            # nothing is mapped, so no file is looked for
+        return np.empty(0, np.uint8)
     try:
         with open(filename, "ab" if shared else "rb") as file:
             if shared:

@@ -69,6 +69,17 @@ def test_sparse_tensors_of_a_pytorch_file():
         assert flambeau.equal(again["csr"].to_dense(), flambeau.eye(3))
 
 
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_jagged_tensors_and_layouts_of_a_pytorch_file(weights_only):
+    found = load("jagged", weights_only=weights_only)
+    assert found["layout"] is flambeau.sparse_csr
+    parts = found["jagged"].unbind()
+    assert [part.tolist() for part in parts] == [[[0, 1, 2], [3, 4, 5]], [[1, 1, 1]]]
+    again = flambeau.load(saved(found))
+    assert flambeau.equal(again["jagged"].values(), found["jagged"].values())
+    assert again["layout"] is found["layout"]
+
+
 def test_pickle_uses_only_names_of_pytorch(tmp_path):
     objects = load("objects")
     path = tmp_path / "model.pt"

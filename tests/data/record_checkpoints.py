@@ -102,6 +102,9 @@ def main():
     torch.save(old, folder / "legacy.pt", _use_new_zipfile_serialization=False)
     torch.save(torch.nn.Linear(2, 1), folder / "module.pt")
     torch.save(quantized(), folder / "quantized.pt")
+    torch.save({"jagged": torch.nested.nested_tensor(
+        [torch.arange(6.0).view(2, 3), torch.ones(1, 3)], layout=torch.jagged),
+        "layout": torch.sparse_csr}, folder / "jagged.pt")
 
 
 if __name__ == "__main__":

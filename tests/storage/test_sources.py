@@ -25,7 +25,8 @@ def test_files_are_mapped(tmp_path):
     path = tmp_path / "f"
     with pytest.raises(RuntimeError, match=r"unable to open file <.*f> in read-only mode: No such "
                                            r"file or directory \(2\)"):
-        UntypedStorage.from_file(str(path))
+        UntypedStorage.from_file(str(path), False, 1)
+    assert UntypedStorage.from_file(str(path)).nbytes() == 0        # nothing is looked for
     path.write_bytes(b"abcd")
     with pytest.raises(RuntimeError, match="size <4> is smaller than the required mapping size <8>"
                        ):

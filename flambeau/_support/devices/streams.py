@@ -30,7 +30,8 @@ class AcceleratorError(RuntimeError):
     """An error of an accelerator. There is none to raise it."""
 
 
-def _on_cpu(device: Any) -> Any:
+def on_cpu(device: Any) -> Any:
+    """The device (None: the CPU), if it is one of those that are here."""
     found = make_device("cpu" if device is None else device)
     if found.type not in ("cpu", "meta"):
         raise RuntimeError(f"PyTorch is not linked with support for {found.type} devices")
@@ -47,7 +48,7 @@ class Stream:
         given = bound(_STREAM, args, kwargs)
         if len(given) == 4:
             raise NotImplementedError("Stream: flambeau has no streams of accelerators")
-        self.device = _on_cpu(given[0])
+        self.device = on_cpu(given[0])
 
     def query(self) -> bool:
         """True: all work is done."""
@@ -90,7 +91,7 @@ class Event:
     event_id = 0
 
     def __init__(self, *args: Any, **kwargs: Any):
-        self.device = _on_cpu(bound(_EVENT, args, kwargs)[0])
+        self.device = on_cpu(bound(_EVENT, args, kwargs)[0])
 
     def query(self) -> bool:
         """True: the point is reached."""

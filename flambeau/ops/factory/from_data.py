@@ -403,7 +403,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     array([1., 0.])
     """
     if device is not None and devices.device(device).type != "cpu":
-        raise RuntimeError(f"from_dlpack: device {device} is not available")
+        raise BufferError(f"Cannot pack tensors on {devices.device(device)}")
     if isinstance(ext_tensor, Tensor):
         return _from_own(ext_tensor, bool(copy))
     if not hasattr(ext_tensor, "__dlpack__"):
@@ -431,7 +431,7 @@ def _from_own(tensor: Tensor, copy: bool) -> Tensor:
     """A tensor on the memory of another, of whatever type, which has to be plain."""
     if tensor.device.type == "meta":
         raise ValueError("Unknown device type meta for Dlpack")
-    if tensor.requires_grad:
+    if tensor.requires_grad or tensor._conjugated:
         tensor.__dlpack__()                     # which raises
     if tensor.is_quantized:
         raise BufferError("QUInt/QInt types are not supported by dlpack")

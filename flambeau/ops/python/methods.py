@@ -17,6 +17,7 @@ from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
 from flambeau.core import type_info
 from flambeau.core.calling import overrides
+from flambeau.core.devices import DLDeviceType
 from flambeau.core.tensor import (
     LAZY,
     LEAF,
@@ -151,7 +152,9 @@ class Conversion(Chapter):
         return self.numpy().__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
+        if self.device.type == "meta":
+            raise ValueError("Unknown device type meta for Dlpack")
+        return DLDeviceType.kDLCPU, 0
 
     @_of_tensors
     def __bool__(self) -> bool:
