@@ -8,6 +8,11 @@ from typing import Any
 from flambeau._guards import ChainedSource, GuardSource, Source
 
 
+def _expression(form: str) -> Any:
+    """The `name` of a source, which `form` makes of its fields."""
+    return property(lambda self: form.format(self))
+
+
 @dataclasses.dataclass(frozen=True)
 class LocalSource(Source):
     """A local variable.
@@ -20,13 +25,8 @@ class LocalSource(Source):
     dynamism: Any = None
     is_derefed_cell_contents: bool = False
 
-    @property
-    def guard_source(self) -> GuardSource:
-        return GuardSource.LOCAL
-
-    @property
-    def name(self) -> str:
-        return f"L[{self.local_name!r}]"
+    guard_source = GuardSource.LOCAL
+    name = _expression("L[{0.local_name!r}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,13 +34,8 @@ class GlobalSource(Source):
     """A global variable."""
     global_name: str
 
-    @property
-    def guard_source(self) -> GuardSource:
-        return GuardSource.GLOBAL
-
-    @property
-    def name(self) -> str:
-        return f"G[{self.global_name!r}]"
+    guard_source = GuardSource.GLOBAL
+    name = _expression("G[{0.global_name!r}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +43,8 @@ class ConstantSource(Source):
     """A value of the tracer's own, by name."""
     source_name: str
 
-    @property
-    def guard_source(self) -> GuardSource:
-        return GuardSource.CONSTANT
-
-    @property
-    def name(self) -> str:
-        return self.source_name
+    guard_source = GuardSource.CONSTANT
+    name = _expression("{0.source_name}")
 
     def make_guard(self, fn: Any) -> Any:
         raise NotImplementedError
@@ -65,10 +55,7 @@ class EphemeralSource(Source):
     """A value that is not there once the trace is made."""
     desc: str | None = None
 
-    @property
-    def guard_source(self) -> GuardSource:
-        return GuardSource.EPHEMERAL
-
+    guard_source = GuardSource.EPHEMERAL
     @property
     def name(self) -> str:
         return f"<ephemeral{': ' + self.desc if self.desc is not None else ''}>"
@@ -82,13 +69,8 @@ class RandomValueSource(Source):
     """A random number that was drawn."""
     random_call_index: int
 
-    @property
-    def guard_source(self) -> GuardSource:
-        return GuardSource.RANDOM_VALUE
-
-    @property
-    def name(self) -> str:
-        return f"random_value_{self.random_call_index}"
+    guard_source = GuardSource.RANDOM_VALUE
+    name = _expression("random_value_{0.random_call_index}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,13 +78,8 @@ class SyntheticLocalSource(Source):
     """A local variable that the tracer has made."""
     local_name: str
 
-    @property
-    def guard_source(self) -> GuardSource:
-        return GuardSource.SYNTHETIC_LOCAL
-
-    @property
-    def name(self) -> str:
-        return f"SYNTHETIC_LOCAL[{self.local_name!r}]"
+    guard_source = GuardSource.SYNTHETIC_LOCAL
+    name = _expression("SYNTHETIC_LOCAL[{0.local_name!r}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,9 +105,7 @@ class GetItemSource(ChainedSource):
     index: Any
     index_is_slice: bool = False
 
-    @property
-    def name(self) -> str:
-        return f"{self.base.name}[{self.index!r}]"
+    name = _expression("{0.base.name}[{0.index!r}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,9 +117,7 @@ class DictGetItemSource(GetItemSource):
 class NegateSource(ChainedSource):
     """The negative of a value."""
 
-    @property
-    def name(self) -> str:
-        return f"{self.base.name}.__neg__()"
+    name = _expression("{0.base.name}.__neg__()")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,9 +125,7 @@ class GradSource(ChainedSource):
     """The gradient of a tensor."""
     member: str = "grad"
 
-    @property
-    def name(self) -> str:
-        return f"{self.base.name}.{self.member}"
+    name = _expression("{0.base.name}.{0.member}")
 
 
 class TensorProperty(enum.Enum):
@@ -191,9 +162,7 @@ class TensorPropertySource(ChainedSource):
 class NNModuleSource(ChainedSource):
     """A module."""
 
-    @property
-    def name(self) -> str:
-        return self.base.name
+    name = _expression("{0.base.name}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,18 +174,14 @@ class UnspecializedNNModuleSource(NNModuleSource):
 class TypeSource(ChainedSource):
     """The type of a value."""
 
-    @property
-    def name(self) -> str:
-        return f"type({self.base.name})"
+    name = _expression("type({0.base.name})")
 
 
 @dataclasses.dataclass(frozen=True)
 class NumpyTensorSource(ChainedSource):
     """An array as a tensor."""
 
-    @property
-    def name(self) -> str:
-        return f"___from_numpy({self.base.name})"
+    name = _expression("___from_numpy({0.base.name})")
 
 
 def is_from_local_source(source: Source, *, only_allow_input: bool = False) -> bool:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any
 
@@ -120,6 +119,21 @@ class ExportBackwardSignature:
     loss_output: str
 
 
+def _by_node(specs: list[Any], kind: InputKind | OutputKind) -> dict[str, str]:
+    return {s.arg.name: s.target for s in specs if s.kind is kind and s.target}
+
+
+def _targets(kind: InputKind, doc: str) -> property:
+    """What the inputs of a kind hold, by name."""
+    return property(lambda self: tuple(_by_node(self.input_specs, kind).values()), doc=doc)
+
+
+def _targets_by_node(kind: InputKind | OutputKind, doc: str) -> property:
+    """What the inputs, or outputs, of a kind hold, by their nodes."""
+    specs = "input_specs" if isinstance(kind, InputKind) else "output_specs"
+    return property(lambda self: _by_node(getattr(self, specs), kind), doc=doc)
+
+
 @dataclasses.dataclass
 class ExportGraphSignature:
     """The inputs and outputs of an exported graph, in order.
@@ -134,40 +148,30 @@ class ExportGraphSignature:
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
 
-    def _targets(self, kind: InputKind) -> tuple[str, ...]:
-        return tuple([s.target for s in self.input_specs if s.kind is kind and s.target])
-
-    def _inputs(self, kind: InputKind) -> Mapping[str, str]:
-        return {s.arg.name: s.target for s in self.input_specs if s.kind is kind and s.target}
-
-    def _outputs(self, kind: OutputKind) -> Mapping[str, str]:
-        return {s.arg.name: s.target for s in self.output_specs if s.kind is kind and s.target}
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return self._targets(InputKind.PARAMETER)
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The names of the buffers."""
-        return self._targets(InputKind.BUFFER)
+    parameters = _targets(InputKind.PARAMETER, "The names of the parameters.")
+    buffers = _targets(InputKind.BUFFER, "The names of the buffers.")
+    lifted_tensor_constants = _targets(
+        InputKind.CONSTANT_TENSOR, "The names of tensors that are neither.")
+    lifted_custom_objs = _targets(InputKind.CUSTOM_OBJ, "The names of objects of the user's.")
+    inputs_to_parameters = _targets_by_node(
+        InputKind.PARAMETER, "Nodes to the parameters that they hold.")
+    inputs_to_buffers = _targets_by_node(InputKind.BUFFER, "Nodes to the buffers that they hold.")
+    inputs_to_lifted_tensor_constants = _targets_by_node(
+        InputKind.CONSTANT_TENSOR, "Nodes to the constants that they hold.")
+    inputs_to_lifted_custom_objs = _targets_by_node(
+        InputKind.CUSTOM_OBJ, "Nodes to the objects that they hold.")
+    buffers_to_mutate = _targets_by_node(
+        OutputKind.BUFFER_MUTATION, "Outputs to the buffers whose new values they are.")
+    parameters_to_mutate = _targets_by_node(
+        OutputKind.PARAMETER_MUTATION, "Outputs to the parameters whose new values they are.")
+    user_inputs_to_mutate = _targets_by_node(
+        OutputKind.USER_INPUT_MUTATION, "Outputs to the user's inputs whose new values they are.")
 
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
         """The names of the buffers that are not in the state dict."""
         return tuple([s.target for s in self.input_specs
                       if s.kind is InputKind.BUFFER and s.persistent is False and s.target])
-
-    @property
-    def lifted_tensor_constants(self) -> tuple[str, ...]:
-        """The names of tensors that are neither."""
-        return self._targets(InputKind.CONSTANT_TENSOR)
-
-    @property
-    def lifted_custom_objs(self) -> tuple[str, ...]:
-        """The names of objects of the user's."""
-        return self._targets(InputKind.CUSTOM_OBJ)
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
@@ -183,49 +187,14 @@ class ExportGraphSignature:
                       if s.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)])
 
     @property
-    def inputs_to_parameters(self) -> Mapping[str, str]:
-        """Nodes to the parameters that they hold."""
-        return self._inputs(InputKind.PARAMETER)
-
-    @property
-    def inputs_to_buffers(self) -> Mapping[str, str]:
-        """Nodes to the buffers that they hold."""
-        return self._inputs(InputKind.BUFFER)
-
-    @property
-    def inputs_to_lifted_tensor_constants(self) -> Mapping[str, str]:
-        """Nodes to the constants that they hold."""
-        return self._inputs(InputKind.CONSTANT_TENSOR)
-
-    @property
-    def inputs_to_lifted_custom_objs(self) -> Mapping[str, str]:
-        """Nodes to the objects that they hold."""
-        return self._inputs(InputKind.CUSTOM_OBJ)
-
-    @property
-    def buffers_to_mutate(self) -> Mapping[str, str]:
-        """Outputs to the buffers whose new values they are."""
-        return self._outputs(OutputKind.BUFFER_MUTATION)
-
-    @property
-    def parameters_to_mutate(self) -> Mapping[str, str]:
-        """Outputs to the parameters whose new values they are."""
-        return self._outputs(OutputKind.PARAMETER_MUTATION)
-
-    @property
-    def user_inputs_to_mutate(self) -> Mapping[str, str]:
-        """Outputs to the user's inputs whose new values they are."""
-        return self._outputs(OutputKind.USER_INPUT_MUTATION)
-
-    @property
     def backward_signature(self) -> ExportBackwardSignature | None:
         """Which outputs are gradients; None if there is no loss among the outputs."""
         loss = [s.arg.name for s in self.output_specs if s.kind is OutputKind.LOSS_OUTPUT]
         if not loss:
             return None
         return ExportBackwardSignature(
-            dict(self._outputs(OutputKind.GRADIENT_TO_PARAMETER)),
-            dict(self._outputs(OutputKind.GRADIENT_TO_USER_INPUT)), loss[0])
+            _by_node(self.output_specs, OutputKind.GRADIENT_TO_PARAMETER),
+            _by_node(self.output_specs, OutputKind.GRADIENT_TO_USER_INPUT), loss[0])
 
     @property
     def assertion_dep_token(self) -> None:
