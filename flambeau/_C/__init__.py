@@ -287,7 +287,7 @@ def __getattr__(name: str) -> Any:
 
 
 # Where names are looked for that are asked for by few.
-_PLACES = ("dispatch.aten.keys", "_C._jit", "_C._answers", "_C._host", "_C._ir", "jit._types",
+_PLACES = ("dispatch.aten.keys", "_C._jit", "_C._answers", "_C._host", "_C._ir", "schema.types",
            "_C._schema_info", "jit._script", "utils._mode_utils")
 
 # What PyTorch writes in C++ and gives users as names of the package itself.

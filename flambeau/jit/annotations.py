@@ -30,8 +30,8 @@ from flambeau._jit_internal import (
 )
 from flambeau.core.tensor import Tensor
 from flambeau.futures import Future  # noqa: F401
-from flambeau.jit import _types
-from flambeau.jit._types import *  # noqa: F403
+from flambeau.schema import types as _types
+from flambeau.schema.types import *  # noqa: F403
 
 _PLAIN = {int: "IntType", float: "FloatType", complex: "ComplexType", str: "StringType",
           bool: "BoolType", type(None): "NoneType", None: "NoneType", Any: "AnyType"}

@@ -3,7 +3,7 @@
 It is more generous than the parser of Python functions: a number of NumPy is a number, a tensor of
 one element too, any sequence of these a list.
 
->>> from flambeau.schema.types import parse_type
+>>> from flambeau.schema.function_schema import parse_type
 >>> cast(parse_type("int[2]"), 3, 2), cast(parse_type("bool"), None), cast(parse_type("float"), 1)
 ([3, 3], False, 1.0)
 >>> cast(parse_type("int"), 1.5)
@@ -26,7 +26,7 @@ from flambeau.core.devices import device
 from flambeau.core.dtypes import dtype_by_name
 from flambeau.core.tensor import Tensor
 from flambeau.schema.function_schema import ELEMENT_TYPES
-from flambeau.schema.types import ListType, OptionalType, Type
+from flambeau.schema.types import ListType, OptionalType, SymIntType, TensorType, Type
 
 
 class Misfit(Exception):
@@ -57,14 +57,15 @@ def cast(kind: Type, value: Any, length: int | None = None, numbers: bool = Fals
         return None if value is None else cast(kind.getElementType(), value, length, numbers)
     if isinstance(kind, ListType):
         return _list(kind.getElementType(), value, length, numbers)
-    if kind.declared == "Tensor":
+    name = kind._schema_name or kind._name
+    if name == "Tensor":
         return _tensor(value, numbers)
-    known = _CASTS.get(kind.declared)
+    known = _CASTS.get(name)
     return value if known is None else known(value)     # None: a class that is not looked into
 
 
 def _list(element: Type, value: Any, length: int | None, numbers: bool) -> Any:
-    declared = element.declared
+    declared = element._schema_name or element._name
     whole = isinstance(value, (list, tuple))
     if declared == "int" and whole and all(type(v) is int for v in value):
         _in_range(value)
@@ -89,9 +90,9 @@ def _list(element: Type, value: Any, length: int | None, numbers: bool) -> Any:
 
 
 def _element(kind: Type, value: Any, numbers: bool) -> Any:
-    if kind.declared == "Tensor" and value is None:
+    if isinstance(kind, TensorType) and value is None:
         raise _misfit(value)
-    if kind.declared == "SymInt" and isinstance(value, Tensor) and (
+    if isinstance(kind, SymIntType) and isinstance(value, Tensor) and (
             value.is_floating_point() or value.is_complex()):
         raise _misfit(value)
     return cast(kind, value, None, numbers)

@@ -59,7 +59,7 @@ def _value(schema: FunctionSchema, i: int, value: Any, numbers: bool) -> Any:
     if type(value) is not int and type(value) in argument.exact_types[0]:
         return value
     try:
-        return cast(argument.type, value, argument.N, numbers)
+        return cast(argument.real_type, value, argument.N, numbers)
     except Misfit as misfit:
         raise WrongCall(
             "{name}() Expected a value of type '{0.type}' for argument '{0.name}' but instead "

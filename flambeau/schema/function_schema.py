@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from flambeau.schema import types as kinds
 from flambeau.schema.parser import MISSING, split_arguments, split_at_commas
-from flambeau.schema.types import Type, parse_type, real_name
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Argument:
     keyword_only: bool = False
 
     @cached_property
-    def type(self) -> Type:
+    def type(self) -> kinds.Type:
         """The type; numbers that stand for element types and layouts are `int`."""
         return parse_type(self.declared)
 
@@ -44,10 +44,10 @@ class Argument:
         return (frozenset([*optional, *([] if is_list else found)]),
                 frozenset(found if is_list else []))
 
-    @property
-    def real_type(self) -> Type:
-        """The type, `ScalarType` and `Layout` told from numbers."""
-        return real_name(parse_type(self.declared))
+    @cached_property
+    def real_type(self) -> kinds.Type:
+        """The type, `SymInt`, `ScalarType` and `Layout` told from numbers."""
+        return parse_type(self.declared, real=True)
 
     @cached_property
     def N(self) -> int | None:
@@ -97,6 +97,55 @@ class Argument:
     def is_tensor(self) -> bool:
         """Does it take a tensor, or several?"""
         return self.declared.startswith("Tensor")
+
+
+# the names of types in schemas, and of their classes
+_KINDS = {
+    "Tensor": "Tensor", "int": "Int", "SymInt": "SymInt", "float": "Float", "bool": "Bool",
+    "SymBool": "SymBool", "complex": "Complex", "str": "String", "Scalar": "Number", "Any": "Any",
+    "Device": "DeviceObj", "Stream": "StreamObj", "PyObject": "PyObject", "NoneType": "None",
+    "()": "None"}
+_WITHOUT_CLASS = {**{name: f"{name}Type" for name in (
+    "ScalarType", "Layout", "MemoryFormat", "QScheme", "Storage")}, "AnyEnumType": "AnyEnumType"}
+# what stands for them where nobody asks for the real type
+_STAND_FOR = {"SymInt": "int", "SymBool": "bool", "SymFloat": "float", "ScalarType": "int",
+              "Layout": "int", "MemoryFormat": "int", "Dimname": "str", "number": "Scalar"}
+
+
+@cache
+def parse_type(declared: str, real: bool = False) -> kinds.Type:
+    """The type that a schema writes, marks of aliases left out; `real` tells sizes, element types
+    and layouts from numbers.
+
+    >>> kind = parse_type("SymInt[2]?", real=True)
+    >>> kind, kind.str(), kind.getElementType().getElementType().kind()
+    (Optional[List[int]], 'SymInt[]?', 'SymIntType')
+    """
+    text = re.sub(r"(?<!Future)(?<!RRef)(?<!Await)\((\w[\w|]*!?|\*)( -> [\w*|]+)?\)", "",
+                  declared).strip()
+    if text.endswith("?"):
+        return kinds.OptionalType(parse_type(text[:-1], real))
+    found = re.fullmatch(r"(.+)\[\d*\]", text)
+    if found:
+        return kinds.ListType(parse_type(found[1], real))
+    found = re.fullmatch(r"(Future|RRef|Await)\((.+)\)", text)
+    if found:
+        return getattr(kinds, f"{found[1]}Type")(parse_type(found[2], real))
+    found = re.fullmatch(r"Dict\(([^,]+),\s*(.+)\)", text)
+    if found:
+        return kinds.DictType(parse_type(found[1], real), parse_type(found[2], real))
+    if text.startswith("(") and text.endswith(")") and text != "()":
+        return kinds.TupleType([parse_type(part, real) for part in split_at_commas(text[1:-1])])
+    text = text if real else _STAND_FOR.get(text, text)
+    if text in _KINDS:
+        return getattr(kinds, f"{_KINDS[text]}Type").get()
+    if text == "Generator":
+        return kinds._GeneratorType.get()
+    if text in _WITHOUT_CLASS:
+        return kinds.Type._new(_name=text, _kind=_WITHOUT_CLASS[text])
+    if text[:1].islower():                      # it stands for any type
+        return kinds.Type._new(_name=text, _kind="VarType")
+    return kinds.ClassType._new(_name=text)
 
 
 def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
@@ -207,9 +256,8 @@ class FunctionSchema:
     def returns(self) -> list[Argument]:
         """The results."""
         inside = self.result[1:-1] if self.result.startswith("(") else self.result
-        parts = [p.strip() for p in inside.split(",")] if inside else []
         return [Argument(*reversed(p.rpartition(" ")[::2])) if re.search(r"[\])\w] \w+$", p)
-                else Argument("", p) for p in parts]
+                else Argument("", p) for p in split_at_commas(inside)]
 
     @cached_property
     def _exactly(self) -> tuple[Any, ...]:
@@ -288,4 +336,5 @@ class FunctionSchema:
     __repr__ = __str__
 
 
-__all__ = ["ELEMENT_TYPES", "MISSING", "AliasInfo", "Argument", "FunctionSchema", "parse_schema"]
+__all__ = ["ELEMENT_TYPES", "MISSING", "AliasInfo", "Argument", "FunctionSchema", "parse_schema",
+           "parse_type"]

@@ -1,254 +1,476 @@
-"""The types that schemas name, as objects: `Tensor`, `int[2]?`, `Dict(str, Tensor)`.
+"""The types of TorchScript: what annotations and schemas say, as objects.
 
->>> kind = parse_type("int[2]?")
->>> kind, kind.kind(), kind.getElementType().getElementType()
-(Optional[List[int]], 'OptionalType', int)
+>>> ListType(OptionalType(IntType.get()))
+List[Optional[int]]
+>>> IntType.get().isSubtypeOf(NumberType.get())
+True
 """
 from __future__ import annotations
 
-import re
-from functools import cache
+import builtins
+from collections.abc import Sequence
 from typing import Any
 
+from flambeau._support.c_functions import bound_in_c, matched
 
+
+@bound_in_c
 class Type:
-    """The type of an argument: `str` as TorchScript writes it, `declared` as schemas do."""
+    """A type of TorchScript. Types are equal if they say the same."""
 
-    def __init__(self, text: str = "", declared: str = ""):
-        self.text, self.declared = text, declared or text
+    _name = _schema_name = _kind = ""
+    _parts: tuple[Type, ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise TypeError(f"torch._C.{type(self).__name__}: No constructor defined!")
+
+    @classmethod
+    def _new(cls, *parts: Type, **facts: Any) -> Any:
+        made = object.__new__(cls)
+        made._parts = parts
+        made.__dict__.update(facts)
+        return made
 
     def kind(self) -> str:
-        """The name of the class."""
-        return type(self).__name__
+        """The name of the kind of type, such as `ListType`."""
+        return self._kind or type(self).__name__
 
     @property
-    def annotation_str(self) -> str:
-        """The type as an annotation."""
-        return str(self)
+    def annotation_str(self) -> builtins.str:
+        """The type as Python annotates it: `List[int]`."""
+        return self._name
 
-    def str(self) -> Any:
-        """The type as text."""
-        return str(self)
+    def str(self) -> builtins.str:
+        """The type as schemas write it: `int[]`."""
+        return self._schema_name or self._name
+
+    def __repr__(self) -> builtins.str:
+        return self.annotation_str
 
     def containedTypes(self) -> list[Type]:
-        """The types of what is inside."""
-        return []
+        """The types of which this one is made."""
+        return list(self._parts)
+
+    def is_interface_type(self) -> bool:
+        """False: there are no interfaces."""
+        return False
 
     def isSubtypeOf(self, other: Type) -> bool:
-        """Does every value of this type have the other, too?"""
-        return self == other or isinstance(other, AnyType) or (
-            isinstance(other, OptionalType) and (isinstance(self, NoneType)
-                                                 or self.isSubtypeOf(other.getElementType()))) or (
-            isinstance(other, NumberType) and isinstance(self, (IntType, FloatType, ComplexType)))
+        """Is a value of this type one of the other?"""
+        if not isinstance(other, Type):
+            raise TypeError(f"isSubtypeOf(): expected a torch._C.Type, but got {other!r}")
+        if isinstance(other, AnyType) or self == other:
+            return True
+        if isinstance(other, (UnionType, NumberType)) and not isinstance(self, UnionType):
+            return any(self.isSubtypeOf(part) for part in _members(other))
+        return self._is_kind_of(other)
 
-    def __str__(self) -> Any:
-        return self.text
-
-    def __repr__(self) -> Any:
-        return self.__str__()
+    def _is_kind_of(self, other: Type) -> bool:
+        return False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Type) and type(self) is type(other) and str(self) == str(other)
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((type(self), str(self)))
+        return hash((type(self), self._key()))
+
+    def _key(self) -> Any:
+        return self._name, self._parts
 
 
-def _single_type(name: str, text: str) -> Any:
-    def initialise(self: Any, declared: str = "") -> None:
-        Type.__init__(self, text, declared or text)
+class _Single(Type):
+    """A type of which there is one."""
 
-    made = type(name, (Type,), {"__init__": initialise, "__doc__": f"The type `{text}`.",
-                                "get": staticmethod(lambda: made()), "__module__": "torch"})
-    return made
-
-
-AnyType = _single_type("AnyType", "Any")
-BoolType = _single_type("BoolType", "bool")
-ComplexType = _single_type("ComplexType", "complex")
-DeviceObjType = _single_type("DeviceObjType", "Device")
-FloatType = _single_type("FloatType", "float")
-IntType = _single_type("IntType", "int")
-NoneType = _single_type("NoneType", "NoneType")
-NumberType = _single_type("NumberType", "number")
-PyObjectType = _single_type("PyObjectType", "PyObject")
-StreamObjType = _single_type("StreamObjType", "Stream")
-StringType = _single_type("StringType", "str")
-SymBoolType = _single_type("SymBoolType", "SymBool")
-SymIntType = _single_type("SymIntType", "SymInt")
-TensorType = _single_type("TensorType", "Tensor")
-_GeneratorType = _single_type("_GeneratorType", "Generator")
+    @classmethod
+    def get(cls) -> Any:
+        """The type."""
+        if "_only" not in cls.__dict__:
+            cls._only = cls._new()                                  # type: ignore[attr-defined]
+        return cls.__dict__["_only"]
 
 
-class _TypeWithElement(Type):
-    """A type around another."""
+def _single(name: str, text: str, schema: str = "", kind: str = "") -> Any:
+    return type(name, (_Single,), {"_name": text, "_schema_name": schema, "_kind": kind,
+                                   "__module__": "torch", "__doc__": f"The type {text}."})
 
-    def __init__(self, element: Type, declared: str = ""):
-        super().__init__(declared=declared)
-        self._element = element
+
+AnyType = _single("AnyType", "Any")
+NoneType = _single("NoneType", "NoneType")
+IntType = _single("IntType", "int")
+FloatType = _single("FloatType", "float")
+ComplexType = _single("ComplexType", "complex")
+BoolType = _single("BoolType", "bool")
+StringType = _single("StringType", "str")
+NumberType = _single("NumberType", "number", "Scalar")
+DeviceObjType = _single("DeviceObjType", "Device")
+StreamObjType = _single("StreamObjType", "Stream")
+PyObjectType = _single("PyObjectType", "PyObject")
+SymIntType = _single("SymIntType", "int", "SymInt")
+SymBoolType = _single("SymBoolType", "bool", "SymBool")
+_GeneratorType = _single("_GeneratorType", "Generator", kind="GeneratorType")
+
+
+class TensorType(Type):
+    """The type of tensors, of all or of those with these facts."""
+
+    _name = "Tensor"
+    _facts: dict[str, Any] = {}     # replaced, never changed
+
+    @classmethod
+    def get(cls) -> TensorType:
+        """The type of all tensors."""
+        return cls._new()
+
+    getInferred = get
+
+    @classmethod
+    def create_from_tensor(cls, tensor: Any) -> TensorType:
+        """The type of tensors like this one."""
+        return cls._new(_facts={
+            "sizes": list(tensor.shape), "strides": list(tensor.stride()), "dtype": tensor.dtype,
+            "device": tensor.device, "requires_grad": tensor.requires_grad})
+
+    def sizes(self) -> list[int] | None:
+        """The sizes, if the type says."""
+        return self._facts.get("sizes")
+
+    varyingSizes = symbolic_sizes = sizes
+
+    def strides(self) -> list[int] | None:
+        """The strides, if the type says."""
+        return self._facts.get("strides")
+
+    def dim(self) -> int | None:
+        """The number of dimensions, if the type says."""
+        sizes = self.sizes()
+        return None if sizes is None else len(sizes)
+
+    def dtype(self) -> Any:
+        """The dtype, if the type says."""
+        return self._facts.get("dtype")
+
+    def device(self) -> Any:
+        """The device, if the type says."""
+        return self._facts.get("device")
+
+    def requires_grad(self) -> bool:
+        """False if the type says that tensors of it don't require grad."""
+        return self._facts.get("requires_grad", True)
+
+    def undefined(self) -> bool:
+        """False: tensors are defined."""
+        return False
+
+    def scalarType(self) -> Any:
+        """The name of the dtype, such as `Float`, if the type says."""
+        dtype = self.dtype()
+        return None if dtype is None else _SCALAR_NAMES.get(str(dtype).rpartition(".")[2])
+
+    def contiguous(self) -> TensorType:
+        """The type with strides as of contiguous tensors."""
+        sizes = self.sizes()
+        if sizes is None:
+            raise RuntimeError("contiguous(): this type of tensors does not say its sizes")
+        return self._with(strides=_contiguous(sizes))
+
+    def with_sizes(self, sizes: Sequence[int] | None) -> TensorType:
+        """The type with these sizes."""
+        return self._with(sizes=None if sizes is None else list(sizes),
+                          strides=None if sizes is None else _contiguous(sizes))
+
+    def with_dtype(self, dtype: Any) -> TensorType:
+        """The type with this dtype."""
+        return self._with(dtype=dtype)
+
+    def with_device(self, device: Any) -> TensorType:
+        """The type with this device."""
+        return self._with(device=device)
+
+    def _with(self, **facts: Any) -> TensorType:
+        kept = {k: v for k, v in {**self._facts, **facts}.items() if v is not None}
+        return self._new(_facts=kept)
+
+    def str(self) -> str:
+        facts = self._facts
+        if not facts:
+            return "Tensor"
+        parts = [str(size) for size in facts.get("sizes") or ["*"]]
+        if "strides" in facts:
+            parts.append(f"strides={facts['strides']}")
+        if "requires_grad" in facts:
+            parts.append(f"requires_grad={int(facts['requires_grad'])}")
+        if "device" in facts:
+            parts.append(f"device={facts['device']}")
+        return f"{self.scalarType() or 'Tensor'}({', '.join(parts)})"
+
+    def _is_kind_of(self, other: Type) -> bool:
+        return isinstance(other, TensorType) and other._facts.items() <= self._facts.items()
+
+    def _key(self) -> Any:
+        return tuple((k, str(v)) for k, v in sorted(self._facts.items()))
+
+
+_SCALAR_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+                 "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
+                 "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
+                 "complex128": "ComplexDouble", "complex32": "ComplexHalf"}
+
+
+def _contiguous(sizes: Sequence[int]) -> list[int]:
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= max(size, 1)
+    return strides[::-1]
+
+
+def _check(cls: type, *parts: Any) -> None:
+    for part in parts:
+        if not isinstance(part, Type):
+            raise TypeError(f"torch._C.{cls.__name__} is made of torch._C.Type objects, such as "
+                            f"torch.IntType.get(), but got {part!r}")
+
+
+class _OfElements(Type):
+    """A type that is made of one other."""
+
+    def __init__(self, element: Type):
+        _check(type(self), element)
+        self._parts = (element,)
 
     def getElementType(self) -> Type:
-        """The type of what is inside."""
-        return self._element
+        """What it holds."""
+        return self._parts[0]
 
-    def containedTypes(self) -> list[Type]:
-        return [self._element]
+    @property
+    def annotation_str(self) -> builtins.str:
+        return f"{self._name}[{self._parts[0].annotation_str}]"
 
-    def __str__(self) -> Any:
-        return f"{type(self).__name__.removesuffix('Type')}[{self._element}]"
-
-
-class OptionalType(_TypeWithElement):
-    """`T?`: one of `T`, or None."""
-
-    @staticmethod
-    def ofTensor() -> OptionalType:
-        """`Tensor?`."""
-        return OptionalType(TensorType())
+    def str(self) -> str:
+        return f"{self._name}[{self._parts[0].str()}]"
 
 
-class ListType(_TypeWithElement):
-    """`T[]`: a list."""
-
-    @staticmethod
-    def ofInts() -> ListType:
-        """`int[]`."""
-        return ListType(IntType())
-
-    @staticmethod
-    def ofFloats() -> ListType:
-        """`float[]`."""
-        return ListType(FloatType())
-
-    @staticmethod
-    def ofBools() -> ListType:
-        """`bool[]`."""
-        return ListType(BoolType())
-
-    @staticmethod
-    def ofTensors() -> ListType:
-        """`Tensor[]`."""
-        return ListType(TensorType())
-
-    @staticmethod
-    def ofStrings() -> ListType:
-        """`str[]`."""
-        return ListType(StringType())
+def _list_of(name: str, kind: Any) -> Any:
+    def make() -> ListType:
+        return ListType(kind.get())
+    make.__name__, make.__qualname__ = name, f"ListType.{name}"
+    make.__doc__ = f"`List[{kind._name}]`."
+    return staticmethod(make)
 
 
-class FutureType(_TypeWithElement):
-    """A value that is not there yet."""
+class ListType(_OfElements):
+    """The type of lists of one type."""
+
+    _name = "List"
+
+    def str(self) -> str:
+        return f"{self._parts[0].str()}[]"
+
+    ofInts = _list_of("ofInts", IntType)
+    ofFloats = _list_of("ofFloats", FloatType)
+    ofComplexDoubles = _list_of("ofComplexDoubles", ComplexType)
+    ofBools = _list_of("ofBools", BoolType)
+    ofStrings = _list_of("ofStrings", StringType)
+    ofTensors = _list_of("ofTensors", TensorType)
 
 
-class AwaitType(_TypeWithElement):
-    """A value that is computed when it is asked for."""
+class FutureType(_OfElements):
+    """The type of futures of one type."""
+
+    _name = "Future"
+
+    def _is_kind_of(self, other: Type) -> bool:
+        return type(other) is type(self) and self._parts[0].isSubtypeOf(other._parts[0])
 
 
-class RRefType(_TypeWithElement):
-    """A value of another process."""
+class AwaitType(FutureType):
+    """The type of calls that are yet to be made."""
+
+    _name = "Await"
+
+    def str(self) -> str:
+        return f"Await({self._parts[0].str()})"
 
 
-class TupleType(Type):
-    """Several values, each of its type."""
+class RRefType(FutureType):
+    """The type of references to values of other processes."""
 
-    def __init__(self, elements: list[Type]):
-        super().__init__()
-        self._elements = list(elements)
-
-    def elements(self) -> list[Type]:
-        """The types of the values."""
-        return self._elements
-
-    containedTypes = elements
-
-    def __str__(self) -> Any:
-        return f"Tuple[{', '.join(map(str, self._elements))}]"
-
-
-class UnionType(TupleType):
-    """One of several types."""
-
-    def __str__(self) -> Any:
-        return f"Union[{', '.join(map(str, self._elements))}]"
+    _name = "RRef"
 
 
 class DictType(Type):
-    """`Dict(K, V)`."""
+    """The type of dicts with keys of one type and values of another."""
 
     def __init__(self, key: Type, value: Type):
-        super().__init__()
-        self._key, self._value = key, value
+        _check(DictType, key, value)
+        if not isinstance(key, (AnyType, IntType, BoolType, FloatType, ComplexType, StringType,
+                                TensorType, DeviceObjType)):
+            raise RuntimeError(f"Cannot create dict for key type '{key.str()}', only int, float, "
+                               "complex, Tensor, device and string keys are supported")
+        self._parts = (key, value)
 
     def getKeyType(self) -> Type:
-        """The type of the keys."""
-        return self._key
+        """The type of keys."""
+        return self._parts[0]
 
     def getValueType(self) -> Type:
-        """The type of the values."""
-        return self._value
+        """The type of values."""
+        return self._parts[1]
 
-    def containedTypes(self) -> list[Type]:
-        return [self._key, self._value]
+    @property
+    def annotation_str(self) -> builtins.str:
+        return f"Dict[{self._parts[0].annotation_str}, {self._parts[1].annotation_str}]"
 
-    def __str__(self) -> Any:
-        return f"Dict[{self._key}, {self._value}]"
+    def str(self) -> str:
+        return f"Dict({self._parts[0].str()}, {self._parts[1].str()})"
+
+
+class TupleType(Type):
+    """The type of tuples of these types."""
+
+    def __init__(self, elements: Sequence[Type]):
+        _check(TupleType, *elements)
+        self._parts = tuple(elements)
+
+    def elements(self) -> list[Type]:
+        """The types of the elements."""
+        return list(self._parts)
+
+    @property
+    def annotation_str(self) -> builtins.str:
+        return f"Tuple[{', '.join(p.annotation_str for p in self._parts) or '()'}]"
+
+    def str(self) -> str:
+        return f"({', '.join(p.str() for p in self._parts)})"
+
+    def _is_kind_of(self, other: Type) -> bool:
+        return isinstance(other, TupleType) and len(other._parts) == len(self._parts) and all(
+            mine.isSubtypeOf(theirs) for mine, theirs in zip(self._parts, other._parts))
+
+
+def _members(type_: Type) -> tuple[Type, ...]:
+    """The types that a union, or a number, can be."""
+    if isinstance(type_, NumberType):
+        return IntType.get(), FloatType.get(), ComplexType.get()
+    return type_._parts if isinstance(type_, UnionType) else (type_,)
+
+
+_UNION_ORDER = ("Any Enum Tensor Tuple List Dict Float Complex Future Await RRef Int None String "
+                "Generator Bool Optional DeviceObj StreamObj Class PyObject Interface SymInt "
+                "SymBool Number").split()
+
+
+def _place_in_union(type_: Type) -> tuple[int, str]:
+    """Where a type stands in the list of a union's members."""
+    kind = type_.kind().removesuffix("Type")
+    place = _UNION_ORDER.index(kind) if kind in _UNION_ORDER else len(_UNION_ORDER)
+    return place, type_.annotation_str
+
+
+class UnionType(Type):
+    """The type of values that are of one of these types."""
+
+    def __new__(cls, members: Any = ()) -> Any:
+        if cls is UnionType and NoneType.get() in members and len(set(members)) == 2:
+            made = object.__new__(OptionalType)
+            made._set(members)
+            return made
+        return object.__new__(cls)
+
+    def __init__(self, members: Sequence[Type]):
+        _check(UnionType, *members)
+        self._set(members)
+
+    def _set(self, members: Sequence[Type]) -> None:
+        flat = {part for member in members for part in (
+            member._parts if isinstance(member, UnionType) else (member,))}
+        numbers = set(_members(NumberType.get()))
+        if numbers <= flat:
+            flat = flat - numbers | {NumberType.get()}
+        self._parts = tuple(sorted(flat, key=_place_in_union))
+        if len(self._parts) == 1:
+            only = self._parts[0]
+            raise RuntimeError(f"the types of this union come down to the single type {only}: use "
+                               "that type instead")
+
+    @property
+    def annotation_str(self) -> builtins.str:
+        return f"Union[{', '.join(p.annotation_str for p in self._parts)}]"
+
+    def str(self) -> str:
+        return f"Union({', '.join(p.str() for p in self._parts)})"
+
+    def _is_kind_of(self, other: Type) -> bool:
+        return all(part.isSubtypeOf(other) for part in self._parts)
+
+
+class OptionalType(UnionType):
+    """The type of values that are of one type, or None."""
+
+    def __init__(self, element: Any):
+        if isinstance(element, Type):
+            self._set([element, NoneType.get()])
+        elif not self._parts:
+            _check(OptionalType, element)
+
+    @staticmethod
+    def ofTensor() -> OptionalType:
+        """`Optional[Tensor]`."""
+        return OptionalType(TensorType.get())
+
+    def getElementType(self) -> Type:
+        """What it is if it is not None."""
+        rest = [part for part in self._parts if not isinstance(part, NoneType)]
+        return rest[0] if len(rest) == 1 else UnionType(rest)
+
+    @property
+    def annotation_str(self) -> builtins.str:
+        return f"Optional[{self.getElementType().annotation_str}]"
+
+    def str(self) -> str:
+        return f"{self.getElementType().str()}?"
 
 
 class ClassType(Type):
-    """A class of the program's own, by its name."""
+    """A class, by its name: no class is scripted."""
 
-    def name(self) -> str:
+    def name(self) -> builtins.str:
         """The last part of the name."""
-        return self.text.rpartition(".")[2]
+        return self._name.rpartition(".")[2]
 
-    def qualified_name(self) -> str:
+    def qualified_name(self) -> builtins.str:
         """The whole name."""
-        return self.text
+        return self._name
 
 
-for _cls in (Type, OptionalType, ListType, FutureType, AwaitType, RRefType, TupleType, UnionType,
-             DictType, ClassType):
-    _cls.__module__ = "torch"
-
-_SINGLE: dict[str, Any] = {
-    "Tensor": TensorType, "int": IntType, "SymInt": IntType, "float": FloatType, "bool": BoolType,
-    "complex": ComplexType, "str": StringType, "Scalar": NumberType, "number": NumberType,
-    "Any": AnyType, "Device": DeviceObjType, "ScalarType": IntType, "Layout": IntType,
-    "MemoryFormat": IntType, "QScheme": IntType, "Generator": _GeneratorType, "NoneType": NoneType,
-    "Stream": StreamObjType, "SymBool": BoolType, "SymFloat": FloatType, "Dimname": StringType,
-    "PyObject": PyObjectType, "()": NoneType}
+class InterfaceType(Type):
+    """The type of a scripted interface. There are none."""
 
 
-@cache
-def parse_type(declared: str) -> Type:
-    """The type that a schema writes, marks of aliases left out."""
-    text = re.sub(r"\((\w[\w|]*!?|\*)( -> [\w*|]+)?\)", "", declared).strip()
-    if text.endswith("?"):
-        return OptionalType(parse_type(text[:-1]), text)
-    found = re.fullmatch(r"(.+)\[\d*\]", text)
-    if found:
-        return ListType(parse_type(found[1]), text)
-    found = re.fullmatch(r"Dict\(([^,]+),\s*(.+)\)", text)
-    if found:
-        return DictType(parse_type(found[1]), parse_type(found[2]))
-    if text.startswith("(") and text.endswith(")") and text != "()":
-        return TupleType([parse_type(part.strip()) for part in text[1:-1].split(",")])
-    if text in _SINGLE:
-        return _SINGLE[text](text)
-    return ClassType(text)
+class EnumType(Type):
+    """The type of a scripted enumeration. There are none."""
 
 
-def real_name(kind: Type) -> Any:
-    """A type with the names of schemas for what TorchScript holds as a number."""
-    if isinstance(kind, (OptionalType, ListType)):
-        return type(kind)(real_name(kind.getElementType()), kind.declared)
-    made = type(kind).__new__(type(kind))
-    Type.__init__(made, "number" if isinstance(kind, NumberType) else kind.declared, kind.declared)
-    return made if type(kind) in (IntType, FloatType, BoolType, StringType) else kind
+@matched("(arg0: collections.abc.Sequence[c10::Type]) -> c10::Type", isinstance_of={
+    "collections.abc.Sequence[c10::Type]": (list, tuple)})
+def unify_type_list(types: Sequence[Type]) -> Type:
+    """The type that all of these are."""
+    if not types:
+        raise RuntimeError("Cannot get unified type from empty list")
+    for place, type_ in enumerate(types):
+        if type_ != types[0]:
+            raise RuntimeError(f"Could not unify type list since element {place} of type "
+                               f"{type_.str()} did not match the types before it "
+                               f"({types[0].str()})")
+    return types[0]
 
 
 __all__ = ["AnyType", "AwaitType", "BoolType", "ClassType", "ComplexType", "DeviceObjType",
-           "DictType", "FloatType", "FutureType", "IntType", "ListType", "NoneType", "NumberType",
-           "OptionalType", "PyObjectType", "RRefType", "StreamObjType", "StringType",
-           "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
-           "parse_type", "real_name"]
+           "DictType", "EnumType", "FloatType", "FutureType", "IntType", "InterfaceType",
+           "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "RRefType",
+           "StreamObjType", "StringType", "SymBoolType", "SymIntType", "TensorType", "TupleType",
+           "Type", "UnionType", "unify_type_list"]
+
+for _name in __all__:
+    if _name != "unify_type_list":
+        globals()[_name].__module__ = "torch"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import flambeau
 from flambeau.schema.casts import Misfit, cast
-from flambeau.schema.types import parse_type
+from flambeau.schema.function_schema import parse_type
 
 
 @pytest.mark.parametrize("declared, length, value, expected", [
@@ -20,7 +20,7 @@ from flambeau.schema.types import parse_type
     ("Device?", None, "cpu", flambeau.device("cpu")),
 ])
 def test_what_is_taken(declared, length, value, expected):
-    found = cast(parse_type(declared), value, length)
+    found = cast(parse_type(declared, real=True), value, length)
     assert found == expected and type(found) is type(expected)
 
 
@@ -39,7 +39,7 @@ def test_what_is_taken(declared, length, value, expected):
 ])
 def test_what_is_refused(declared, length, value):
     with pytest.raises(Misfit):
-        cast(parse_type(declared), value, length)
+        cast(parse_type(declared, real=True), value, length)
 
 
 @given(st.integers(-2 ** 70, 2 ** 70))

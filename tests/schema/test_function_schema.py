@@ -2,7 +2,7 @@
 import pytest
 
 import flambeau
-from flambeau.schema.function_schema import FunctionSchema, parse_schema
+from flambeau.schema.function_schema import FunctionSchema, parse_schema, parse_type
 
 X = flambeau.ones(2)
 TEXT = "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
@@ -63,3 +63,40 @@ def test_defaults_are_written_as_pytorch_writes_them():
     ((X, [0]), {"dim": [0]}, False), ((X, [0]), {"axis": 0}, False), ((None, [0]), {}, False)])
 def test_calls_that_need_no_conversion(args, kwargs, exact):
     assert FunctionSchema(TEXT).takes_exactly(args, kwargs) is exact
+
+
+# type, shown, written with real types, kind and kind of the real one: recorded from PyTorch 2.13
+@pytest.mark.parametrize("declared, shown, written, kind, real_kind", [
+    ("Tensor(a!)[]", "List[Tensor]", "Tensor[]", "ListType", "ListType"),
+    ("SymInt", "int", "SymInt", "IntType", "SymIntType"),
+    ("SymInt[2]?", "Optional[List[int]]", "SymInt[]?", "OptionalType", "OptionalType"),
+    ("Layout", "int", "Layout", "IntType", "LayoutType"),
+    ("ScalarType", "int", "ScalarType", "IntType", "ScalarTypeType"),
+    ("QScheme", "QScheme", "QScheme", "QSchemeType", "QSchemeType"),
+    ("SymBool", "bool", "SymBool", "BoolType", "SymBoolType"),
+    ("Scalar[]", "List[number]", "Scalar[]", "ListType", "ListType"),
+    ("Tensor?[]", "List[Optional[Tensor]]", "Tensor?[]", "ListType", "ListType"),
+    ("Generator", "Generator", "Generator", "GeneratorType", "GeneratorType"),
+    ("Future(Tensor)", "Future[Tensor]", "Future[Tensor]", "FutureType", "FutureType"),
+    ("Dict(str, t)", "Dict[str, t]", "Dict(str, t)", "DictType", "DictType"),
+    ("t", "t", "t", "VarType", "VarType"), ("bool[3]", "List[bool]", "bool[]", "ListType",
+                                            "ListType"),
+    ("__torch__.torch.classes.c10d.Work", *["__torch__.torch.classes.c10d.Work"] * 2, "ClassType",
+     "ClassType")])
+def test_types_of_arguments(declared, shown, written, kind, real_kind):
+    argument = parse_schema(f"f({declared} x) -> ()")[1][0]
+    assert repr(argument.type) == argument.type.annotation_str == shown
+    assert (argument.real_type.str(), argument.type.kind(), argument.real_type.kind()) == (
+        written, kind, real_kind)
+
+
+def test_results_that_hold_commas():
+    returns = FunctionSchema("f() -> (Dict(str, t) a, (int, float) b)").returns
+    assert [(r.name, str(r.type)) for r in returns] == [
+        ("a", "Dict[str, t]"), ("b", "Tuple[int, float]")]
+
+
+def test_types_of_schemas_are_those_of_torchscript():
+    found = parse_type("int[]?")
+    assert found == flambeau.OptionalType(flambeau.ListType.ofInts())
+    assert isinstance(found, flambeau.OptionalType) and parse_type("int") is flambeau.IntType.get()

@@ -46,7 +46,7 @@ _NAMES = {
     "_C": "parse_schema",
     "jit._intermediate": ("import_ir_module import_ir_module_from_buffer "
                           "merge_type_from_type_comment parse_ir parse_type_comment"),
-    "jit._types": f"{' '.join(f'{kind}Type' for kind in _TYPES)} Type unify_type_list",
+    "schema.types": f"{' '.join(f'{kind}Type' for kind in _TYPES)} Type unify_type_list",
     "kernels": "get_num_threads set_num_threads",
     "core.narrow_dtypes": (
         f"{' '.join(f'{kind}{n}' for kind in ('int', 'uint') for n in range(1, 8))} bits1x8 "
