@@ -42,7 +42,7 @@ class Future(Generic[T]):
     """
 
     def __init__(self, *, devices: list[Any] | None = None):
-        for device in devices or ():
+        for device in () if devices is None else devices:
             if flambeau.device(device).index is None:
                 raise ValueError(f"Expected devices to have indices, got {device}")
             on_cpu(device)

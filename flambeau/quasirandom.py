@@ -35,7 +35,7 @@ class SobolEngine:
     MAXBIT, MAXDIM = 30, 21201
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None):
-        if not 1 <= dimension <= self.MAXDIM:
+        if dimension > self.MAXDIM or dimension < 1:
             raise ValueError("Supported range of dimensionality for SobolEngine is "
                              f"[1, {self.MAXDIM}]")
         self.dimension, self.scramble, self.seed = dimension, scramble, seed

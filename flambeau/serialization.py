@@ -207,11 +207,8 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
             raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument "
                             f"'{unknown[0]}'")
     is_path = isinstance(f, str | os.PathLike)
-    if not is_path and not (hasattr(f, "seek") and hasattr(f, "read")):
-        raise AttributeError(
-            f"'{type_name(f)}' object has no attribute 'seek'. You can only torch.load from a "
-            "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try "
-            "to load from it instead.")
+    if not is_path:
+        _check_seekable(f)
     with open(f, "rb") if is_path else contextlib.nullcontext(f) as file:
         restore = restorer(map_location)
         start = file.tell()
@@ -231,11 +228,21 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
             return load_legacy(file, restore, weights_only, pickle_module, pickle_load_args)
 
 
+def _check_seekable(file: Any) -> None:
+    for name in ("seek", "tell", "read"):
+        if not hasattr(file, name):
+            raise AttributeError(
+                f"'{type_name(file)}' object has no attribute '{name}'. You can only torch.load "
+                "from a file that is seekable. Please pre-load the data into a buffer like "
+                "io.BytesIO and try to load from it instead.")
+
+
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The names in a file that `load(f, weights_only=True)` would refuse."""
     import pickletools
 
     with open(f, "rb") if isinstance(f, str | os.PathLike) else contextlib.nullcontext(f) as file:
+        _check_seekable(file)
         data = ZipReader(file, None).read("data.pkl")
     machine = Unpickler(io.BytesIO(), lambda saved_id: None)
     refused: dict[str, None] = {}

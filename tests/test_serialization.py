@@ -249,3 +249,9 @@ def test_the_storage_of_a_part_of_an_array_is_that_part():
     assert len(pickle.dumps(x)) < 1000
     array[90] = -1
     assert x[0] == -1
+
+
+def test_files_have_to_be_seekable():
+    for read in (flambeau.load, flambeau.serialization.get_unsafe_globals_in_checkpoint):
+        with pytest.raises(AttributeError, match="has no attribute 'seek'"):
+            read(object())

@@ -182,7 +182,14 @@ void leave_down_to(size_t height) {
     PyErr_Restore(type, value, trace);
 }
 
-static PyObject *enter(PyObject *self, PyObject *) {
+// What Python says of a method without arguments, by the class that the program knows.
+static PyObject *enter(PyObject *self, PyObject *const *, Py_ssize_t n, PyObject *names) {
+    if (names && PyTuple_GET_SIZE(names))
+        return PyErr_Format(PyExc_TypeError, "%s.__enter__() got an unexpected keyword argument '%U'",
+                            Py_TYPE(self)->tp_name, PyTuple_GET_ITEM(names, 0));
+    if (n)
+        return PyErr_Format(PyExc_TypeError, "%s.__enter__() takes 1 positional argument but %zd were given",
+                            Py_TYPE(self)->tp_name, n + 1);
     Ref gives(said(self, name_gives));  // before the changes: it may be computed
     if (!gives || enter_scope((Scope *)self) < 0) return nullptr;
     return incref(gives.get() == Py_NotImplemented ? self : gives.get());
@@ -231,7 +238,7 @@ static void dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyMethodDef scope_methods[] = {{"__enter__", enter, METH_NOARGS,
+static PyMethodDef scope_methods[] = {{"__enter__", (PyCFunction)(void (*)())enter, METH_FASTCALL | METH_KEYWORDS,
                                        "__enter__($self)\n--\n\nMake the changes."},
                                       {"__exit__", leave, METH_VARARGS,
                                        "__exit__($self, exc_type, exc_value, traceback)\n--\n\n"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._support.c_functions import matched
+from flambeau._support.c_functions import matched, type_name
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.graph import will_execute
@@ -97,7 +97,7 @@ def _will_engine_execute_node(node: Node) -> bool:
     """Will the running backward pass come to this node?"""
     if not isinstance(node, Node):
         raise RuntimeError("_will_engine_execute_node expects an grad_fn, but got "
-                           f"{type(node).__name__}")
+                           f"{type_name(node)}")
     running = engine.current_pass.get()
     if running is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward "

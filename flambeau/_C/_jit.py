@@ -3,8 +3,10 @@ compiled."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from flambeau._support.c_functions import matched
 
 
 def _switch(getter: str, setter: str, first: Any, gives_old: bool = False) -> None:
@@ -69,6 +71,16 @@ _strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
 _emit_hooks: tuple[Any, Any] = (None, None)
 
 
+def _are_depths(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(
+        isinstance(one, Sequence) and len(one) == 2 and isinstance(one[0], str)
+        and hasattr(one[1], "__index__") for one in value)
+
+
+_DEPTHS = "collections.abc.Sequence[tuple[str, typing.SupportsInt | typing.SupportsIndex]]"
+
+
+@matched(f"(arg0: {_DEPTHS}) -> list[tuple[str, int]]", {_DEPTHS: _are_depths})
 def _jit_set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Remembered; gives what it was before."""
     global _strategy

@@ -13,6 +13,7 @@ from flambeau import Tensor
 from flambeau._library.arguments import bind, split
 from flambeau._library.fake_impl import run_fake
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
+from flambeau._support.devices.backends import could_not_run
 from flambeau._support.scopes import within
 from flambeau.core import modes
 from flambeau.core.calling import overrides
@@ -152,11 +153,7 @@ class CustomOp:
         for key in (K.CPU, K.CompositeExplicitAutograd, K.CompositeImplicitAutograd):
             if key in self.kernels:
                 return self.kernels[key]
-        raise NotImplementedError(
-            f"Could not run '{self.qualified_name}' with arguments from the 'CPU' backend. This "
-            "could be because the operator doesn't exist for this backend: no kernel was "
-            f"registered for it. '{self.qualified_name}' is only available for these backends: "
-            f"{[key.name for key in self.kernels]}.")
+        raise could_not_run(self.qualified_name, "CPU", *[key.name for key in self.kernels])
 
     def run(self, function: Callable[..., Any], values: tuple[Any, ...], tensors: Any = ()) -> Any:
         """Call a kernel, whose own defaults hold for what is left out at the end."""

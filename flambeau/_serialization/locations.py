@@ -37,6 +37,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
         result = deserializer(storage, location)
         if result is not None:
             return result
+    if not isinstance(location, str | bytes):
+        raise TypeError(f"expected string or bytes-like object, got '{type_name(location)}'")
     kind = str(location).partition(":")[0]
     if kind in ("cuda", "mps", "xpu", "hpu"):
         raise RuntimeError(

@@ -56,6 +56,7 @@ class safe_globals:
     def __init__(self, safe_globals: list[Any]):
         self.entries = safe_globals
 
+    @shown_as("_safe_globals.__enter__")
     def __enter__(self) -> None:
         self.before = get_safe_globals()
         add_safe_globals(self.entries)

@@ -67,9 +67,6 @@ def repository_of(github: str, folder: str) -> tuple[str, str, str]:
     ('pytorch', 'vision', 'v0.20')
     """
     repository, _, ref = github.partition(":")
-    if repository.count("/") != 1:
-        raise ValueError("a repository is named as 'owner/name' or 'owner/name:ref', but got "
-                         f"{github!r}")
     owner, name = repository.split("/")
     return owner, name, ref or _default_branch(owner, name, folder)
 

@@ -286,7 +286,7 @@ class GradScaler:
         """Go on from what `state_dict` gave."""
         if not self._enabled:
             return
-        if not state_dict:
+        if len(state_dict) == 0:
             raise RuntimeError("The source state dict is empty, possibly because it was saved "
                                "from a disabled instance of GradScaler.")
         self._init_scale = state_dict["scale"]

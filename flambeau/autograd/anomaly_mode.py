@@ -48,6 +48,10 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def _mode_changes(mode: bool, check_nan: bool) -> Any:
     """The changes that switch anomaly mode."""
+    for name, value, at in (("enabled", mode, 1), ("check_nan", check_nan, 2)):
+        if not isinstance(value, bool):
+            raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {at}) must be "
+                            f"bool, not {type_name(value)}")
     state, was = vars(modes.anomaly), modes.anomaly.enabled
     changes: Any = (state, "enabled", mode), (state, "check_nan", check_nan)
     if was == mode:

@@ -12,6 +12,7 @@ import inspect
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from flambeau._support.c_functions import type_name
 from flambeau._support.scopes import within
 from flambeau.core.autograd.grad_mode import ContextDecorator
 from flambeau.core.devices import cpu
@@ -139,7 +140,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):
         raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
-                        f"{type(tensor).__name__}")
+                        f"{type_name(tensor)}")
     tangent = within(levels, _without(at), at.tangent, tensor)
     primal = within(levels, _without(at), alias, tensor)
     at.hide_tangent(primal)

@@ -8,6 +8,7 @@ import warnings
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.c_functions import type_name
 from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import BackwardNode, Context, FunctionCtx, unwritten
@@ -252,7 +253,7 @@ def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
     for tensor in node.to_save:
         if tensor is not None and type(tensor) not in tensor_types:
             raise TypeError("save_for_backward can only save variables, but argument "
-                            f"{len(entries)} is of type {type(tensor).__name__}")
+                            f"{len(entries)} is of type {type_name(tensor)}")
         if tensor is None:
             kinds.append("tensor"), entries.append(None)
         elif id(tensor) in own and tensor._edge is not None:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import flambeau
 from flambeau._support.lazy.modules import lazy_names
-from flambeau._support.own_methods import adopt
+from flambeau._support.own_methods import adopt, of_class
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function_context import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
@@ -205,6 +205,9 @@ class _CloneOnWrite:
         self.originals.clear()
         self.handles.clear()
         self.by_storage.clear()
+
+
+of_class("_AllowMutationOnSavedContext", _CloneOnWrite)
 
 
 class _Handle:

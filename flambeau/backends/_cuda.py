@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
+from flambeau._support.c_functions import type_name
 from flambeau._support.own_methods import shown_as
 
 
@@ -29,7 +30,7 @@ def _attention_switch(name: str, short: str) -> tuple[Callable[[], bool], Callab
         from flambeau.nn import attention
         if not isinstance(enabled, bool):
             raise RuntimeError(f"set_sdp_use_{name.lower()} expects a bool, but got "
-                               f"{type(enabled).__name__}")
+                               f"{type_name(enabled)}")
         attention.enable(attention.SDPBackend[name], enabled)
     return is_enabled, enable
 

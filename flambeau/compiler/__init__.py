@@ -141,6 +141,8 @@ def _same(function: Any) -> Any:
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """`fn` as it is: it is not compiled. Without `fn` it is a decorator."""
+    if fn is not None and not callable(fn):
+        raise AssertionError("fn must be callable")
     return OptimizedModule(fn) if isinstance(fn, Module) else _decorator(fn)
 
 
@@ -151,7 +153,8 @@ def allow_in_graph(fn: Any) -> Any:
 
 def assume_constant_result(fn: Any) -> Any:
     """`fn` as it is: each call computes its result."""
-    return _same(fn)
+    fn._dynamo_marked_constant = True
+    return fn
 
 
 def nested_compile_region(fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8,
@@ -213,14 +216,8 @@ def set_default_backend(backend: str | None) -> None:
     _chosen["backend"] = backend
 
 
-class set_stance:
-    """How calls of compiled functions are handled, as a call, context or decorator; they run as
-    they stand under each stance.
-
-    >>> with flambeau.compiler.set_stance("force_eager"):
-    ...     flambeau.compile(flambeau.sin)(flambeau.zeros(1))
-    tensor([0.])
-    """
+class _Stance:
+    """A stance, as a call, context or decorator."""
 
     def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
                  force_backend: Any = None):
@@ -234,7 +231,7 @@ class set_stance:
         self.stance, self._before = stance, _chosen["stance"]
         _chosen["stance"] = stance
 
-    def __enter__(self) -> set_stance:
+    def __enter__(self) -> _Stance:
         _chosen["stance"] = self.stance
         return self
 
@@ -246,9 +243,22 @@ class set_stance:
 
         @functools.wraps(fn)
         def under(*args: Any, **kwargs: Any) -> Any:
-            with set_stance(self.stance):
+            with _Stance(self.stance):
                 return fn(*args, **kwargs)
         return under
+
+
+def set_stance(stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
+               force_backend: Any = None) -> Any:
+    """How calls of compiled functions are handled, as a call, context or decorator; they run as
+    they stand under each stance.
+
+    >>> with flambeau.compiler.set_stance("force_eager"):
+    ...     flambeau.compile(flambeau.sin)(flambeau.zeros(1))
+    tensor([0.])
+    """
+    return _Stance(stance, skip_guard_eval_unsafe=skip_guard_eval_unsafe,
+                   force_backend=force_backend)
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:

@@ -119,7 +119,7 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
         given = [index(d) for d in dims]
     except TypeError:
         raise TypeError("argument 'dim' must be tuple of ints, not "
-                        f"{type(dims).__name__}") from None
+                        f"{type_name_of(dims)}") from None
     found = tuple([wrap_dim(d, ndim) for d in given])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)

@@ -7,8 +7,10 @@ import numpy as np
 
 from flambeau._support.c_functions import NoArguments, frozen
 from flambeau.core import late_bound
-from flambeau.core.dtypes import dtype, get_default_dtype
+from flambeau.core.dtypes import bool_, complex128, dtype, float64, get_default_dtype, int64
 from flambeau.kernels import set_error_name
+
+_OF_PYTHON: Any = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 @frozen
@@ -18,7 +20,7 @@ class _Info:
     bits: int
 
     def __init__(self, type: dtype | None = None):
-        self._type = type or get_default_dtype()
+        self._type = _OF_PYTHON.get(type) or type or get_default_dtype()
         self._note(bits=self._type.itemsize * 8, dtype=self._type.name)
 
     def _note(self, **facts: Any) -> None:

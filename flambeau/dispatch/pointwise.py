@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import type_name
 from flambeau._support.settings import warn_of_complex_half
 from flambeau.core import dtypes, late_bound
 from flambeau.core.autograd.formulas import infer_saved_values
@@ -268,7 +269,7 @@ def coerce(op: Op, canonical: tuple[Any, ...]) -> Any:
     for name, value in zip(op.tensors, inputs):
         if value is not None and type(value) not in tensor_types and type(value) not in SCALARS:
             raise TypeError(f"{op.name}(): argument '{name}' must be Tensor, not "
-                            f"{type(value).__name__}")
+                            f"{type_name(value)}")
     canonical = (*inputs, *canonical[n:])
     if any(type(v) in tensor_types and v._device is not cpu for v in inputs):
         return late_bound.on_meta(op, canonical)

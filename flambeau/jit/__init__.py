@@ -88,6 +88,9 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 class strict_fusion:
     """A context in which everything should be fused; nothing ever is."""
 
+    def __init__(self) -> None:
+        pass
+
     def __enter__(self) -> None:
         pass
 

@@ -1,6 +1,7 @@
 """Files of TorchScript. Not offered: there is no TorchScript to save or to run."""
 from __future__ import annotations
 
+import os
 from typing import Any
 
 
@@ -16,6 +17,11 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False
          ) -> Any:
     """Not offered: there is no TorchScript to run."""
+    if isinstance(f, str | os.PathLike):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {f} does not exist")
+        if os.path.isdir(f):
+            raise ValueError(f"The provided filename {f} is a directory")
     return _missing("load", "does not run TorchScript")
 
 

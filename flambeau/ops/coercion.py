@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import type_name
 from flambeau._support.settings import warn_of_lost_parts, warn_user
 from flambeau.core import dtypes
 from flambeau.core.calling import overrides
@@ -51,7 +52,7 @@ def check_tensors(name: str, **given: Any) -> None:
     for position, (argument, value) in enumerate(given.items(), 1):
         if not isinstance(value, Tensor):
             raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be "
-                            f"Tensor, not {type(value).__name__}")
+                            f"Tensor, not {type_name(value)}")
 
 
 def as_users_pass_them(op: Op, canonical: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
@@ -77,7 +78,7 @@ def coerce_general(op: Op, canonical: Any) -> Any:
                 raise TypeError(label + type(tensor).__name__)
             argument = "input" if position == 0 else op.tensors[position]
             raise TypeError(f"{op.name}(): argument '{argument}' (position {position + 1}) must be "
-                            f"Tensor, not {type(tensor).__name__}")
+                            f"Tensor, not {type_name(tensor)}")
     if any(t is not None and t._device is not cpu for t in inputs):
         return on_meta(op, canonical)
     return op.direct(*canonical)
@@ -163,12 +164,12 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
             return _store_list(out, op, result, read)
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "
-                            f"{type(out).__name__}")
+                            f"{type_name(out)}")
         for one, value in zip(out, result):
             store_one(one, op, value, read)
         return with_out(type(result))(*out) if hasattr(result, "_fields") else tuple(out)
     if type(out) not in tensor_types:
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type_name(out)}")
     return store_one(out, op, result, read)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import dtypes
 from flambeau.core.autograd.graph import next_order
@@ -109,7 +110,7 @@ def coerce_inplace(op: Op, args: tuple[Any, ...]) -> Any:
         return overrides.call(op, args, {})
     if type(args[0]) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type(args[0]).__name__}")
+                        f"{type_name_of(args[0])}")
     return write_result(op, args[0], args[1:], {})
 
 

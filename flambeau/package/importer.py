@@ -107,10 +107,6 @@ class OrderedImporter(Importer):
     """
 
     def __init__(self, *args: Importer):
-        for arg in args:
-            if not isinstance(arg, Importer):
-                raise TypeError(f"{arg} is not a Importer. All importers should inherit from "
-                                "Importer.")
         self._importers = list(args)
 
     def import_module(self, module_name: str) -> ModuleType:
@@ -118,7 +114,8 @@ class OrderedImporter(Importer):
         last: ModuleNotFoundError | None = None
         for importer in self._importers:
             if not hasattr(importer, "import_module"):
-                raise TypeError(f"{importer} is not an importer")
+                raise TypeError(f"{importer} is not a Importer. All importers should inherit from "
+                                "Importer.")
             try:
                 return importer.import_module(module_name)
             except ModuleNotFoundError as error:

@@ -115,6 +115,9 @@ class PackageExporter:
     def __init__(self, f: Any, importer: Importer | Sequence[Importer] = sys_importer,
                  debug: bool = False):
         self.debug = debug
+        if not isinstance(importer, Importer | Sequence):
+            raise TypeError("importer arg should be an Importer or a sequence of Importers, got "
+                            f"{type(importer)} instead.")
         self.importer: Importer = importer if isinstance(importer, Importer) \
             else OrderedImporter(*importer)
         self.buffer = f
@@ -197,12 +200,13 @@ class PackageExporter:
     def save_pickle(self, package: str, resource: str, obj: Any, dependencies: bool = True,
                     pickle_protocol: int = 3) -> None:
         """Save an object and, unless told otherwise, the modules that it needs."""
+        path = self._path(package, resource)
         if pickle_protocol not in (3, 4):
             raise AssertionError("torch.package only supports pickle protocols 3 and 4")
         data = io.BytesIO()
         _PackagePickler(data, pickle_protocol, self._storages, self.importer).dump(obj)
         pickled = data.getvalue()
-        self._write(self._path(package, resource), pickled)
+        self._write(path, pickled)
         for storage in self._storages.found[self._saved_storages:]:
             self._write(f".data/{self._saved_storages}.storage", bytes(storage))
             self._saved_storages += 1
@@ -214,6 +218,8 @@ class PackageExporter:
     def save_source_string(self, module_name: str, src: str, is_package: bool = False,
                            dependencies: bool = True) -> None:
         """Save the source of a module."""
+        if not isinstance(module_name, str):
+            module_name.rsplit(".", maxsplit=1)         # as its parents are looked for: it has none
         self._actions[module_name] = "intern"
         self.dependency_graph.add(module_name)
         self._save_source(module_name, src, is_package)
@@ -245,7 +251,8 @@ class PackageExporter:
 
     @staticmethod
     def _path(package: str, resource: str) -> str:
-        return f"{package.replace('.', '/')}/{resource}" if package else resource
+        folder = package.replace(".", "/")
+        return f"{folder}/{resource}" if folder else resource
 
     def _save_source(self, name: str, source: str, is_package: bool) -> None:
         path = name.replace(".", "/")

@@ -50,7 +50,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
                              f"warmup={warmup} (need >= 0), active={active} (need > 0), "
                              f"repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0).")
 
-    def action(step: int) -> ProfilerAction:
+    def schedule_fn(step: int) -> ProfilerAction:
         if step < 0:
             raise AssertionError(f"Step must be non-negative. Got {step}.")
         if step < skip_first:
@@ -67,7 +67,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
         if place < wait + warmup:
             return ProfilerAction.WARMUP
         return ProfilerAction.RECORD if place < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
-    return action
+    return schedule_fn
 
 
 def _default_schedule_fn(_: int) -> ProfilerAction:
@@ -111,7 +111,7 @@ class profile:
                  use_cuda: bool | None = None, custom_trace_id_callback: Any = None,
                  post_processing_timeout_s: float | None = None):
         self.activities = supported_activities() if activities is None else set(activities)
-        if not self.activities:
+        if not any(isinstance(activity, ProfilerActivity) for activity in self.activities):
             raise AssertionError("No valid profiler activities found")
         self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready = on_trace_ready

@@ -81,7 +81,7 @@ class UntypedStorage(StorageBase, InMainMemory):
                    "device=None) -> ()"), args, given)
         data: Any = args[0] if args else 0
         self._device = flambeau.device("cpu" if device is None else device)
-        if isinstance(data, int):
+        if isinstance(data, int) and not isinstance(data, bool):
             check_size(data)
             meta = self._device.type == "meta"
             self._hold(np.empty(0 if meta else data, np.uint8), data)
@@ -244,6 +244,9 @@ class UntypedStorage(StorageBase, InMainMemory):
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
         """Take the bytes of another storage of the same size."""
+        if not isinstance(non_blocking, bool | None):
+            raise TypeError("copy_(): argument 'non_blocking' (position 2) must be bool, not "
+                            f"{type_name(non_blocking)}")
         if not hasattr(source, "untyped"):
             raise TypeError("copy_(): argument 'src' (position 1) must be torch.Storage, not "
                             f"{type_name(source)}")
@@ -295,7 +298,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         fit.
         """
         if not isinstance(size, int):
-            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+            raise RuntimeError(f"resize_ expects an int, but got {type_name(size)}")
         check_size(size)
         if size == self._size:
             return self

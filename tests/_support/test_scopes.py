@@ -346,3 +346,12 @@ def test_signals():
         thread.join()
         signal.signal(signal.SIGUSR1, old)
     assert interrupted > 5
+
+
+@pytest.mark.skipif(not hasattr(torch.no_grad.__enter__, "__objclass__"), reason="no extension")
+def test_entering_takes_no_arguments():
+    with pytest.raises(TypeError, match=r"^no_grad.__enter__\(\) takes 1 positional argument"):
+        torch.no_grad().__enter__(1)
+    with pytest.raises(TypeError, match=r"^no_grad.__enter__\(\) got an unexpected keyword"):
+        torch.no_grad().__enter__(x=1)
+    assert torch.is_grad_enabled()

@@ -79,3 +79,10 @@ def test_copies_of_switches_switch_nothing():
         for copied in (copy.copy(switch), copy.deepcopy(switch)):
             assert type(copied) is type(switch) and copied.mode is switch.mode
     assert (torch.is_anomaly_enabled(), torch.is_grad_enabled()) == before
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_switches_are_truth_values():
+    with pytest.raises(TypeError, match=r"'check_nan' \(position 2\) must be bool, not int"):
+        torch.autograd.detect_anomaly(check_nan=1).__enter__()
+    assert not torch.is_anomaly_enabled()

@@ -44,3 +44,9 @@ def test_named_constants_are_single():
                      flambeau.per_tensor_affine):
         assert copy.deepcopy(constant) is constant
         assert pickle.loads(pickle.dumps(constant)) is constant
+
+
+def test_types_of_python_stand_for_those_of_their_numbers():
+    assert flambeau.iinfo(int).max == 2**63 - 1 and flambeau.finfo(float).bits == 64
+    with pytest.raises(TypeError, match="requires a floating point input type"):
+        flambeau.finfo(int)

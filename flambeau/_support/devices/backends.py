@@ -13,17 +13,23 @@ _TRANSFORMS = (
     "AutocastXPU, AutocastMPS, AutocastCUDA, FuncTorchBatched, BatchedNestedTensor, "
     "FuncTorchVmapMode, Batched, VmapMode, FuncTorchGradWrapper, PythonTLSSnapshot, "
     "FuncTorchDynamicLayerFrontMode, PreDispatch, PythonDispatcher")
+_OF_ATEN_ONLY = ("AutogradHIP", "AutogradIPU", "AutogradVE", "AutogradPrivateUse2",
+                 "AutogradPrivateUse3", "AutogradNestedTensor")
 
 
 def could_not_run(name: str, backend: str, *kernels: str) -> NotImplementedError:
     """The error of an op that has `kernels` for other backends only."""
+    full, transforms = f"aten::{name}", _TRANSFORMS
+    if "::" in name:                            # of another library
+        full = name
+        transforms = ", ".join([t for t in _TRANSFORMS.split(", ") if t not in _OF_ATEN_ONLY])
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be "
+        f"Could not run '{full}' with arguments from the '{backend}' backend. This could be "
         "because the operator doesn't exist for this backend, or was omitted during the selective/"
         "custom build process (if using custom build). If you are a Facebook employee using "
         "PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
-        f"'aten::{name}' is only available for these backends: "
-        f"[{', '.join([*kernels, _TRANSFORMS])}].")
+        f"'{full}' is only available for these backends: "
+        f"[{', '.join([*kernels, transforms])}].")
 
 
 _DENSE = "HIP MPS IPU XPU HPU VE MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3".split()

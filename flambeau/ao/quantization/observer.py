@@ -65,6 +65,12 @@ class _Configurable(nn.Module):
         return PartialClass(functools.partial(cls)).with_callable_args(**kwargs)
 
 
+# what observers of ranges take, as PyTorch lists it
+_DTYPES = (flambeau.qint8, quint8, flambeau.quint4x2, flambeau.qint32, flambeau.int8,
+           flambeau.uint8, flambeau.int16, flambeau.int32, flambeau.float8_e5m2,
+           flambeau.float8_e4m3fn, flambeau.uint16)
+
+
 class ObserverBase(_Configurable):
     """What all observers are: `forward` looks at a tensor and gives it back."""
 
@@ -102,13 +108,12 @@ class UniformQuantizationObserverBase(ObserverBase):
                  reduce_range: bool = False, quant_min: int | None = None,
                  quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS,
                  is_dynamic: bool = False, **kwargs: Any):
-        super().__init__(dtype, is_dynamic)
+        super().__init__(dtype, is_dynamic, **kwargs)
         if qscheme not in self._schemes:
             raise NotImplementedError(f"{type(self).__name__}'s qscheme only support "
                                       + self._schemes_as_text)
         if dtype not in RANGES:
-            raise AssertionError("Default Observer only works for "
-                                 f"({', '.join(map(str, RANGES))}) data type")
+            raise AssertionError(f"Default Observer only works for {_DTYPES} data type")
         self.qscheme, self.reduce_range = qscheme, reduce_range
         self.register_buffer("eps", flambeau.tensor([eps]))
         self.has_customized_qrange = quant_min is not None and quant_max is not None

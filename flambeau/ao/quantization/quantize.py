@@ -62,7 +62,8 @@ def propagate_qconfig_(module: nn.Module, qconfig_dict: dict[Any, Any] | None = 
     >>> model[0].qconfig is Q.default_qconfig, model[1].qconfig
     (True, None)
     """
-    _propagate(module, qconfig_dict or {}, None, "", prepare_custom_config_dict or {})
+    _propagate(module, {} if qconfig_dict is None else qconfig_dict, None, "",
+               {} if prepare_custom_config_dict is None else prepare_custom_config_dict)
 
 
 def _propagate(module: Any, table: dict[Any, Any], inherited: Any, name: str,

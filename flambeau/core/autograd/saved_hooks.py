@@ -55,8 +55,13 @@ def _checked_message(error_message: str) -> str:
     return error_message
 
 
-class disable_saved_tensors_hooks(Scope):
+def disable_saved_tensors_hooks(error_message: str) -> Any:
     """Inside, entering `saved_tensors_hooks` raises RuntimeError with this message."""
+    return _HooksDisabled(error_message)
+
+
+class _HooksDisabled(Scope):
+    """Where hooks of saved tensors raise a message."""
 
     _gives: Any = None
 

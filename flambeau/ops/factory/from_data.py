@@ -392,9 +392,8 @@ def as_owner(array: np.ndarray) -> np.ndarray:
 
 @python_function(module="utils.dlpack")
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array, or of a DLPack capsule.
-
-    `copy=True` copies; the only device is the CPU.
+    """A tensor on the memory of another library's array, or of a DLPack capsule, on the CPU;
+    `copy=True` copies.
 
     >>> import flambeau, numpy
     >>> array = numpy.zeros(2)
@@ -402,6 +401,12 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     >>> array
     array([1., 0.])
     """
+    if hasattr(ext_tensor, "__dlpack__"):
+        if device is not None and not isinstance(device, str | devices.device):
+            raise AssertionError(f"from_dlpack: unsupported device type: {type(device)}")
+    elif device is not None or copy is not None:
+        raise AssertionError("device and copy kwargs not supported when ext_tensor is already a "
+                             "DLPack capsule.")
     if device is not None and devices.device(device).type != "cpu":
         raise BufferError(f"Cannot pack tensors on {devices.device(device)}")
     if isinstance(ext_tensor, Tensor):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.core import late_bound
 from flambeau.core.autograd.formulas import divides_by
 from flambeau.core.dtypes import FLOATING
@@ -344,9 +345,7 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
         return number_of(value) if isinstance(value, np.generic) else \
             next(kind(value) for kind in kinds if isinstance(value, kind))
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor or "
-                    f"Number, not {type(value).__name__}")
-
-
+                    f"Number, not {type_name_of(value)}")
 
 
 @op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True, overlap="element",

@@ -56,7 +56,7 @@ def compiled_with_cxx11_abi() -> bool:
 
 def sym_int(a: Any) -> int:
     """`a` rounded towards zero."""
-    return trunc(a)
+    return int(a) if hasattr(a, "_array") else trunc(a)
 
 
 def sym_float(a: Any) -> float:

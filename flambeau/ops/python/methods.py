@@ -148,6 +148,9 @@ class Conversion(Chapter):
                 raise TypeError("stream must be ``int`` or ``none``")
             if stream != -1:
                 raise AssertionError("stream should be None on cpu.")
+        if copy is not None and not isinstance(copy, bool):
+            raise TypeError("_to_dlpack(): argument 'copy' must be bool, not "
+                            f"{type_name_of(copy)}")
         options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         return self.numpy().__dlpack__(**{k: v for k, v in options.items() if v is not None})
 

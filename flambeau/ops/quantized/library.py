@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.devices.backends import could_not_run
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.linalg.matmul import linear as float_linear
 from flambeau.ops.nn import recurrent
@@ -43,8 +44,7 @@ def __getattr__(name: str) -> Any:
 def _expect_quantized(name: str, *tensors: Any) -> None:
     for tensor in tensors:
         if type(tensor) is not QuantizedTensor:
-            raise NotImplementedError(f"Could not run 'quantized::{name}' with arguments from the "
-                                      "'CPU' backend: it takes quantised tensors.")
+            raise could_not_run(f"quantized::{name}", "CPU", "Meta", "QuantizedCPU")
 
 
 def _check_quantized_input(name: str, tensor: Any) -> QuantizedTensor:

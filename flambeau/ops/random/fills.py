@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_user
 from flambeau.core import devices, dtypes, modes, type_info, views
@@ -44,7 +45,7 @@ def stream_of(generator: Generator | None, name: str) -> kernels.Stream:
         return default_generator._stream
     if type(generator) is not Generator:
         raise TypeError(f"{name}(): argument 'generator' must be torch.Generator, not "
-                        f"{type(generator).__name__}")
+                        f"{type_name_of(generator)}")
     return generator._stream
 
 

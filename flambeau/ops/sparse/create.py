@@ -100,9 +100,10 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
         where = where[:, None] if where.size else where.reshape(0, 0) if size is not None \
             and not len(size) else where[None] if not where.size else where[:, None]
     data = entry_values._array
-    if data.ndim == 0 and where.ndim == 2:
-        data = np.broadcast_to(data, (where.shape[1],))
-        entry_values = entry_values.expand(where.shape[1])
+    if not where.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if data.ndim == 0:
+        data, entry_values = data[None], entry_values.expand(1)
     sparse = len(where)
     shape = (*_smallest_size(where), *data.shape[1:]) if size is None else tuple(size_of((size,)))
     forms.check_coordinate_parts(where, data, shape)

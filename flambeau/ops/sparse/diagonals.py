@@ -35,6 +35,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     steps = offsets._array.reshape(-1)
     if steps.dtype != np.int64:
         raise RuntimeError(f"Offset Tensor must have dtype Long but got {type_name(offsets.dtype)}")
+    if isinstance(shape, Tensor):
+        raise TypeError("_spdiags(): argument 'shape' (position 3) must be tuple of ints, not "
+                        "Tensor")
     shape = tuple(size_of((shape,)))
     if len(shape) != 2:
         raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.core.dtypes import as_numpy_dtype, dtype
 from flambeau.core.op import table
 from flambeau.core.promotion import type_name
@@ -112,7 +113,7 @@ def check_reinterpreted(input: Tensor, target: Any) -> tuple[Any, ...]:
     wanted = as_numpy_dtype(target)
     if wanted is None or not isinstance(target, dtype):
         raise TypeError("view(): argument must be a size or a torch.dtype, not "
-                        f"{type(target).__name__}")
+                        f"{type_name_of(target)}")
     x = input._array
     old, new = x.itemsize, wanted.itemsize
     if old == new:

@@ -57,31 +57,24 @@ _ADVICE = (
     "the two variants.")
 
 
-class set_checkpoint_early_stop(Scope):
+class _Setting(Scope):
+    """A setting of checkpoints, inside."""
+
+    _gives: Any = None
+
+    def __init__(self, variable: Any, value: Any):
+        self._changes = ((variable, value),)
+
+
+def set_checkpoint_early_stop(enable: bool) -> Any:
     """Whether running again stops as soon as everything that is needed has been computed: by
     default it does. Goes before the argument of `checkpoint`."""
-
-    @shown_as("set_checkpoint_early_stop")
-    def __init__(self, enable: bool):
-        self.enable = enable
-
-    _gives: Any = None
-
-    def _changes(self) -> Any:
-        return (_early_stop, self.enable),
+    return _Setting(_early_stop, enable)
 
 
-class set_checkpoint_debug_enabled(Scope):
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
     """Whether checkpoints log their ops for error messages; None leaves it to their argument."""
-
-    @shown_as("set_checkpoint_debug_enabled")
-    def __init__(self, enabled: bool | None):
-        self.enabled = enabled
-
-    _gives: Any = None
-
-    def _changes(self) -> Any:
-        return (_debug, self.enabled),
+    return _Setting(_debug, enabled)
 
 
 class GraphExecGroup(Scope):

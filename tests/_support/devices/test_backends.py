@@ -40,3 +40,9 @@ def test_users_read_it():
     with pytest.raises(NotImplementedError, match=r"Could not run 'aten::.*' with arguments from "
                                                   r"the 'SparseCPU' backend"):
         torch.cumsum(sparse, 0)
+
+
+def test_ops_of_other_libraries_are_named_with_those():
+    message = str(could_not_run("mine::op", "CPU", "Meta"))
+    assert message.startswith("Could not run 'mine::op' with") and "[Meta, BackendSelect" in message
+    assert "aten" not in message and "AutogradNestedTensor" not in message

@@ -44,3 +44,12 @@ def test_products_are_appended():
     assert found._values().tolist() == [3, 6, 2, 2, 4, 4] and not found.is_coalesced()
     with pytest.raises(RuntimeError, match="Argument #3: Expected dim 0 size 2, got 3"):
         torch.sspaddmm(s, s, torch.ones(3, 2))
+
+
+def test_a_single_value_is_that_of_a_single_place():
+    s = torch.sparse_coo_tensor([[1]], torch.tensor(3.0), (2,))
+    assert s.to_dense().tolist() == [0.0, 3.0]
+    with pytest.raises(RuntimeError, match="must have same nnz"):
+        torch.sparse_coo_tensor([[0, 1]], torch.tensor(3.0), (2,))
+    with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+        torch.sparse_coo_tensor(torch.tensor(2), torch.ones(2), (2,))
