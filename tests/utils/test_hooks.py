@@ -68,3 +68,40 @@ def test_arguments_that_are_no_tensors_pass():
     assert found[0] == "text" and found[2] is None and found[1].equal(x)
     with torch.no_grad():
         assert hook.setup_input_hook((x,))[0] is x
+
+
+def test_inputs_without_outputs_have_no_hooks():
+    """There is no grad_output to show where the gradient did not come through the outputs."""
+    hook = hooks.BackwardHook("module", [lambda *given: pytest.fail("called")], [])
+    x = torch.ones(2, requires_grad=True)
+    hook.setup_input_hook((x,))[0].sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+# what full backward hooks give in place of the gradients that they see
+WRONG = [
+    (lambda n: 3, TypeError, r"object of type 'int' has no len\(\)"),
+    (lambda n: torch.ones(5), RuntimeError, "invalid number of {}, got 5, but expected 1"),
+    (lambda n: (), RuntimeError, "invalid number of {}, got 0, but expected 1"),
+    (lambda n: [3], TypeError, "expected Variable, but hook returned 'int'"),
+    (lambda n: [torch.ones(7)], RuntimeError, "hook 'hook' has changed the size of value"),
+]
+
+
+@pytest.mark.parametrize(("register", "seen"), [("register_full_backward_hook", "grad_input"),
+                                                ("register_full_backward_pre_hook", "grad_output")])
+@pytest.mark.parametrize(("answer", "error", "text"), WRONG)
+def test_wrong_answers_of_hooks(register, seen, answer, error, text):
+    layer = torch.nn.Linear(3, 2)
+    getattr(layer, register)(lambda *given: answer(layer))
+    with pytest.raises(error, match=text.format(seen)):
+        layer(torch.ones(1, 3, requires_grad=True)).sum().backward()
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_answers_may_be_any_sequence(kind):
+    layer = torch.nn.Linear(3, 2)
+    layer.register_full_backward_hook(lambda module, given, out: kind([given[0] * 2]))
+    x = torch.ones(1, 3, requires_grad=True)
+    layer(x).sum().backward()
+    assert torch.equal(x.grad, 2 * layer.weight.detach().sum(0, keepdim=True))

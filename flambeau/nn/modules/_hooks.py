@@ -308,7 +308,7 @@ class HookMixin:
 
             barrier = None
             if full_hooks or pre_hooks:
-                from ._backward_hook import BackwardHook
+                from flambeau.utils.hooks import BackwardHook
                 barrier = BackwardHook(self, full_hooks, pre_hooks)
                 args = barrier.setup_input_hook(args)
             result = self.forward(*args, **kwargs)
