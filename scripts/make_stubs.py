@@ -403,7 +403,8 @@ def return_types_text() -> str:
         if inspect.isclass(value) and issubclass(value, ReturnType) and value is not ReturnType:
             text += f"\nclass {name}(ReturnType):\n"
             text += "".join(
-                f"    @property\n    def {field}(self) -> Tensor: ...\n" for field in value._fields
+                f"    @property\n    def {field}(self) -> Tensor: ...\n"
+                for field in value.__match_args__
             )
     return assemble("The named tuples of functions that give several results.", text)
 

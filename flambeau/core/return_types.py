@@ -19,15 +19,15 @@ class ReturnType(tuple):
     """A tuple whose elements have names; made from the elements, or from one sequence of them."""
 
     __slots__ = ()
-    _fields: tuple[str, ...] = ()
+    __match_args__: tuple[str, ...] = ()
     n_unnamed_fields = 0
     __signature__ = Signature([Parameter("iterable", Parameter.POSITIONAL_ONLY, default=())])
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == len(cls._fields) > 1 and not isinstance(args[0], list | tuple):
+        if len(args) == len(cls.__match_args__) > 1 and not isinstance(args[0], list | tuple):
             return tuple.__new__(cls, args)             # one by one
         if len(args) == 1 and not kwargs and type(args[0]) is tuple \
-                and len(args[0]) == len(cls._fields):
+                and len(args[0]) == len(cls.__match_args__):
             return tuple.__new__(cls, args[0])
         name, count = f"torch.return_types.{cls.__name__}", len(args) + len(kwargs)
         if count > 2:
@@ -42,8 +42,8 @@ class ReturnType(tuple):
         values = tuple(given["sequence"])
         if not isinstance(given.get("dict", {}), dict):     # of what is no element: there is none
             raise TypeError(f"{name}() takes a dict as second arg, if any")
-        if len(values) != len(cls._fields):
-            raise TypeError(f"{name}() takes a {len(cls._fields)}-sequence "
+        if len(values) != len(cls.__match_args__):
+            raise TypeError(f"{name}() takes a {len(cls.__match_args__)}-sequence "
                             f"({len(values)}-sequence given)")
         return tuple.__new__(cls, values)
 
@@ -56,7 +56,7 @@ class ReturnType(tuple):
         raise AttributeError("readonly attribute")
 
     def __repr__(self) -> str:
-        inner = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])
+        inner = ",\n".join([f"{name}={value!r}" for name, value in zip(self.__match_args__, self)])
         return f"torch.return_types.{type(self).__name__}(\n{inner})"
 
     def __reduce__(self) -> Any:
@@ -71,7 +71,7 @@ def declare(name: str, fields: str) -> type:
     """The class of results with these names, made once for all overloads of a function."""
     names = tuple(fields.split())
     members: dict[str, Any] = {n: property(itemgetter(i)) for i, n in enumerate(names)}
-    members |= {"__module__": ReturnType.__module__, "__slots__": (), "_fields": names,
+    members |= {"__module__": ReturnType.__module__, "__slots__": (),
                 "__match_args__": names, "n_fields": len(names), "n_sequence_fields": len(names)}
     made = type(name, (ReturnType,), members)
     for see in watchers:
@@ -81,7 +81,7 @@ def declare(name: str, fields: str) -> type:
 
 def with_out(results: type) -> type:
     """The class of the same results when they were stored into `out=`."""
-    fields: tuple[str, ...] = results._fields            # type: ignore[attr-defined]
+    fields: tuple[str, ...] = results.__match_args__     # type: ignore[attr-defined]
     return declare(f"{results.__name__}_out", " ".join(fields))
 
 

@@ -216,6 +216,8 @@ class ExportedProgram:
 class GuardsFn(nn.Module):
     """Raises where an input has another size than the program was exported for."""
 
+    _is_impure = True           # so that it stays where what has no users goes
+
     def __init__(self, checks: list[Any]):
         super().__init__()
         self._checks = checks

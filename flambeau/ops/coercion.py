@@ -17,7 +17,7 @@ from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import Op
 from flambeau.core.promotion import c_name, convert
-from flambeau.core.return_types import with_out
+from flambeau.core.return_types import ReturnType, with_out
 from flambeau.core.shapes import written_shape_error
 from flambeau.core.tensor import Tensor, plain_types, tensor_types
 from flambeau.core.type_info import finfo
@@ -92,7 +92,7 @@ def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
         return type(value)(*[each_result(v, change) for v in value])
     if isinstance(value, list | tuple):
         parts = [each_result(v, change) for v in value]
-        return parts if isinstance(value, list) else type(value)(parts)
+        return parts if isinstance(value, list) else type(value)(tuple(parts))
     return value
 
 
@@ -167,7 +167,7 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
                             f"{type_name(out)}")
         for one, value in zip(out, result):
             store_one(one, op, value, read)
-        return with_out(type(result))(*out) if hasattr(result, "_fields") else tuple(out)
+        return with_out(type(result))(*out) if isinstance(result, ReturnType) else tuple(out)
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type_name(out)}")
     return store_one(out, op, result, read)

@@ -9,6 +9,7 @@ import flambeau
 from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
 from flambeau.core.calling.overrides import subclasses_enabled
+from flambeau.core.return_types import ReturnType
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.transforms import watched_members
 
@@ -69,7 +70,7 @@ def as_subclass(result: Any, cls: type) -> Any:
         return result.as_subclass(cls)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*[as_subclass(r, cls) for r in result])
-    if type(result) in (tuple, list):
+    if type(result) in (tuple, list) or isinstance(result, ReturnType):
         return type(result)([as_subclass(r, cls) for r in result])
     return result
 

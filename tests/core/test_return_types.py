@@ -45,7 +45,7 @@ def test_ops_made_of_others_give_the_names_of_their_schemas(name, call):
 def test_private_results_are_found_by_name():
     found = torch._lu_with_info(torch.eye(2))
     assert type(found) is torch.return_types._lu_with_info
-    assert [*found._fields] == ["LU", "pivots", "info"]
+    assert [*found.__match_args__] == ["LU", "pivots", "info"]
 
 
 def test_a_warning_of_such_an_op_is_about_the_call(recwarn):

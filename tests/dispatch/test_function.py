@@ -42,7 +42,7 @@ def test_the_twin_refuses_the_same(name, args, kwargs):
 
 
 def test_overloads_are_tried_in_order():
-    assert torch.max(x, 1)._fields == ("values", "indices")
+    assert torch.max(x, 1).__match_args__ == ("values", "indices")
     assert torch.max(x, x).shape == x.shape and torch.max(x).ndim == 0
 
 

@@ -106,7 +106,7 @@ def _find_declared(node: Node, name: str) -> Any:
     """What gives the value of that name, of what the op declares or results are called."""
     if name in declared_by_op(node):
         return declared_by_op(node)[name]
-    fields = getattr(node.op and node.op.returns, "_fields", ())
+    fields = getattr(node.op and node.op.returns, "__match_args__", ())
     if name in fields and f"result{fields.index(name)}" in node.saved_names:
         return RESULTS[fields.index(name)]
     formula = ALSO.get(name)

@@ -11,7 +11,7 @@ from flambeau.fx import Graph, GraphModule, Node
 from flambeau.fx.node import map_arg
 
 
-@dataclass
+@dataclass(eq=False)
 class Component:
     """The nodes of one tag: their graph, and what goes in and out."""
     graph: Graph
@@ -74,7 +74,7 @@ def split_by_tags(gm: GraphModule, tags: list[str], return_fqn_mapping: bool = F
             placed[node] = component.graph.node_copy(
                 node, lambda n, component=component:  # type: ignore[misc]
                 _value(n, component, owner, placed))
-    _find_outputs(gm, owner, output)
+    _find_outputs(gm, owner)
     root = nn.Module()
     for component in components.values():
         names.update({node.target: f"{component.name}.{node.target}"
@@ -106,10 +106,13 @@ def _value(used: Node, component: Component, owner: dict[Node, Component],
     return component.input_placeholders[component.orig_inputs.index(used)]
 
 
-def _find_outputs(gm: GraphModule, owner: dict[Node, Component], output: Node) -> None:
-    for node, component in owner.items():
-        if any(user is output or owner.get(user) is not component for user in node.users):
-            component.orig_outputs.append(node)
+def _find_outputs(gm: GraphModule, owner: dict[Node, Component]) -> None:
+    """What others take from each component, in the order in which they come to it."""
+    for user in gm.graph.nodes:
+        for node in user.all_input_nodes:
+            component = owner.get(node)
+            if component not in (None, owner.get(user)) and node not in component.orig_outputs:
+                component.orig_outputs.append(node)
 
 
 def _call(component: Component, gm: GraphModule, root: nn.Module, main: Graph,

@@ -22,3 +22,14 @@ def test_split_by_tags():
         "a": "first.a", "b": "second.b", "scale": "second.scale"}
     assert getattr_recursive(model, "a.weight") is model.a.weight
     assert getattr_recursive(model, "a.nothing") is None
+
+
+def test_parts_give_their_results_in_the_order_in_which_others_take_them():
+    def model(x):
+        a, b, c = x.sin(), x.cos(), x.exp()
+        return c.neg() + b, a
+    gm = fx.symbolic_trace(model)
+    for node in gm.graph.nodes:
+        node.tag = "first" if node.name in ("sin", "cos", "exp") else "second"
+    results = split_by_tags(gm, ["first", "second"]).first.graph.output_node().args[0]
+    assert [node.name for node in results] == ["exp", "cos", "sin"]
