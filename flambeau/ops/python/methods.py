@@ -33,6 +33,7 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.dispatch.members import member
+from flambeau.ops.python.dlpack import to_dlpack
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
 from flambeau.schema import errors
@@ -141,18 +142,7 @@ class Conversion(Chapter):
     def __dlpack__(self, *, stream: Any = -1, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         """The memory as a DLPack capsule, for other array libraries."""
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        if stream is not None:
-            if not isinstance(stream, int):
-                raise TypeError("stream must be ``int`` or ``none``")
-            if stream != -1:
-                raise AssertionError("stream should be None on cpu.")
-        if copy is not None and not isinstance(copy, bool):
-            raise TypeError("_to_dlpack(): argument 'copy' must be bool, not "
-                            f"{type_name_of(copy)}")
-        options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return self.numpy().__dlpack__(**{k: v for k, v in options.items() if v is not None})
+        return to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.device.type == "meta":
