@@ -44,41 +44,44 @@ flex_attention = FlexAttentionHOP()
 flex_attention_backward = FlexAttentionBackwardHOP()
 
 
-def _over_pairs(function: Any, buffers: Any, first: tuple[int | None, ...]) -> Any:
-    """A function of batch, head, row and column numbers, for all of them at once."""
-    found = lambda *values: function(*values, *buffers)
-    for dims in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None),
-                 (0, None, None, None)):
-        found = flambeau.vmap(found, in_dims=(*first, *dims))
-    return found
+def over_all_pairs(function: Any, first: tuple[int | None, ...] = ()) -> Any:
+    """`function(*first, b, h, q, kv)` over all batches, heads, queries and keys."""
+    for at in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None),
+               (0, None, None, None)):
+        function = flambeau.vmap(function, (*first, *at))
+    return function
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, mask_mod: Any,
+           scale: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The attention by its formula: the result, the logarithms of the sums, and the scores. A query
+    that attends to nothing gives 0."""
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    working = flambeau.float64 if query.dtype is flambeau.float64 else flambeau.float32
+    scores = (query @ key.transpose(-2, -1)).to(working) * scale
+    index = [flambeau.arange(n, device=query.device) for n in scores.shape]
+    if score_mod is not None:
+        scores = over_all_pairs(score_mod, (0,))(scores, *index).to(working)
+    if mask_mod is not None:
+        scores = flambeau.where(over_all_pairs(mask_mod)(*index), scores, -math.inf)
+    lse = scores.logsumexp(-1)
+    weights = (scores - flambeau.where(lse == -math.inf, 0.0, lse).unsqueeze(-1)).exp()
+    return weights.to(query.dtype) @ value, lse, scores
 
 
 @flex_attention.py_impl(DispatchKey.CompositeImplicitAutograd)
 def math_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block_mask: Any,
                    scale: float, kernel_options: Any, score_mod_other_buffers: Any = (),
                    mask_mod_other_buffers: Any = ()) -> tuple[Tensor, Tensor, Tensor]:
-    """The attention by its formula."""
-    groups = query.shape[1] // key.shape[1]
-    key, value = (t.repeat_interleave(groups, 1) if groups > 1 else t for t in (key, value))
-    key, value = (t.expand(query.shape[0], *t.shape[1:]) for t in (key, value))
-    scores = (query @ key.transpose(-2, -1)) * scale
-    b, h, m, n = (flambeau.arange(size) for size in scores.shape)
-    if score_mod is not None:
-        def modified(score: Any, *place: Any) -> Any:
-            return score_mod(score, *place, *score_mod_other_buffers)
-        run: Any = modified
-        for dims in ((0, None, None, None, 0), (0, None, None, 0, None), (0, None, 0, None, None),
-                     (0, 0, None, None, None)):
-            run = flambeau.vmap(run, in_dims=dims)
-        scores = run(scores, b, h, m, n)
-    mask_mod = block_mask[-1] if block_mask else None
-    if callable(mask_mod):
-        kept = _over_pairs(mask_mod, mask_mod_other_buffers, ())(b, h, m, n)
-        scores = scores.masked_fill(~kept, -math.inf)
-    largest = scores.amax(-1)
-    sums = scores.logsumexp(-1)
-    weights = flambeau.where((sums == -math.inf).unsqueeze(-1), 0.0, scores.softmax(-1))
-    return weights.to(query.dtype) @ value, sums / math.log(2), largest / math.log(2)
+    """The attention by its formula, with logarithms to the base 2."""
+    def with_buffers(function: Any, buffers: Any) -> Any:
+        return (lambda *values: function(*values, *buffers)) if callable(function) else None
+    found, lse, scores = attend(
+        query, key, value, with_buffers(score_mod, score_mod_other_buffers),
+        with_buffers(block_mask[-1] if block_mask else None, mask_mod_other_buffers), scale)
+    return found, lse / math.log(2), scores.amax(-1) / math.log(2)
 
 
 @flex_attention_backward.py_impl(DispatchKey.CompositeImplicitAutograd)
@@ -95,5 +98,5 @@ def _backward(query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp:
     return (*grads, tuple(None for _ in score_mod_other_buffers))
 
 
-__all__ = ["FlexAttentionBackwardHOP", "FlexAttentionHOP", "flex_attention",
-           "flex_attention_backward", "math_attention"]
+__all__ = ["FlexAttentionBackwardHOP", "FlexAttentionHOP", "attend", "flex_attention",
+           "flex_attention_backward", "math_attention", "over_all_pairs"]

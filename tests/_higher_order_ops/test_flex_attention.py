@@ -28,3 +28,10 @@ def test_attention():
         q, k, v, out, sums, torch.ones_like(out), None, bias, None, (causal,), scale, {})
     for mine, theirs in zip(found, wanted):
         torch.testing.assert_close(mine, theirs)
+
+
+def test_scores_of_half_types_are_computed_in_float32():
+    q = torch.ones(1, 1, 2, 3, dtype=torch.float16)
+    op = torch.ops.higher_order.flex_attention
+    found = op(q, q, q, lambda score, *place: score, None, 1.0, {})
+    assert [x.dtype for x in found] == [torch.float16, torch.float32, torch.float32]

@@ -198,20 +198,16 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | No
                dropout_p: float = 0.0, is_causal: bool = False,
                dropout_mask: Tensor | None = None, *, scale: float | None = None,
                enable_gqa: bool = False) -> tuple[Tensor, Tensor]:
+    from flambeau.ops.nn.attention import attend_with_weights, repeat_heads
     if enable_gqa:
-        key, value = (t.repeat_interleave(query.size(-3) // t.size(-3), -3) for t in (key, value))
-    scores = query @ key.mT * (query.size(-1) ** -0.5 if scale is None else scale)
-    if is_causal:
-        attn_mask = flambeau.ones(scores.shape[-2:], dtype=flambeau.bool).tril()
-    if attn_mask is not None:
-        scores = scores.masked_fill(~attn_mask, -flambeau.inf) \
-            if attn_mask.dtype is flambeau.bool else scores + attn_mask
-    weights = flambeau._safe_softmax(scores, -1)
-    if dropout_p > 0:
-        dropped = weights * dropout_mask / (1 - dropout_p) if dropout_mask is not None \
-            else flambeau.dropout(weights, dropout_p, True)
-        return dropped @ value, weights
-    return weights @ value, weights
+        key, value = repeat_heads(query, key, value)
+    drawn = dropout_p if dropout_mask is None else 0.0
+    mask = None if attn_mask is None else attn_mask.to(query.dtype)     # bools are added, too
+    found, weights = attend_with_weights(query, key, value, mask, is_causal, scale, drawn)
+    if dropout_p > 0 and dropout_mask is not None:
+        weights = weights * dropout_mask
+        found = weights @ (value / (1 - dropout_p))
+    return found, weights
 
 
 @defines("rrelu_with_noise_functional")

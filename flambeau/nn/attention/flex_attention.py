@@ -14,8 +14,8 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import flambeau
+from flambeau._higher_order_ops.flex_attention import attend, over_all_pairs
 from flambeau.core.tensor import Tensor
-from flambeau.func import vmap
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks",
            "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
@@ -88,14 +88,6 @@ def _check_callable(mask_mods: Any, name: str) -> None:
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
 
-def _over_all_pairs(function: Any, first: tuple[int | None, ...] = ()) -> Any:
-    """`function(*first, b, h, q, kv)` over all batches, heads, queries and keys."""
-    for at in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None),
-               (0, None, None, None)):
-        function = vmap(function, (*first, *at))
-    return function
-
-
 def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
                 device: Any = None) -> Tensor:
     """The values of a mask function, (B, H, Q_LEN, KV_LEN); B or H None stands for 1.
@@ -107,8 +99,8 @@ def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
     index = [flambeau.arange(n, device=device) for n in (B or 1, H or 1, Q_LEN, KV_LEN)]
     if len(signature(mod_fn).parameters) == 5:          # a score_mod: what it does not set to -inf
         scores = flambeau.zeros([len(i) for i in index], device=device)
-        return _over_all_pairs(mod_fn, (0,))(scores, *index) != -math.inf
-    return _over_all_pairs(mod_fn)(*index)
+        return over_all_pairs(mod_fn, (0,))(scores, *index) != -math.inf
+    return over_all_pairs(mod_fn)(*index)
 
 
 # ---- masks by blocks ----------------------------------------------------------------------------
@@ -281,21 +273,9 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any = N
     tensor([1., 0., 0.])
     """
     _check_shapes(query, key, value, enable_gqa)
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
-    working = flambeau.float64 if query.dtype is flambeau.float64 else flambeau.float32
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = (query @ key.transpose(-2, -1)).to(working) * scale
-    index = [flambeau.arange(n, device=query.device) for n in scores.shape]
-    if score_mod is not None:
-        scores = _over_all_pairs(score_mod, (0,))(scores, *index).to(working)
-    if block_mask is not None:
-        allowed = _over_all_pairs(block_mask.mask_mod)(*index)
-        scores = flambeau.where(allowed, scores, -math.inf)
-    lse = scores.logsumexp(-1)
-    weights = (scores - flambeau.where(lse == -math.inf, 0.0, lse).unsqueeze(-1)).exp()
-    out = weights.to(query.dtype) @ value
+    out, lse, scores = attend(query, key, value, score_mod,
+                              None if block_mask is None else block_mask.mask_mod, scale)
     if return_aux is not None:
         return out, AuxOutput(lse if return_aux.lse else None,
                               scores.amax(-1) if return_aux.max_scores else None)

@@ -216,7 +216,7 @@ def _check_product(a: tuple[int, ...], b: tuple[int, ...]) -> None:
                        f"[{lead}, {a[-1]}] but got: [{lead}, {b[-2]}].")
 
 
-def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Heads of key and value repeated for the groups of the query's heads that share them."""
     heads = query._array.shape[-3]
     repeated = []
@@ -273,7 +273,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
 @one_node(name="ScaledDotProductFlashAttentionForCpuBackward0", inputs="query key value")
 def _attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float,
                       is_causal: bool, scale: float | None) -> Tensor:
-    return scaled_dot_product_attention(query, *_repeat_heads(query, key, value), mask, dropout,
+    return scaled_dot_product_attention(query, *repeat_heads(query, key, value), mask, dropout,
                                         is_causal, scale=scale)
 
 

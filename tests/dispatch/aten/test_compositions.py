@@ -74,6 +74,12 @@ def test_layers():
         found, weights = aten._scaled_dot_product_attention_math(q, q, q, None, 0.0, causal)
         close(found, F.scaled_dot_product_attention(q, q, q, is_causal=causal))
         close(weights.sum(-1), torch.ones(1, 3, dtype=torch.float64))
+    kept = torch.tensor([[True, False, True]] * 3)
+    found, weights = aten._scaled_dot_product_attention_math(q, q, q, None, 0.5, False, kept)
+    close(found, weights @ q * 2)
+    assert not weights[..., 1].any()
+    close(aten._scaled_dot_product_attention_math(q, q, q, kept)[1],
+          aten._scaled_dot_product_attention_math(q, q, q, kept.double())[1])
     mean, var = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
     result, *_, new_mean, new_var = aten._batch_norm_with_update_functional(
         x, w, w, mean, var, 0.1, 1e-5)
