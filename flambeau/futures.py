@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import flambeau
+from flambeau._support.c_functions import incompatible
 from flambeau._support.devices.streams import on_cpu
 
 T = TypeVar("T")
@@ -151,10 +152,8 @@ class Future(Generic[T]):
 
 def _check_callback(name: str, callback: Any, gives: str, future: Future[Any]) -> None:
     if not callable(callback):
-        raise TypeError(
-            f"{name}(): incompatible function arguments. The following argument types are "
-            f"supported:\n    1. (self: torch._C.Future, arg0: collections.abc.Callable) -> {gives}"
-            f"\n\nInvoked with: {future!r}, {callback!r}")
+        raise incompatible(name, [f"(self: torch._C.Future, arg0: collections.abc.Callable) -> "
+                                  f"{gives}"], (future, callback), {})
 
 
 def _completed(value: T) -> Future[T]:
@@ -176,6 +175,9 @@ def collect_all(futures: list[Future]) -> Future[list[Future]]:
     >>> [f.value() for f in both.wait()]
     [1, 2]
     """
+    if not isinstance(futures, Sequence) or any(not isinstance(f, Future) for f in futures):
+        raise incompatible("_collect_all", ["(arg0: collections.abc.Sequence[torch._C.Future]) -> "
+                                            "torch._C.Future"], (futures,), {})
     result: Future[list[Future]] = Future()
     lock, missing = threading.Lock(), len(futures)
 

@@ -25,6 +25,7 @@ from flambeau._library.infer_schema import infer_schema
 from flambeau._library.opcheck import opcheck  # noqa: F401
 from flambeau._library.triton import triton_op, wrap_triton
 from flambeau._ops import OpOverload, ops
+from flambeau._support.c_functions import incompatible
 from flambeau._support.own_methods import adopt
 from flambeau._support.symbolic_names import Tag
 
@@ -89,6 +90,11 @@ class Library:
         if ns in _reserved_namespaces and kind in ("DEF", "FRAGMENT"):
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with "
                              "another name.")
+        if not isinstance(ns, str):
+            raise incompatible("_dispatch_library", [
+                "(kind: str, name: str, dispatch: str, file: str = '/dev/null', linenum: "
+                "typing.SupportsInt | typing.SupportsIndex = 0) -> object"],
+                (kind, ns, dispatch_key), {})
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._made: list[operators.CustomOp] = []
         self._given: list[tuple[operators.CustomOp, Any]] = []

@@ -92,6 +92,11 @@ class SobolEngine:
 
     def fast_forward(self, n: int) -> SobolEngine:
         """Leave out the next `n` points."""
+        if isinstance(n, Tensor):
+            raise TypeError("_sobol_engine_ff_(): argument 'n' (position 2) must be int, not "
+                            "Tensor")
+        if not self.num_generated:
+            n - 1                               # the first point is there already
         first = max(self.num_generated, 1)
         gray = [i ^ i >> 1 for i in (first - 1, self.num_generated + n - 1)]
         changed = gray[0] ^ gray[1]             # the directions added an odd number of times

@@ -42,7 +42,7 @@ class TorchVersion(str):
         try:
             return getattr(_key(self), method)(_key(other))
         except ValueError:
-            return getattr(str, method)(self, str(other))
+            return getattr(str, method)(self, other)
 
     def __eq__(self, other: object) -> bool:
         return self._compare(other, "__eq__")

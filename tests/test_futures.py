@@ -90,3 +90,9 @@ def test_collect_all():
 def test_devices():
     with pytest.raises(ValueError, match="Expected devices to have indices, got cpu"):
         Future(devices=["cpu"])
+
+
+def test_only_sequences_of_futures_are_collected():
+    for wrong in (3, [1], None):
+        with pytest.raises(TypeError, match=r"^_collect_all\(\): incompatible function arguments"):
+            collect_all(wrong)

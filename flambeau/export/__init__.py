@@ -63,7 +63,7 @@ def export(mod: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
                          "kwargs).convert()` instead.")
     if not isinstance(args, tuple):
         raise UserError("Expecting `args` to be a tuple of example positional inputs, got "
-                        f"{type(args)}.")
+                        f"{type(args)}")
     return export_module(mod, args, kwargs, dynamic_shapes, preserve_module_call_signature)
 
 

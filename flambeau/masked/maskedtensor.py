@@ -12,6 +12,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.c_functions import type_name
 from flambeau._support.lazy.modules import parts
 from flambeau.autograd.function import Function
 from flambeau.masked import reductions
@@ -201,6 +202,9 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
                   "documentation on the torch.masked module for further information about the "
                   "project.", UserWarning, stacklevel=2)
     data, mask = _checked(data, mask)
+    if not isinstance(requires_grad, bool):
+        raise TypeError("_make_wrapper_subclass(): argument 'requires_grad' must be bool, not "
+                        f"{type_name(requires_grad)}")
     return _make(data.detach().clone().requires_grad_(requires_grad), mask.clone())
 
 

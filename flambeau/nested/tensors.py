@@ -21,6 +21,7 @@ from flambeau._serialization.checkpoint_names import rebuild_from_type as _rebui
 from flambeau._serialization.checkpoint_names import (
     rebuild_nested_tensor as _rebuild_nested_tensor,
 )
+from flambeau._support.c_functions import type_name
 from flambeau.core.autograd.graph import next_order
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import SeenAsTensor
@@ -43,6 +44,12 @@ def named(values: Tensor, node: str) -> Tensor:
 
 
 OWN = "BackwardAutogradNestedTensor"        # the derivative is one for nested tensors only
+
+
+def _whole(dim: Any, name: str) -> int:
+    if not hasattr(type(dim), "__index__") or (isinstance(dim, Tensor) and dim.numel() != 1):
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type_name(dim)}")
+    return dim
 
 
 class NestedTensor(Tensor):
@@ -95,7 +102,7 @@ class NestedTensor(Tensor):
     def size(self, dim: int | None = None) -> Any:
         if dim is None:
             return self.shape
-        dim = wrap_dim(dim, self.dim())
+        dim = wrap_dim(_whole(dim, "size"), self.dim())
         if self._ragged is not None:
             return self.shape[dim]
         found = {shape[dim - 1] for shape in self._shapes} if dim else {len(self._shapes)}
@@ -196,7 +203,7 @@ class NestedTensor(Tensor):
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The parts; views of the elements."""
-        if dim not in (0, -self.dim()):
+        if _whole(dim, "unbind") not in (0, -self.dim()):
             raise RuntimeError(
                 "NestedTensor can only be unbound along dimension 0 got dimension "
                 f"{dim % self.dim()} instead." if self._ragged is None else

@@ -35,6 +35,10 @@ belong(f"{__name__}.adamw", AdamW)         # that is where PyTorch's pickles loo
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",
            "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
            "swa_utils", "swap_in_optimizer_params_and_state"]
+# modules that PyTorch's package does not show: they can be imported
+for _name in ("adadelta", "adagrad", "adam", "adamax", "asgd", "lbfgs", "nadam", "optimizer",
+              "radam", "rmsprop", "rprop", "sgd", "sparse_adam"):
+    globals().pop(_name, None)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.own_methods import of_class
+
 
 class InMainMemory:
     """What every storage answers while there is no accelerator."""
@@ -11,6 +13,7 @@ class InMainMemory:
     is_cuda = is_sparse = is_hpu = False
 
     def get_device(self) -> int:
+        """-1: there is no accelerator."""
         return -1
 
     def resizable(self) -> bool:
@@ -30,6 +33,9 @@ class InMainMemory:
     def is_pinned(self, device: Any = None) -> bool:
         """Whether an accelerator can copy from this memory while others run: no."""
         return False
+
+
+of_class("_StorageBase", InMainMemory)
 
 
 class StorageBase:

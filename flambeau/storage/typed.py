@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau._support.own_methods import shown_as
+from flambeau._support.own_methods import copy_inherited, shown_as
 from flambeau._support.signatures import extended
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import wrap
@@ -40,6 +40,7 @@ def element_type(dtype: Any) -> Any:
 
 
 @set_error_name("torch.storage.TypedStorage")
+@copy_inherited("get_device", "resizable", "cuda", "hpu", "is_pinned")
 class TypedStorage(InMainMemory):
     """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
 
@@ -47,6 +48,7 @@ class TypedStorage(InMainMemory):
     __signature__ = extended(lambda *args, wrap_storage=None, dtype=None, device=None,
                              _internal=False: None)
 
+    @shown_as("TypedStorage.__new__")
     def __init__(self, *args: Any, device: Any = None, dtype: Any = None,
                  wrap_storage: UntypedStorage | None = None, _internal: bool = False):
         check_typed_storage("TypedStorage.__init__", args, wrap_storage, dtype, device,

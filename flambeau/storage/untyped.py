@@ -389,6 +389,7 @@ class UntypedStorage(StorageBase, InMainMemory):
         """Raises NotImplementedError: without an accelerator no memory is pinned."""
         raise NotImplementedError("pin_memory(): there is no accelerator to pin memory for")
 
+    @shown_as("_StorageBase.share_memory_")
     def share_memory_(self) -> UntypedStorage:
         """Move the bytes, and all tensors that look at them, to memory that other processes can
         map; those that are sent to them see the same memory."""

@@ -50,3 +50,11 @@ def test_turned_parts_have_gaps(x):
 def test_refusals(x, call, error, message):
     with pytest.raises(error, match=message):
         call(x)
+
+
+@pytest.mark.parametrize("call", ["size", "unbind"])
+@pytest.mark.parametrize("dim, found", [((1, 2), "tuple"), (1.5, "float")])
+def test_dimensions_are_integers(call, dim, found):
+    parts = flambeau.nested.nested_tensor([flambeau.ones(2), flambeau.ones(3)])
+    with pytest.raises(TypeError, match=rf"^{call}\(\): argument 'dim' .* must be int, not {found}"):
+        getattr(parts, call)(dim)

@@ -24,3 +24,9 @@ def test_classes_are_optimizers_and_say_where_they_are():
             assert issubclass(kind, torch.optim.Optimizer)
     assert torch.optim.Adafactor.__module__.endswith("optim")
     assert torch.optim.AdamW.__module__.endswith("optim.adamw")
+
+
+def test_modules_of_optimisers_are_imported_but_not_shown():
+    assert importlib.import_module("flambeau.optim.sgd").SGD is torch.optim.SGD
+    with pytest.raises(AttributeError, match="has no attribute 'sgd'"):
+        torch.optim.sgd

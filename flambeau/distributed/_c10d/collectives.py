@@ -114,6 +114,7 @@ def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async
                ) -> Work | None:
     """`tensor` becomes the sum (or what `op` says) of all processes' tensors."""
     checks.single_tensor(tensor, "tensor")
+    options = o.AllreduceOptions(op, asyncOp=async_op)
     found = member(group, "all_reduce")
     if found is None:
         return None
@@ -121,7 +122,7 @@ def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async
         return finish(_all_reduce_sparse(tensor, op, found), async_op)
     _check_complex(tensor, op, "all_reduce")
     return _run(found, _CollOp(all_reduce, tensor, None, op), async_op,
-                lambda: found.allreduce([tensor], o.AllreduceOptions(op, asyncOp=async_op)))
+                lambda: found.allreduce([tensor], options))
 
 
 def _all_reduce_sparse(tensor: Tensor, op: Any, group: Any) -> Work:

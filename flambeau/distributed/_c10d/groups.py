@@ -286,6 +286,7 @@ def get_rank(group: Any = None) -> int:
     found = resolve(group)
     if found is None:
         return -1
+    resolve(None)                               # which has to be there
     if not isinstance(found, ProcessGroup):
         raise _not_registered(group)
     return found.rank()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, wrap
@@ -29,6 +30,10 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     tensor([[1., 0.],
             [0., 1.]])
     """
+    for at, (name, given) in enumerate((("diagonals", diagonals), ("offsets", offsets)), 1):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"_spdiags(): argument '{name}' (position {at}) must be Tensor, not "
+                            f"{type_name_of(given)}")
     if diagonals._array.ndim not in (1, 2):
         raise RuntimeError("Diagonals must be vector or matrix")
     rows = diagonals if diagonals._array.ndim == 2 else diagonals.unsqueeze(0)

@@ -140,6 +140,11 @@ class Store:
             return self._arrived(*args)
         return getattr(self, name)(*(args[:1] if method in ("get", "queue_pop") else args))
 
+    def __getattr__(self, name: str) -> Any:
+        cls = type(self)
+        home = "torch._C._distributed_c10d." if cls.__module__ == Store.__module__ else ""
+        raise AttributeError(f"'{home}{cls.__name__}' object has no attribute '{name}'")
+
     def _arrived(self, keys: list[str], seconds: float) -> bool:
         """Did `wait` find the keys in time?"""
         try:

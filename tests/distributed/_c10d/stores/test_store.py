@@ -97,3 +97,14 @@ def test_queues_barriers_and_stores_of_users():
     assert own.values == {"b/a/key": b"value"}
     with pytest.raises(NotImplementedError, match=r"Own\.add"):
         own.add("n", 1)
+
+
+def test_calls_that_no_parameter_takes():
+    store = dist.HashStore()
+    for call in (lambda: store.set("a"), lambda: store.get(1), lambda: store.add("n", 1.5),
+                 lambda: store.wait("a"), lambda: store.check([1]), lambda: store.set(key="a"),
+                 lambda: dist.PrefixStore("p", "store"), lambda: dist.FileStore(1)):
+        with pytest.raises(TypeError, match=r"\(\): incompatible (function|constructor) arguments"):
+            call()
+    with pytest.raises(AttributeError, match=r"'torch._C._distributed_c10d.HashStore' object has"):
+        store.put("a", "b")
