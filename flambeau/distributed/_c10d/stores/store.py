@@ -142,7 +142,8 @@ class Store:
 
     def __getattr__(self, name: str) -> Any:
         cls = type(self)
-        home = "torch._C._distributed_c10d." if cls.__module__ == Store.__module__ else ""
+        home = "torch._C._distributed_c10d." if cls.__module__.startswith(
+            ("flambeau.", "torch.")) else ""
         raise AttributeError(f"'{home}{cls.__name__}' object has no attribute '{name}'")
 
     def _arrived(self, keys: list[str], seconds: float) -> bool:
