@@ -68,8 +68,7 @@ class OpOverload(OperatorBase):
     @cached_property
     def _facts(self) -> tuple[str, ...] | None:
         """What is recorded of PyTorch's overload; None if it has no such."""
-        known = self._recorded
-        return None if known is None else known.facts
+        return None if (known := self._recorded) is None else known.facts
 
     @cached_property
     def _schema(self) -> FunctionSchema:
@@ -92,14 +91,17 @@ class OpOverload(OperatorBase):
         if self._facts is not None and not self._schema.takes_exactly(args, kwargs):
             _, args, kwargs = _fitted([(self._schema, self._facts)], args, kwargs, True)
         stack: Any = modes.levels.get()
-        if stack and stack[-1].makes and not _records(args, kwargs):
+        shown = stack and stack[-1].makes
+        if shown and not _records(args, kwargs):
             return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
         rules = overrides.find_override(args, kwargs)
         if rules is not None and not _records(args, kwargs):
             from flambeau.dispatch.aten import subclass
             if rules is subclass.run and not subclass.disabled.get():
                 return subclass.show(self, *args, **kwargs)
-        return self.run(*args, **kwargs)
+        run = self.run
+        return stack[-1].body(run, *args, **kwargs) if shown and self._overloadname == "Scalar" \
+            else run(*args, **kwargs)
 
     @property
     def run(self) -> Callable[..., Any]:
@@ -129,8 +131,7 @@ class OpOverload(OperatorBase):
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """Run the body of a composite; NotImplemented for an op that is none."""
-        kernel = self.py_kernels.get(DispatchKey.CompositeImplicitAutograd)
-        if kernel is not None:
+        if kernel := self.py_kernels.get(DispatchKey.CompositeImplicitAutograd):
             return kernel(*args, **kwargs)
         return self.run(*args, **kwargs) if self._can_decompose() else NotImplemented
 
@@ -276,8 +277,7 @@ class OpOverloadPacket:
                 tags: Any = None) -> OpOverload:
         """Make an overload; one of aten's that is there already keeps its identity, since programs
         have it in tables."""
-        found = self._overloads.get(overload)
-        if found is None or self.namespace != "aten":
+        if (found := self._overloads.get(overload)) is None or self.namespace != "aten":
             found = self._overloads[overload] = OpOverload(self, overload, schema, run, tags)
         else:
             found._text, found._run, found._given_tags = schema, run, tags

@@ -49,6 +49,11 @@ def is_grad_enabled() -> bool:
     return modes.is_grad_enabled()
 
 
+def _set_grad_enabled(enabled: bool) -> None:
+    """Switch recording on or off, for good."""
+    modes.grad_mode.set(enabled)
+
+
 def _current_graph_task_id() -> int:
     """The number of the backward pass that runs on this thread, -1 if there is none."""
     running = engine.current_pass.get()

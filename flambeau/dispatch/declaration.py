@@ -76,6 +76,7 @@ class Declaration(Record):
     new_dims    … of one that has one dimension more
     all_dims    … that are all its dimensions, in some order
     some_dims   … lists of dimensions, an empty one of which means none of them
+    as_given    do modes see derivatives with dimensions as the call counts them?
     sizes       parameters that are extents of the result
     canonical   where that is not enough: users' values to canonical arguments, with the checks
     kernel_checks   does the kernel check them too (it raises Misfit), so that C need not ask?
@@ -155,6 +156,7 @@ class Declaration(Record):
     new_dims: str = ""
     all_dims: str = ""
     some_dims: str = ""
+    as_given: bool = False
     sizes: str = ""
     canonical: Any = None
     kernel_checks: bool = False

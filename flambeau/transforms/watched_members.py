@@ -14,6 +14,7 @@ from typing import Any
 
 from flambeau._support.scopes import locked
 from flambeau.core import modes
+from flambeau.core.autograd.grad_mode import enable_grad, no_grad
 from flambeau.core.calling.overrides import (
     _disabled_torch_function,
     ask_mode_and_types,
@@ -129,6 +130,10 @@ def _watch_members() -> None:
         if _is_ours(name, member) and not isinstance(member, _Watched):
             _originals[name] = member
             setattr(Tensor, name, _watched(member))
+    for scope in _SWITCHES:
+        _own_changes[scope] = scope._changes
+        scope._changes = _ask_to_switch
+    no_grad._has_left = _ask_to_switch_back
 
 
 def restore_members() -> None:
@@ -142,3 +147,35 @@ def _put_back() -> None:
         if isinstance(vars(Tensor)[name], _Watched):            # else it was renewed meanwhile
             setattr(Tensor, name, member)
         del _originals[name]
+    for scope, changes in _own_changes.items():
+        scope._changes = changes
+    no_grad._has_left = None
+
+
+# ---- recording -----------------------------------------------------------------------------------
+
+_SWITCHES = (no_grad, enable_grad)
+_own_changes: dict[type, Any] = {}
+
+
+def _ask_to_switch(self: Any) -> Any:
+    """What `no_grad` changes while modes look on: they do, being asked."""
+    if not modes.function_modes.get():
+        return _own_changes[type(self)]
+    vars(self).setdefault("_before", []).append(modes.grad_enabled())
+    _ask(isinstance(self, enable_grad))
+    return ()
+
+
+def _ask_to_switch_back(self: Any) -> None:
+    if before := vars(self).get("_before"):
+        _ask(before.pop())
+
+
+def _ask(enabled: bool) -> None:
+    import flambeau
+    switch = flambeau._C._set_grad_enabled
+    if modes.function_modes.get():
+        ask_mode_and_types(switch, (), (enabled,), {}, False)
+    else:
+        switch(enabled)

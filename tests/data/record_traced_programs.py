@@ -30,6 +30,19 @@ x.var(1, keepdim=True)
 x.max(1).values
 torch.nn.functional.gelu(x)
 torch.nn.functional.layer_norm(x, (3,))
+x - x.detach().mul(2) + torch.autograd.grad(x.relu().sum(), x)[0]
+torch.autograd.grad(torch.autograd.grad((x ** 3).sum(), x, create_graph=True)[0].sum(), x)[0]
+torch.autograd.grad((x.softmax(-1) @ x.t()).std(), x)[0]
+torch.autograd.grad(torch.nn.functional.cross_entropy(x, torch.arange(2)), x)[0]
+torch.nn.functional.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None])
+x[None].transpose(-1, -2).expand(2, 3, 2).reshape(6, 2) @ x
+torch.autograd.grad(torch.linalg.vector_norm(x, dim=1).sum(), x)[0]
+torch.func.vmap(torch.func.grad(lambda row: row.sin().sum()))(x.detach())
+torch.func.functionalize(lambda y: y.clone().view(-1).add_(1))(v)
+torch.linalg.inv(x @ x.t() + torch.eye(2)), torch.linalg.slogdet(x @ x.t())
+torch.isclose(x, v)
+torch.add(x.detach(), v, out=torch.empty(2, 3))
+torch._foreach_add([x.detach(), v], 1)
 """.strip().splitlines()
 
 
@@ -37,7 +50,7 @@ def code(torch, make_fx, program):
     """That of the graph of a program."""
     x = (torch.arange(6.0).reshape(2, 3) / 4).requires_grad_()
     v = torch.tensor([0.5, -1.0, 2.0])
-    function = eval(f"lambda x, v: {program}", {"torch": torch})
+    function = eval(f"lambda x, v: ({program})", {"torch": torch})
     return make_fx(function)(x, v).code
 
 

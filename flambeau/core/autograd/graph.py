@@ -73,6 +73,8 @@ class Node(Place):
     differentiated: Any = None           # the inputs that the op has derivatives by, if not all
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
     result_state: Any = None             # class and attributes of results, where not a plain Tensor
+    dims_given: Any = None               # of a call that modes saw: dimensions as users count them
+    of_number = False                    # … was it shown as the overload that takes a number?
 
     @property
     def node(self) -> Node:

@@ -232,6 +232,8 @@ def _dispatch_composite(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         if level.observes or (level.makes and (
                 op.kind == "creation" or (level is stack[-1] and level.takes(op)))):
             return level.composite(op, op.direct, args, kwargs)
+    if stack and stack[-1].makes and op.schema is not None:
+        return stack[-1].body(op.direct, *args)
     return op.direct(*args, **kwargs)
 
 

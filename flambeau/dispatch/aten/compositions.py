@@ -105,7 +105,7 @@ def _combined(input: Tensor, coefficients: Tensor) -> Tensor:
 
 @defines("_linalg_check_errors")
 def _check_info(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
-    failed = info.reshape(-1).nonzero()
+    failed = () if info.is_meta else info.reshape(-1).nonzero()
     if not len(failed):
         return
     first = int(failed[0])
@@ -129,11 +129,20 @@ def _check_info(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
                f"ill-conditioned or has too many repeated {repeated} (error code: {value}).")
 
 
-@defines("_linalg_slogdet")
-def _slogdet(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _factors(A: Tensor) -> tuple[Tensor, Tensor]:
     by_rows = A.is_contiguous() and not A.is_complex()      # whose columns are the rows of A
     factors = flambeau.linalg.lu_factor_ex(A.mT if by_rows else A)
-    return (*flambeau.linalg.slogdet(A), factors.LU, factors.pivots)
+    return factors.LU, factors.pivots
+
+
+@defines("_linalg_det")
+def _det(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return (flambeau.linalg.det(A), *_factors(A))
+
+
+@defines("_linalg_slogdet")
+def _slogdet(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return (*flambeau.linalg.slogdet(A), *_factors(A))
 
 
 @defines("_linalg_solve_ex")

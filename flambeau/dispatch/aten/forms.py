@@ -20,7 +20,6 @@ from flambeau.core import devices
 from flambeau.core.autograd import engine
 from flambeau.core.autograd.engine import current_autograd_node
 from flambeau.core.autograd.formulas import parameters
-from flambeau.core.autograd.graph import AccumulateGrad
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op
 from flambeau.core.shapes import Size
@@ -60,7 +59,7 @@ class Form:
             overload = overload.removeprefix("Tensor_")         # `pow_.Scalar`
             rest = rest.replace("Tensor ", "Tensor(a!) ", 1).replace("-> Tensor", "-> Tensor(a!)")
             found = self.__dict__["_written"] = Form(
-                f"{packet}_{dot}{overload}({rest}", self.args, None, None)
+                f"{packet}_{dot}{overload}({rest}", self.args, None, self.grads)
         return found
 
 
@@ -129,6 +128,7 @@ def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = Non
             found = [*found, *_declared_forms(base, _is_number(base, args))]
         given = named(op, args, kwargs)
         plain = {**given, **args.given} if type(args) is Canonical else given
+        plain = _as_node_counts(plain)
         for form in found:
             values = form.values(plain if form.args is None else given)
             if values is not None:
@@ -140,6 +140,27 @@ def aten_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = Non
         return AtenCall(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
     return AtenCall(packet.overload("default"), list(args), dict(kwargs or {}), None, None)
+
+
+def dims_given(op: Op, args: Any) -> dict[str, tuple[Any, Any]]:
+    """The dimensions of a call that users did not count from the front: what they became, and what
+    was given."""
+    given = getattr(args, "given", None)
+    if not given or op.declaration is None or not op.declaration.as_given:
+        return {}
+    own, declared = named(op, args, None), op.declaration
+    dims = f"{declared.dims} {declared.new_dims} {declared.all_dims} {declared.some_dims}".split()
+    return {n: (own[n], given[n]) for n in dims if n in given and n in own
+            and _tuple_as_list(own[n]) != given[n]}
+
+
+def _as_node_counts(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call in a formula with dimensions as the call that it derives has them."""
+    known = getattr(_running_node(), "dims_given", None)
+    if not known:
+        return given
+    return {**given, **{n: own for n, (counted, own) in known.items()
+                        if n in given and _tuple_as_list(given[n]) == _tuple_as_list(counted)}}
 
 
 def _composite_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AtenCall:
@@ -260,8 +281,14 @@ def in_native_code() -> bool:
     that nobody has stated are not passed on."""
     if inside.get():
         return True
-    node = current_autograd_node()
-    return node is not None and (node.op is not None or isinstance(node, AccumulateGrad))
+    node = _running_node()
+    return type(node) in tensor_types or getattr(node, "op", None) is not None
+
+
+def _running_node() -> Any:
+    """The node that the engine runs, or the leaf that it adds to; None outside a pass."""
+    this = engine.current_pass.get()
+    return this and this.running
 
 
 class _WholeForm(Form):
@@ -303,6 +330,8 @@ def _is_operator_number(number: Any) -> bool:
     node = current_autograd_node()
     if node is None or node.op is None:
         return node is not None
+    if node.of_number:
+        return False
     declaration = node.op.declaration
     return declaration is not None and bool(declaration.hidden) \
         and any(saved is number for saved in node.saved or ())

@@ -188,7 +188,6 @@ _own["_aminmax"] = lambda self, dim=None, keepdim=False: tuple(
     flambeau.aminmax(self, dim=dim, keepdim=keepdim))
 _own["_euclidean_dist"] = lambda x1, x2: flambeau.cdist(x1, x2)
 _own["_logcumsumexp"] = lambda self, dim: flambeau.logcumsumexp(self, dim)
-_own["_linalg_det"] = lambda A: (flambeau.linalg.det(A), *flambeau.linalg.lu_factor(A))
 _own["_linalg_eigvals"] = lambda self: flambeau.linalg.eigvals(self)
 _own["_trilinear"] = lambda i1, i2, i3, e1, e2, e3, sumdim, unroll_dim=1: _trilinear(
     i1, i2, i3, e1, e2, e3, sumdim)

@@ -60,7 +60,8 @@ class DispatchLevel(Level):
 
     def ask(self, overload: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Show one call; the level is not active meanwhile."""
-        return self.answer(overload, dispatching_types(args, kwargs), tuple(args), kwargs)
+        return within(forms.inside, False, self.answer, overload, dispatching_types(args, kwargs),
+                      tuple(args), kwargs)
 
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
         if op.name == "graph_alias" and type(canonical[0]) in plain_types:
@@ -69,8 +70,19 @@ class DispatchLevel(Level):
 
     def composite(self, op: Op, run: Any, args: Any, kwargs: Any) -> Any:
         """A composite that is shown as one op."""
-        stack = modes.levels.get()
+        stack: Any = modes.levels.get()
+        if args and getattr(op.declaration, "like", False) and not op.declaration.drawing:
+            for at in range(len(stack) - 1, stack.index(self), -1):     # slices are made together
+                whole, dim = getattr(stack[at], "unwrap", _in_one)(args[0])
+                if dim is not None:
+                    made = within(modes.levels, stack[:at], op.published, whole, *args[1:],
+                                  **kwargs)
+                    return stack[at].wrap(made, dim)
         return within(modes.levels, stack[:stack.index(self)], self._shown, op, args, kwargs, run)
+
+    def body(self, run: Any, *args: Any, **kwargs: Any) -> Any:
+        """Of a composite that is shown as what it is made of, which is C++ in PyTorch."""
+        return within(forms.inside, True, run, *args, **kwargs)
 
     def storing(self, op: Op, args: Any, out: Any) -> Any:
         """A call whose results are written to `out`, if PyTorch's dispatcher has that as one."""
@@ -111,6 +123,11 @@ class DispatchLevel(Level):
         return _own_result(op, call.form, found)
 
 
+def _in_one(value: Any) -> tuple[Any, None]:
+    """A value that has no slices."""
+    return value, None
+
+
 def dispatching_types(args: Any, kwargs: dict[str, Any]) -> tuple[type, ...]:
     """The types of tensors in a call that are not plain, each once."""
     return tuple({type(t): None for t in forms.tensors_in((*args, *kwargs.values()))
@@ -123,7 +140,9 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
         return found
     if op.returns is None and not op.composite:
         return found[0]
-    return tuple.__new__(op.returns, found) if op.returns not in (None, tuple, list) else found
+    if op.returns in (None, tuple, list):
+        return found
+    return tuple.__new__(op.returns, found[:len(getattr(op.returns, "_fields", found))])
 
 
 def _value_before_write(target: Tensor, functional: Op, inputs: list[Any]) -> Tensor:
@@ -216,6 +235,8 @@ class Recorder:
         edge = next((e for e in edges if e is not None), None)
         if edge is None:
             return
+        edge.node.dims_given = forms.dims_given(op, self.args)
+        edge.node.of_number = self.call.overload._overloadname == "Scalar"
         own = any(type(p) not in plain_types for p in tensors)
         if own and modes.deriving.get():
             edge.node.result_state = [(type(p), getattr(p, "__dict__", None)) for p in parts]

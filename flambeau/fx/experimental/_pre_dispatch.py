@@ -31,6 +31,9 @@ class PreDispatchTorchFunctionMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if func is flambeau._C._set_grad_enabled:
+            self.tracer.create_node("call_function", func, tuple(args), {})
+            return func(*args)
         if is_itself(func, args, kwargs):
             return args[0]
         call = None if hasattr(func, "overloadpacket") else _public_call(func, tuple(args), kwargs)

@@ -152,7 +152,8 @@ def extract_val(val: Any, include_real: bool = False) -> Any:
     """What a node keeps of its value: tensors without values, numbers, containers of these."""
     from flambeau._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
     if isinstance(val, FakeTensor):
-        with disable_proxy_modes_tracing(), flambeau.no_grad(), val.fake_mode:
+        with disable_proxy_modes_tracing(), flambeau._C.DisableTorchFunction(), \
+                flambeau.no_grad(), val.fake_mode:
             return snapshot_fake(val)
     if isinstance(val, py_sym_types) or val is None or isinstance(val, (int, float, bool, complex)):
         return val

@@ -19,9 +19,10 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.ops.coercion import within
 from flambeau.ops.linalg.matmul import (
-    adjoint,
     bmm,
     conj,
+    conjugate_t,
+    conjugate_transposes,
     fits,
     matmul,
     mv,
@@ -38,7 +39,7 @@ from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view.conversion import cast
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
+from flambeau.ops.view.shape import expand, movedim, t, unsqueeze
 
 _SINGLE = np.dtype(np.float32)
 
@@ -230,7 +231,7 @@ addmv = _declare("addmv", _addmv, _product_mv, "mat vec", canonical=_check_addmv
                  inplace_function=True,
                  d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scale_grad(grad, alpha), -1),
                                                     conj(vec)),
-                 d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scale_grad(grad, alpha)),
+                 d_vec=lambda grad, mat, alpha: mv(conjugate_t(mat), _scale_grad(grad, alpha)),
                  doc="""beta · input + alpha · mat @ vec.
 
     >>> import flambeau
@@ -270,7 +271,7 @@ addr = _declare("addr", _addr, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -
                 refuses=("addr_cpu", "UW8"), autocast="untouched",
                 d_vec1=lambda grad, vec2, alpha: mv(_scale_grad(grad, alpha), conj(vec2)),
                 d_vec2=lambda grad, vec1, alpha: mv(
-                    transpose(_scale_grad(grad, alpha), 0, 1), conj(vec1)),
+                    t(_scale_grad(grad, alpha)), conj(vec1)),
                 doc="""beta · input + alpha · outer(vec1, vec2).
 
     >>> import flambeau
@@ -314,9 +315,9 @@ addbmm = _declare("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1
                   refuses=("addmm_impl_cpu_", "bUW0"), autocast="lower",
                   out_type="self and mat2 must have the same dtype, but got {out} and {found}",
                   d_batch1=lambda grad, batch2, alpha: bmm(
-                      _expand_over_batch(grad, batch2, alpha), adjoint(batch2)),
+                      _expand_over_batch(grad, batch2, alpha), conjugate_transposes(batch2)),
                   d_batch2=lambda grad, batch1, alpha: bmm(
-                      adjoint(batch1), _expand_over_batch(grad, batch1, alpha)),
+                      conjugate_transposes(batch1), _expand_over_batch(grad, batch1, alpha)),
                   doc="""beta · input + alpha · Σ batch1[i] @ batch2[i].
 
     >>> import flambeau
@@ -354,8 +355,8 @@ baddbmm = _declare("baddbmm", _baddbmm, matmul, "batch1 batch2", canonical=_chec
                    inplace_first=_check_written_baddbmm,
                    refuses=("baddbmm", "bUW8"), autocast="lower", out_type=OUT_TYPE,
                    d_batch1=lambda grad, batch2, alpha: bmm(_scale_grad(grad, alpha),
-                                                            adjoint(batch2)),
-                   d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1),
+                                                            conjugate_transposes(batch2)),
+                   d_batch2=lambda grad, batch1, alpha: bmm(conjugate_transposes(batch1),
                                                             _scale_grad(grad, alpha)),
                    doc="""beta · input + alpha · batch1[i] @ batch2[i] for each i.
 

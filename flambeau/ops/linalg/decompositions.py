@@ -20,7 +20,7 @@ import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import values_below
@@ -261,7 +261,10 @@ linalg_svd = op(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> "
     "(Tensor U, Tensor S, Tensor Vh)", kernel=_svd_kernel, kernel_checks=True, canonical=_check_svd,
     core="(m,n)->(m,k),(k),(k,n)", vjp=_svd_vjp, out_type=OUT_TYPE, out_device=OUT_DEVICE,
-    out_reported_as="_linalg_svd", autocast="full",
+    out_reported_as="_linalg_svd", autocast="full", aten=(AtenForm(
+        "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, "
+        "str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+        lambda A, full_matrices, driver: (A, full_matrices, True, driver)),),
     doc="""A = U diag(S) Vh with orthonormal columns of U and rows of Vh, and S falling.
 
     >>> import flambeau

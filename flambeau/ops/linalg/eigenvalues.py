@@ -17,7 +17,7 @@ from typing import Any
 
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.linalg.decompositions import check_phase
@@ -72,7 +72,9 @@ eigh = op(
     "linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     kernel=orthogonal.eigh, kernel_checks=True, canonical=_check_symmetric("linalg.eigh"),
     core="(n,n)->(n),(n,n)", vjp=_eigh_vjp, out_type=OUT_TYPE, out_reported_as="_linalg_eigh",
-    autocast="full",
+    autocast="full", aten=(AtenForm(
+        "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> "
+        "(Tensor eigenvalues, Tensor eigenvectors)", lambda self, UPLO: (self, UPLO, True)),),
     doc="""The eigenvalues, rising, and eigenvectors (columns) of a symmetric or Hermitian matrix,
     of which one triangle is read.
 

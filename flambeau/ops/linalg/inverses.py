@@ -14,7 +14,7 @@ import numpy as np
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, plain_types, wrap
-from flambeau.dispatch.declaration import op
+from flambeau.dispatch.declaration import AtenForm, op
 from flambeau.kernels.linalg import lapack, orthogonal
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import values_below
@@ -310,7 +310,8 @@ def _det_vjp(grad: Tensor, A: Tensor) -> Tensor:
 det = op(
     "linalg_det(Tensor A) -> Tensor", kernel=lapack.det, kernel_checks=True,
     canonical=_check_square_floats("linalg.det", "lu_cpu"), core="(n,n)->()", d_A=_det_vjp,
-    out_type=OUT_TYPE, out_device=OUT_DEVICE, out_reported_as="_linalg_det",
+    out_type=OUT_TYPE, out_device=OUT_DEVICE, out_reported_as="_linalg_det", aten=(AtenForm(
+        "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"),),
     doc="""The determinant of square matrices.
 
     >>> import flambeau
@@ -343,7 +344,8 @@ def _slogdet_vjp(grad: Any, A: Tensor, sign: Tensor) -> Any:
 linalg_slogdet = op(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kernel=lapack.slogdet,
     kernel_checks=True, canonical=_check_square_floats("linalg.slogdet"), core="(n,n)->(),()",
-    vjp=_slogdet_vjp, out_type=OUT_TYPE, out_reported_as="_linalg_slogdet",
+    vjp=_slogdet_vjp, out_type=OUT_TYPE, out_reported_as="_linalg_slogdet", aten=(AtenForm(
+        "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"),),
     doc="""The sign (or phase) of the determinant, and the logarithm of its absolute value.
 
     >>> import flambeau

@@ -66,8 +66,15 @@ def same_as_mv(input: Tensor, mat: Tensor, vec: Tensor) -> None:
 
 def adjoint(matrix: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
-    flipped = transpose(matrix, -2, -1)
-    return conjugated(flipped) if matrix._array.dtype.kind in "cW" else flipped
+    return conj(transpose(matrix, -2, -1))
+
+
+def conjugate_t(matrix: Tensor) -> Tensor:
+    return conj(t(matrix))
+
+
+def conjugate_transposes(stack: Tensor) -> Tensor:
+    return conj(transpose(stack, 1, 2))
 
 
 def conj(tensor: Tensor) -> Tensor:
@@ -126,14 +133,14 @@ def to_left(grad: Tensor, right: Tensor, by_columns: bool) -> Tensor:
     """The gradient of the left factor of a product, laid out in memory as that is."""
     if by_columns:
         return t(mm(conj(right), t(grad)))
-    return mm(grad, adjoint(right))
+    return mm(grad, conjugate_t(right))
 
 
 def to_right(grad: Tensor, left: Tensor, by_columns: bool) -> Tensor:
     """The gradient of the right factor of a product, laid out in memory as that is."""
     if by_columns:
         return t(mm(t(grad), conj(left)))
-    return mm(adjoint(left), grad)
+    return mm(conjugate_t(left), grad)
 
 
 mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm_kernel, kernel_checks=True,
@@ -184,8 +191,8 @@ def _bmm_name(self: np.ndarray, mat2: np.ndarray) -> str:
 bmm = op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=_bmm_kernel, kernel_checks=True,
          canonical=_check_bmm, kind="multilinear", core="(b,n,k),(b,k,m)->(b,n,m)",
          refuses=(_bmm_name, "bUW8"), autocast="lower", out_type=OUT_TYPE, overlap="anywhere",
-         d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
-         d_mat2=lambda grad, self: bmm(adjoint(self), grad),
+         d_self=lambda grad, mat2: bmm(grad, conjugate_transposes(mat2)),
+         d_mat2=lambda grad, self: bmm(conjugate_transposes(self), grad),
          batch=lambda size, dims, self, mat2: (matmul(*_with_batch_in_front(dims, self, mat2)), 0),
          doc="The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair.")
 with_out_dtype("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", bmm)
@@ -221,7 +228,7 @@ mv = op("mv(Tensor self, Tensor vec) -> Tensor", kernel=_mv_kernel, kernel_check
         refuses=("addmv_impl_cpu", "bUW8"), overlap="anywhere", batch=_mv_batched,
         out_type=OF_ROWS,
         d_self=lambda grad, vec: mul(reshape(grad, (grad._array.shape[0], 1)), conj(vec)),
-        d_vec=lambda grad, self: mv(adjoint(self), grad),
+        d_vec=lambda grad, self: mv(conjugate_t(self), grad),
         doc="The product of a matrix and a vector.")
 
 

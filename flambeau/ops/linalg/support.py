@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import flambeau
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.kernels.linalg import lapack
@@ -108,6 +109,9 @@ def failures(info: Tensor) -> np.ndarray | None:
 def raise_failure(info: Tensor, name: str, message: str, error: Any = None) -> None:
     """Raise LinAlgError, or another error, for the first nonzero `info`; `{}` in the message is its
     value."""
+    stack: Any = levels.get()
+    if stack and stack[-1].makes:           # modes see who asks
+        flambeau.ops.aten._linalg_check_errors.default(info, name, is_matrix=not info._array.ndim)
     found = failures(info)
     if found is not None:
         lapack.raise_failure(found, name, message, error)

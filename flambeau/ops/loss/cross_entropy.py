@@ -213,14 +213,18 @@ def _label_smoothing_loss(logs: Tensor, target: Tensor, weight: Any, reduction: 
     column = (1, -1, *(1,) * (logs._array.ndim - 2))
     classes = logs._array.shape[1]
     smooth = -(logs if weight is None else logs * weight.view(column)).sum(1)
-    used = target != ignore_index
-    smooth = smooth.masked_fill(~used, 0.0)
-    if reduction != NONE:
+    ignored = target == ignore_index
+    alone = hasattr(ignored, "_level") and not hasattr(smooth, "_level")    # only they are slices
+    smooth = smooth.masked_fill(ignored, 0.0) if alone else smooth.masked_fill_(ignored, 0.0)
+    if reduction == MEAN and weight is None:
+        count = (~ignored).sum()
+        smooth = smooth.sum() / count
+    elif reduction != NONE:
         smooth = smooth.sum()
-    if reduction == MEAN:
-        smooth = smooth / (used.sum() if weight is None else (
-            weight[flambeau.where(used, target, 0)] * used).sum())
-    return times(loss, 1 - smoothing) + times(smooth, smoothing / classes)
+        if reduction == MEAN:
+            smooth = smooth / (weight[flambeau.where(ignored, 0, target)] * ~ignored).sum()
+    smooth = times(smooth, smoothing / classes)
+    return times(loss, 1 - smoothing) + smooth
 
 
 def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: int,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.scopes import within
 from flambeau.core.autograd.graph import next_order
-from flambeau.core.modes import grad_enabled
+from flambeau.core.modes import grad_enabled, grad_mode, intercepts_ops
 from flambeau.core.op import public
 from flambeau.core.promotion import join, type_name
 from flambeau.core.shapes import broadcast_shapes
@@ -44,7 +45,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
         x1, x2 = x1.to(common), x2.to(common)
     if x1._array.shape != x2._array.shape:
         x1, x2 = flambeau.broadcast_tensors(x1, x2)
-    units = [div(x, clamped_value(vector_norm(x, 2, dim, True), eps)) for x in (x1, x2)]
+    if intercepts_ops():                # which see both lengths before the bound of either
+        lengths = [vector_norm(x, 2, dim, True).clone() for x in (x1, x2)]
+        least = flambeau.scalar_tensor(eps, dtype=x1.dtype, device=x1.device)
+        for length in lengths:
+            within(grad_mode, False, length.clamp_min_, least)
+    else:
+        lengths = [clamped_value(vector_norm(x, 2, dim, True), eps) for x in (x1, x2)]
+    units = [div(x, length) for x, length in zip((x1, x2), lengths)]
     return sum(mul(*units), dim)
 
 

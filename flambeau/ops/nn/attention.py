@@ -412,7 +412,6 @@ def multi_head_attention_forward(
     if need_weights:
         attended, weights = _attend_by_weights(q, k, v, attn_mask, dropout)
         joined = attended.transpose(0, 1).reshape(length * batch, width)
-        weights = weights.view(batch, num_heads, length, k.shape[1])
     else:
         weights = None
         if attn_mask is not None:
@@ -423,8 +422,9 @@ def multi_head_attention_forward(
         joined = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
     result = public[NETWORK]["linear"](joined, out_proj_weight, out_proj_bias)
     result = result.view(length, batch, result.shape[1])
-    if weights is not None and average_attn_weights:
-        weights = weights.mean(1)
+    if weights is not None:
+        weights = weights.view(batch, num_heads, length, k.shape[1])
+        weights = weights.mean(1) if average_attn_weights else weights
     if not batched:
         result = result.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)

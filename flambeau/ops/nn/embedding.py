@@ -192,10 +192,18 @@ def _prepare_one_hot(self: Tensor, num_classes: int) -> tuple[Tensor, int]:
     return self, num_classes
 
 
+def _one_hot_calls(self: Tensor, num_classes: int) -> Tensor:
+    least, greatest = self.aminmax()
+    least.item(), greatest.item()
+    zeros = flambeau.zeros((*self.shape, num_classes), dtype=self.dtype, layout=self.layout,
+                           device=self.device)
+    return zeros.scatter_(-1, self.unsqueeze(-1), 1)
+
+
 _one_hot = op("_one_hot(Tensor self, int num_classes) -> Tensor", canonical=_prepare_one_hot,
               kernel=lambda self, n: (self[..., None] == np.arange(n)).astype(np.int64, "C"),
               checked_kernel=checked("one_hot"), function=False, method=False, out=False,
-              differentiable=False)
+              differentiable=False, aten_calls=_one_hot_calls)
 
 
 @op("one_hot(Tensor self, int num_classes=-1) -> Tensor", out=False, method=False)

@@ -16,6 +16,7 @@ import numpy as np
 import flambeau
 from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, next_order
+from flambeau.core.modes import levels
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, gradient_edge
@@ -28,31 +29,47 @@ from flambeau.ops.node_names import rename, stand_for
 # ---- one step ------------------------------------------------------------------------------------
 
 
-def _lstm_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None,
+def _is_shown() -> bool:
+    """Do modes see the steps? They write in place then, as PyTorch's do."""
+    stack: Any = levels.get()
+    return bool(stack) and stack[-1].makes
+
+
+def _to(name: str, x: Tensor, *others: Tensor) -> Tensor:
+    """What a method gives, if nobody needs `x` any more."""
+    return getattr(x, f"{name}_" if _is_shown() else name)(*others)
+
+
+def _lstm_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None,
                product: Any = linear) -> Any:
-    """The next (h, c), from the input's share of the gates."""
+    """The next (h, c), from the input's share of the gates, or what gives it."""
     h, c = state
-    i, f, n, o = flambeau.unsafe_chunk(product(h, w_hh, b_hh) + gates, 4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * n.tanh()
-    h = o.sigmoid() * c.tanh()
+    own = product(h, w_hh, b_hh)
+    own = _to("add", own, gates() if callable(gates) else gates)
+    i, f, n, o = flambeau.unsafe_chunk(own, 4, 1)
+    i, f, n, o = _to("sigmoid", i), _to("sigmoid", f), _to("tanh", n), _to("sigmoid", o)
+    c = _to("add", f * c, i * n)
+    h = o * c.tanh()
     return (h if w_hr is None else product(h, w_hr)), c
 
 
-def _gru_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+def _gru_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
     (h,) = state
-    hr, hz, hn = flambeau.unsafe_chunk(product(h, w_hh, b_hh), 3, -1)
-    ir, iz, i_n = flambeau.unsafe_chunk(gates, 3, -1)
-    z = (hz + iz).sigmoid()
-    n = (i_n + hn * (hr + ir).sigmoid()).tanh()
-    return ((h - n) * z + n,)
+    ir, iz, i_n = flambeau.unsafe_chunk(gates() if callable(gates) else gates, 3, 1)
+    hr, hz, hn = flambeau.unsafe_chunk(product(h, w_hh, b_hh), 3, 1)
+    r, z = _to("sigmoid", _to("add", hr, ir)), _to("sigmoid", _to("add", hz, iz))
+    n = _to("tanh", i_n + _to("mul", hn, r))
+    return (_to("add", _to("mul", h - n, z), n),)
 
 
-def _tanh_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
-    return ((product(state[0], w_hh, b_hh) + gates).tanh(),)
+def _tanh_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    own = product(state[0], w_hh, b_hh)
+    return (_to("add", own, gates() if callable(gates) else gates).tanh(),)
 
 
-def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
-    return ((product(state[0], w_hh, b_hh) + gates).relu(),)
+def _relu_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    own = product(state[0], w_hh, b_hh)
+    return (_to("add", own, gates() if callable(gates) else gates).relu(),)
 
 
 def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int,
@@ -93,14 +110,14 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
     h, c = hx
     _check_cell(input, h, w_ih, w_hh, 4)
     _check_cell(input, c, w_ih, w_hh, 4, 1)
-    return _lstm_step(linear(input, w_ih, b_ih), (h, c), w_hh, b_hh)
+    return _lstm_step(partial(linear, input, w_ih, b_ih), (h, c), w_hh, b_hh)
 
 
 def _single_state_cell(name: str, step: Any, gates: int, doc: str) -> Any:
     def cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
              b_hh: Tensor | None) -> Tensor:
         _check_cell(input, hx, w_ih, w_hh, gates)
-        return step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
+        return step(partial(linear, input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
 
     return op(f"{name}(Tensor input, Tensor hx, {_WEIGHTS}) -> Tensor", body=cell, out=False,
               method=False, autocast="opened", doc=doc)
@@ -234,12 +251,16 @@ def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tenso
 
 
 def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
+    if _is_shown():
+        return _run_steps(_gru_step, x, state, weights, reverse)
     y, _ = _gru_layer(x, *state, *weights, reverse)
     return y, (_last_state(y, reverse),)
 
 
 def _run_plain(relu: bool) -> Callable[..., Any]:
     def run(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
+        if _is_shown():
+            return _run_steps(_relu_step if relu else _tanh_step, x, state, weights, reverse)
         y = _rnn_layer(x, *state, *weights, relu, reverse)
         return y, (_last_state(y, reverse),)
     return run

@@ -41,7 +41,7 @@ def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> A
     inner = op(
         f"_{name}(Tensor self, int dim, bool half_to_float) -> Tensor",
         kernel=run, dims="dim", shape="self", refuses=(_kernel_name(name), _REAL), method=False,
-        out=False,
+        out=False, as_given=True,
         node=f"{class_name(name)[:-1]}0",
         d_self=lambda grad, result, dim: backward()(grad, result, dim, result.dtype), jvp=tangent)
 
@@ -219,7 +219,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    noise = -flambeau.empty_like(logits).exponential_().log()
+    noise = -flambeau.empty_like(
+        logits, memory_format=flambeau.contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft

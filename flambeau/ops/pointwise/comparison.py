@@ -1,6 +1,7 @@
 """Comparison, logic, and the larger or smaller of two."""
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from flambeau import kernels
@@ -12,7 +13,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.factory.create import ones_like
-from flambeau.ops.pointwise.arithmetic import abs
+from flambeau.ops.pointwise.arithmetic import abs, mul
 from flambeau.ops.pointwise.complex import imag
 from flambeau.ops.view.conversion import cast
 
@@ -51,7 +52,14 @@ _ASKS: dict[str, Any] = {"inplace": False, "out": False}
 isnan = pointwise("isnan(Tensor self)", kernel=kernels.isnan, doc="Is the element NaN?", **_ASKS)
 isinf = pointwise("isinf(Tensor self)", kernel=kernels.isinf, refuses=("isinf", "8"),
                   doc="Is the element ±inf?", **_ASKS)
-isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite,
+def _isfinite_calls(self: Tensor) -> Any:
+    if not self.is_floating_point():
+        return NotImplemented
+    bounded = ne(abs(self), inf)
+    return mul(eq(self, self), bounded)
+
+
+isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite, aten_calls=_isfinite_calls,
                      refuses=(lambda self: "isfinite" if self.dtype.char in "4GC" else "", "8"),
                      doc="Is the element neither ±inf nor NaN?", **_ASKS)
 
@@ -111,7 +119,10 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         other = cast(other, _default_float())
     allowed = abs(other * rtol) + atol
     distance = abs(input - other)
-    return close | (isfinite(distance) & le(distance, allowed))
+    near = isfinite(distance)
+    near &= le(distance, allowed)
+    close |= near
+    return close
 
 
 def _int64() -> Any:

@@ -11,6 +11,7 @@ from flambeau import kernels
 from flambeau._support.settings import warn_user
 from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import intercepts_ops
 from flambeau.core.promotion import c_name, convert, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
@@ -48,8 +49,8 @@ def _where_tensors(condition: Tensor, input: Any, other: Any) -> Any:
         return NotImplemented
     arrays = [v._array for v in given if isinstance(v, Tensor)]
     target = result_type(arrays, [v for v in given if not isinstance(v, Tensor)])
-    return where(condition, *[v if isinstance(v, Tensor) else scalar_tensor(v, dtype=target)
-                              for v in given])
+    return where(condition, *[v if isinstance(v, Tensor) else scalar_tensor(
+        v, dtype=target, layout=type_info.strided, device=condition.device) for v in given])
 
 
 where = pointwise(
@@ -186,19 +187,26 @@ def _is_within_bounds(self: Tensor, min: Any, max: Any) -> Tensor:
         return self >= min
     if min is None:
         return self <= max
-    return (self >= min) & (self <= max)
+    return (self >= min).logical_and_(self <= max)
+
+
+def _zero(grad: Tensor) -> Any:
+    """Nothing, in place of a gradient; where modes see ops, it is made before what tells where."""
+    return scalar_tensor(0.0, dtype=grad.dtype, layout=grad.layout, device=grad.device) \
+        if intercepts_ops() else 0
 
 
 def _clamp_vjp(grad: Tensor, self: Tensor, min: Any, max: Any, needs: Any) -> Any:
     grads: list[Any] = [None, None, None]
+    zero = _zero(grad)
     if needs[0]:
-        grads[0] = where(_is_within_bounds(self, min, max), grad, 0)
+        grads[0] = where(_is_within_bounds(self, min, max), grad, zero)
     if needs[1] and min is not None:
         below = self < min if max is None else (self < min) & (min < max)
-        grads[1] = where(below, grad, 0)
+        grads[1] = where(below, grad, zero)
     if needs[2] and max is not None:
         above = self > max if min is None else (self > max) | (max < min)
-        grads[2] = where(above, grad, 0)
+        grads[2] = where(above, grad, zero)
     return grads
 
 

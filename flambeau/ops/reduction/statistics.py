@@ -42,14 +42,15 @@ def _var_vjp(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: boo
     """grad · 2 (self - mean) / (n - correction)"""
     shape = self._array.shape
     free = count(shape, dim) - (1 if correction is None else correction)
-    middle = mean(self, dim, True) if self._array.ndim else self
-    return restore(grad, shape, dim, keepdim) * (self - middle) * (2 / free if free else
-                                                                   float("inf"))
+    grad = grad if dim is None else restore(grad, shape, dim, keepdim)
+    middle = mean(self) if dim is None else mean(self, dim, True) if shape else self
+    centred = self - middle
+    return grad * (2 / free if free else float("inf")) * centred
 
 
 def _std_vjp(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any,
              keepdim: bool) -> Tensor:
-    slope = where(result == 0, 0, grad / (result * 2))
+    slope = (grad / (result * 2)).masked_fill_(result == 0, 0)
     return _var_vjp(slope, self, dim, correction, keepdim)
 
 
@@ -140,7 +141,7 @@ def _norm_vjp(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     if ord == 2:
         if grad_enabled():                  # whose second gradient lies by rows
             return g * masked_fill(self / where(norm == 0, 1, norm), norm == 0, 0)
-        return g * (self / where(norm == 0, np.inf, norm))
+        return g * (self / norm).masked_fill_(norm == 0, 0)
     size = abs(self)
     if np.isinf(ord):
         if self._array.dtype.kind == "c":       # the kernel may round |x| in another way

@@ -74,7 +74,7 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
             if len(output_size) != n:
                 adaptive_sizes(n, self, output_size, name)      # says what is wrong
             return inner(self, output_size)
-        result = self.mean(tuple(range(-n, 0)), True)
+        result = self.mean(tuple(range(-1, -n - 1, -1)), True)
         last = {2: channels_last, 3: channels_last_3d}[n]
         if self.ndim == n + 2 and not self.is_contiguous() and self.is_contiguous(
                 memory_format=last) and has_channels_last(self._array):

@@ -180,7 +180,7 @@ def _convolution_vjp(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bi
                      stride: Any, padding: Any, dilation: Any, transposed: bool,
                      output_padding: Any, groups: int) -> Any:
     return convolution_backward(
-        grad, input, weight, bias_shape or None, stride, padding, dilation, transposed,
+        grad, input, weight, bias_shape or (0,), stride, padding, dilation, transposed,
         output_padding, groups, [needs[0], needs[1], needs[2] and bias_shape != ()])
 
 

@@ -261,7 +261,7 @@ def _pad(input: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
                            f"dimension but got padding length {len(pad)} and input of dimension "
                            f"{rank}")
     if mode == "constant":
-        return constant_pad_nd(input, pad, value or 0)
+        return constant_pad_nd(input, pad, 0.0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):

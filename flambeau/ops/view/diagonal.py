@@ -60,7 +60,7 @@ def _prepare_diag_embed(input: Tensor, offset: int, dim1: int, dim2: int) -> tup
 diag_embed = op(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     kernel=rearranging.diagonal_embedding, kind="linear", new_dims="dim1 dim2",
-    canonical=_prepare_diag_embed, kernel_checks=True, out=False,
+    as_given=True, canonical=_prepare_diag_embed, kernel_checks=True, out=False,
     d_self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
     doc="The last dimension as the diagonal of two new ones, zeros elsewhere.")
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from flambeau._support.settings import warn_once
 from flambeau.core import late_bound
-from flambeau.core.autograd import engine
 from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, add_members, plain_types
-from flambeau.dispatch.declaration import AtenForm, op
+from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving import views
 from flambeau.kernels.moving.rearranging import embedded_slices
@@ -56,10 +55,7 @@ permute_to = permute.op.call
 
 transpose = op(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
-    kernel=views.transpose, kind="linear", dims="dim0 dim1",
-    aten=(AtenForm("t(Tensor(a) self) -> Tensor(a)",          # formulas of derivatives say so
-                   lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
-                   run=lambda self: self.t()),),
+    kernel=views.transpose, kind="linear", dims="dim0 dim1", as_given=True,
     aliases=("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
              "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
     d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
@@ -158,7 +154,7 @@ def _wrap_moved_dims(what: str, dims: list[int], n: int) -> tuple[int, ...]:
 
 unsqueeze = op(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
-    kernel=views.unsqueeze, kind="linear", new_dims="dim",
+    kernel=views.unsqueeze, kind="linear", new_dims="dim", as_given=True,
     d_self=lambda grad, dim: squeeze_dims(grad, (dim,)),
     doc="A new dimension of extent 1 at position `dim`, as a view.")
 
@@ -200,7 +196,7 @@ def squeeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
-    self = movedim(self, dim, 0)
+    self = movedim(self, dim, 0) if dim else self
     own = self._array.shape
     self = reshape(self, (own[0], *(1,) * (len(shape) + 1 - len(own)), *own[1:]))
     return expand_to(self, (own[0], *shape))

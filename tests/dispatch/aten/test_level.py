@@ -164,3 +164,84 @@ def test_gradients_are_summed_before_they_reach_a_leaf_which_keeps_what_nobody_e
     with Calls() as seen:
         x.sum().backward()
     assert seen.names[-1] == "aten.add_.Tensor" and x.grad.tolist() == [[2.0] * 3] * 2
+
+
+def test_composites_pass_on_what_is_stated_as_native_code_does():
+    """Numbers are numbers there, and options that nobody has given are left out."""
+    x = torch.ones(2)
+    with Calls() as seen:
+        torch.isclose(x, x)
+    assert {"aten.mul.Scalar", "aten.add.Scalar"} < set(seen.names)
+    with Calls() as seen:
+        torch.where(x > 0, x, 0.0)
+        x.requires_grad_().clamp(min=0.5).sum().backward()
+    made = [given for name, _, given in seen.calls if name == "aten.scalar_tensor.default"]
+    assert [sorted(given) for given in made] == [["device", "dtype", "layout"]] * 2
+
+
+def test_a_mode_computes_outside_of_the_composite_that_it_sees():
+    class Doubling(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            found = func(*args, **(kwargs or {}))
+            return found * 2 if func is torch.ops.aten.abs.default else found
+    with Calls() as outer, Doubling():
+        torch.isclose(torch.ones(1), torch.ones(1))
+    assert "aten.mul.Tensor" in outer.names
+
+
+@pytest.mark.parametrize("call, name, dims", [
+    (lambda x: x.softmax(-1), "aten._softmax_backward_data.default", [-1]),
+    (lambda x: x.log_softmax(1), "aten._log_softmax_backward_data.default", [1]),
+    (lambda x: x.transpose(0, -1), "aten.transpose.int", [0, -1]),
+    (lambda x: x.unsqueeze(-1), "aten.squeeze.dim", [-1])])
+def test_derivatives_count_dimensions_as_the_call(call, name, dims):
+    x = torch.ones(2, 3, requires_grad=True)
+    y = None
+    with Calls() as seen:
+        y = call(x)
+        before = len(seen.calls)
+        y.backward(torch.ones_like(y))
+    args = next(args for found, args, _ in seen.calls[before:] if found == name)
+    assert [a for a in args if type(a) is int] == dims
+
+
+def test_gradients_of_products_by_numbers_take_the_same_overload():
+    x = torch.ones(2, requires_grad=True)
+    with Calls() as seen:
+        torch.ops.aten.mul.Scalar(x, 2).sum().backward()
+    assert seen.names.count("aten.mul.Scalar") == 2
+    with Calls() as seen:
+        (x * 2).sum().backward()
+    assert seen.names.count("aten.mul.Tensor") == 2
+
+
+@pytest.mark.parametrize("call, names", [
+    (torch.linalg.det, ["_linalg_det.default"]),
+    (torch.linalg.slogdet, ["_linalg_slogdet.default"]),
+    (torch.linalg.svd, ["_linalg_svd.default"]),
+    (torch.linalg.eigvalsh, ["_linalg_eigh.default"]),
+    (torch.linalg.inv, ["linalg_inv_ex.default", "_linalg_check_errors.default"])])
+def test_linear_algebra_is_shown_by_the_ops_that_compute_it(call, names):
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    with Calls() as seen:
+        found = call(x)
+    assert seen.names == [f"aten.{name}" for name in names]
+    torch.testing.assert_close(found, call(x))
+
+
+def test_tensors_like_slices_are_made_together():
+    with Calls() as seen:
+        found = torch.func.vmap(lambda x: torch.zeros_like(x) + x)(torch.ones(2, 3))
+    (_, args, _), *_ = [one for one in seen.calls if one[0] == "aten.zeros_like.default"]
+    assert args[0].shape == (2, 3) and found.tolist() == [[1.0] * 3] * 2
+
+
+def test_steps_of_recurrent_networks_write_to_what_nobody_else_has():
+    cell, x = torch.nn.GRUCell(2, 2), torch.ones(1, 2)
+    plain = cell(x)
+    with Calls() as seen:
+        found = cell(x)
+    assert seen.names.count("aten.sigmoid_.default") == 2 and "aten.tanh_.default" in seen.names
+    torch.testing.assert_close(found, plain)
+    gradients = [torch.autograd.grad(y.sum(), list(cell.parameters())) for y in (found, plain)]
+    torch.testing.assert_close(*gradients)

@@ -176,3 +176,16 @@ TRACED = json.loads((DATA / "traced_programs.json").read_text())
 @pytest.mark.parametrize("program", TRACED)
 def test_the_code_of_programs_is_as_recorded(program):
     assert record.code(torch, make_fx, program) == TRACED[program]
+
+
+def test_fake_and_real_tensors_give_one_graph():
+    """Of reshapes that are views, of results saved for derivatives, and of those of slices."""
+    x, target = torch.ones(1, 2, 3), torch.tensor([1])
+    programs = [
+        lambda x: x.transpose(-1, -2).expand(1, 3, 2).reshape(3, 2),
+        torch.func.grad(lambda x: torch.nn.functional.cross_entropy(x.sum(1).tanh(), target)),
+        torch.func.vmap(torch.func.grad(lambda row: row.sin().sum()))]
+    for program in programs:
+        real, fake = [make_fx(program, tracing_mode=mode, _allow_non_fake_inputs=True)(x)
+                      for mode in ("real", "fake")]
+        assert real.code == fake.code
