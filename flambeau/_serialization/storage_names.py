@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.storage.base import StorageBase
+from flambeau.storage.base import TYPED_STORAGES, StorageBase
 from flambeau.storage.typed import LEGACY_NAMES, _load_from_bytes  # noqa: F401
 
 HAS_NUMPY = True
@@ -17,11 +17,7 @@ _share_memory_map: dict[int, Any] = {}
 
 def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
     """Say that storages of numbers will be gone; those of bytes stay."""
-    warnings.warn("TypedStorage is deprecated. It will be removed in the future and UntypedStorage "
-                  "will be the only storage class. This should only matter to you if you are using "
-                  "storages directly.  To access UntypedStorage directly, use "
-                  "tensor.untyped_storage() instead of tensor.storage()", UserWarning,
-                  stacklevel=stacklevel + 1)
+    warnings.warn(TYPED_STORAGES, UserWarning, stacklevel=stacklevel + 1)
 
 
 def _dtype_to_storage_type_map() -> dict[Any, str]:

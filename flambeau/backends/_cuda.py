@@ -3,12 +3,12 @@ of Fourier transforms are those of no device."""
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
 from flambeau._support.c_functions import type_name
+from flambeau._support.deprecation import deprecated
 from flambeau._support.own_methods import shown_as
 
 
@@ -42,15 +42,15 @@ mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _attention_switch(
 cudnn_sdp_enabled, enable_cudnn_sdp = _attention_switch("CUDNN_ATTENTION", "cudnn")
 
 
+@deprecated("`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+            "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+            "manager, with updated signature.")
 @contextlib.contextmanager
 def sdp_kernel(enable_flash: bool = True, enable_math: bool = True,
                enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[Any]:
     """Allow only some ways to compute attention inside: the older form of
     `torch.nn.attention.sdpa_kernel`."""
     from flambeau.nn.attention import SDPBackend, sdpa_kernel
-    warnings.warn("`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context "
-                  "manager will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the "
-                  "new context manager, with updated signature.", FutureWarning, stacklevel=3)
     wanted = [backend for backend, on in (
         (SDPBackend.FLASH_ATTENTION, enable_flash), (SDPBackend.MATH, enable_math),
         (SDPBackend.EFFICIENT_ATTENTION, enable_mem_efficient),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from flambeau._support.deprecation import deprecated as _deprecated
 from flambeau._support.devices.absent import answer as _answer
 from flambeau._support.devices.absent import answers as _answers
 from flambeau._support.devices.absent import module_of as _module_of
@@ -53,6 +54,9 @@ globals().update(_module_of(
                "memory_snapshot(mempool_id=None,include_traces=True)",
     empty_dict="memory_stats(device=None) memory_stats_as_nested_dict(device=None) "
                "host_memory_stats host_memory_stats_as_nested_dict"))
+globals().update({_old: _deprecated(
+    f"`torch.cuda.{_old}` has been renamed to `torch.cuda.{_old.replace('cached', 'reserved')}`")(
+    globals()[_old]) for _old in ("memory_cached", "max_memory_cached")})
 get_gencode_flags = _answer("get_gencode_flags", "", "Empty: there is no CUDA device.")
 
 

@@ -35,10 +35,10 @@ Attribute = collections.namedtuple("Attribute", ["value", "type"])
 Attribute.__doc__ = "A value with the type that TorchScript shall give it."
 
 
-def warn_deprecated(name: str) -> None:
+def warn_deprecated(name: str, advice: str = "Please switch to `torch.compile` or `torch.export`."
+                    ) -> None:
     """Warn of the use of `torch.jit.<name>`."""
-    warnings.warn(f"`torch.jit.{name}` is deprecated. Please switch to `torch.compile` or "
-                  "`torch.export`.", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"`torch.jit.{name}` is deprecated. {advice}", DeprecationWarning, stacklevel=3)
 
 
 @bound_in_c

@@ -128,6 +128,8 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         raise RuntimeError("example_kwarg_inputs should be a dict")
     if not callable(func):
         raise RuntimeError("Could not get name of python class object")
+    if isinstance(func, nn.Module):
+        warn_deprecated("trace_method")
     _call(func, make_tuple(example_inputs or () if not isinstance(example_inputs, Tensor)
                            else example_inputs), example_kwarg_inputs or {})
     return _as_traced(func)
@@ -143,6 +145,7 @@ def trace_module(mod: nn.Module, inputs: dict[str, Any], optimize: Any = None,
     """A module, each method of which that `inputs` names is called once with those inputs."""
     if not isinstance(mod, nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
+    warn_deprecated("trace_method")
     if not isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     for name, example in inputs.items():

@@ -60,7 +60,7 @@ class MaskedTensor(Tensor):
     @staticmethod
     def __new__(cls, data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
         data, mask = _checked(data, mask)
-        return _make(data.detach().requires_grad_(requires_grad), mask)
+        return _make(data.detach(), mask).requires_grad_(requires_grad)
 
     def __init__(self, data: Tensor, mask: Tensor, requires_grad: bool = False):
         pass
@@ -162,7 +162,17 @@ def _block(texts: list[tuple[str, bool]], shape: tuple[int, ...], indent: str) -
     return f"{indent}[\n" + ",\n".join(rows) + f"\n{indent}]"
 
 
+_PROTOTYPE = ("The PyTorch API of MaskedTensors is in prototype stage and will change in the near "
+              "future. Please open a Github issue for features requests and see our documentation "
+              "on the torch.masked module for further information about the project.")
+_WITH_GRADIENTS = ("It is not recommended to create a MaskedTensor with a tensor that "
+                   "requires_grad. To avoid this, you can use data.detach().clone()")
+
+
 def _make(data: Tensor, mask: Tensor) -> MaskedTensor:
+    warnings.warn(_PROTOTYPE, UserWarning, stacklevel=3)
+    if data.requires_grad:
+        warnings.warn(_WITH_GRADIENTS, UserWarning, stacklevel=3)
     result: Any = data.detach().as_subclass(MaskedTensor)
     result._data, result._mask = data, mask
     return result
@@ -173,6 +183,8 @@ def _checked(data: Any, mask: Any) -> tuple[Tensor, Tensor]:
         raise TypeError("data must be a Tensor")
     if is_masked_tensor(mask) or not isinstance(mask, Tensor):
         raise TypeError("mask must be a Tensor")
+    if data.requires_grad:
+        warnings.warn(_WITH_GRADIENTS, UserWarning, stacklevel=3)
     if data.layout is not flambeau.strided or mask.layout is not flambeau.strided:
         raise NotImplementedError("masked tensors with sparse layouts")
     if mask.dtype is not flambeau.bool:
@@ -197,15 +209,11 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
       [  2.0000,       --]
     )
     """
-    warnings.warn("The PyTorch API of MaskedTensors is in prototype stage and will change in the "
-                  "near future. Please open a Github issue for features requests and see our "
-                  "documentation on the torch.masked module for further information about the "
-                  "project.", UserWarning, stacklevel=2)
     data, mask = _checked(data, mask)
     if not isinstance(requires_grad, bool):
         raise TypeError("_make_wrapper_subclass(): argument 'requires_grad' must be bool, not "
                         f"{type_name(requires_grad)}")
-    return _make(data.detach().clone().requires_grad_(requires_grad), mask.clone())
+    return _make(data.detach().clone(), mask.clone()).requires_grad_(requires_grad)
 
 
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:

@@ -291,6 +291,15 @@ def _in_rows(op: Any, out: Tensor, read: Any) -> bool:
     return said(*read) if callable(said) else bool(said)
 
 
+def warn_of_resizing(before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    """Warn of an `out` with elements that gets another shape."""
+    warn_user("An output with one or more elements was resized since it had shape "
+              f"{list(before)}, which does not match the required output shape {list(after)}. This "
+              "behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+              "unless they have zero elements. You can explicitly reuse an out tensor t by "
+              "resizing it, inplace, to zero elements with t.resize_(0).")
+
+
 def resize_output(out: Tensor, shape: tuple[int, ...], said: Any = True) -> None:
     """Give `out` another shape; a warning if it had elements, as torch gives one, unless the op
     says something else or nothing."""
@@ -298,12 +307,7 @@ def resize_output(out: Tensor, shape: tuple[int, ...], said: Any = True) -> None
         if said:
             warn_user(said(out._array.shape, shape))
     elif out._array.size:
-        warn_user(
-            f"An output with one or more elements was resized since it had shape "
-            f"{list(out._array.shape)}, which does not match the required output shape "
-            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
-            "will not be resized unless they have zero elements. You can explicitly reuse an out "
-            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
+        warn_of_resizing(out._array.shape, shape)
     if out._device is meta:
         out._array = meta_array(shape, out._array.dtype)
     else:

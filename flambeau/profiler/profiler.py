@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -49,6 +50,9 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
         raise AssertionError(f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), "
                              f"warmup={warmup} (need >= 0), active={active} (need > 0), "
                              f"repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0).")
+    if not warmup:
+        warnings.warn("Profiler won't be using warmup, this can skew profiler results",
+                      stacklevel=2)
 
     def schedule_fn(step: int) -> ProfilerAction:
         if step < 0:

@@ -141,12 +141,12 @@ class check_sparse_tensor_invariants:
     @staticmethod
     def enable() -> None:
         """Check the indices of all sparse tensors that are made."""
-        _sparse.Invariants.enabled = True
+        _sparse.Invariants.set(True)
 
     @staticmethod
     def disable() -> None:
         """Check indices only where `check_invariants=True` says so."""
-        _sparse.Invariants.enabled = False
+        _sparse.Invariants.set(False)
 
     def __init__(self, enable: bool = True):
         self.state = enable
@@ -157,7 +157,7 @@ class check_sparse_tensor_invariants:
             raise RuntimeError("This context manager instance is already activated. Use a "
                                "different context manager instance for context nesting.")
         self.saved_state = self.is_enabled()
-        _sparse.Invariants.enabled = self.state
+        _sparse.Invariants.set(self.state)
 
     def __exit__(self, *exception: Any) -> None:
         _sparse.Invariants.enabled, self.saved_state = self.saved_state, None

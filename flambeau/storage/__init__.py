@@ -15,6 +15,8 @@ from typing import Any
 
 import flambeau
 from flambeau._support.own_methods import adopt
+from flambeau._support.settings import warn_once
+from flambeau.storage.base import TYPED_STORAGES
 from flambeau.storage.checks import check_typed_storage
 from flambeau.storage.typed import LEGACY_NAMES, TypedStorage, converted, element_type, elements_of
 from flambeau.storage.untyped import (
@@ -86,6 +88,12 @@ QUInt8Storage, QInt8Storage, QInt32Storage, QUInt4x2Storage, QUInt2x4Storage = (
 
 
 _storage_classes = {UntypedStorage, TypedStorage, *[globals()[n] for n in LEGACY_NAMES.values()]}
+
+
+def old_storage_of(tensor: Any) -> TypedStorage:
+    """`Tensor.storage()`, which warns once."""
+    warn_once(TYPED_STORAGES)
+    return tensor._typed_storage()
 
 
 def is_storage(obj: Any, /) -> bool:

@@ -5,6 +5,11 @@ from typing import Any
 
 from flambeau._support.own_methods import of_class
 
+TYPED_STORAGES = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()")
+
 
 class InMainMemory:
     """What every storage answers while there is no accelerator."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Optional
 
 import flambeau
 from flambeau import nn, qint8
+from flambeau._support.deprecation import deprecated
 from flambeau.ao.quantization import fake_quantize as fakes
 from flambeau.ao.quantization import observer as observers
 from flambeau.ao.quantization.fake_quantize import FakeQuantize, FusedMovingAvgObsFakeQuantize
@@ -152,12 +153,18 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
     return QConfig(activation, weight[channels])
 
 
+_AS_DICT = ("`torch.ao.quantization.{0}_dict` is deprecated and will be removed in a future "
+            "version. Please use `torch.ao.quantization.{0}_mapping` instead.")
+
+
+@deprecated(_AS_DICT.format("get_default_qconfig"))
 def get_default_qconfig_dict(backend: str = "x86", version: int = 0) -> dict[str, Any]:
     """`get_default_qconfig_mapping` as a dictionary."""
     from flambeau.ao.quantization.qconfig_mapping import get_default_qconfig_mapping
     return get_default_qconfig_mapping(backend, version).to_dict()
 
 
+@deprecated(_AS_DICT.format("get_default_qat_qconfig"))
 def get_default_qat_qconfig_dict(backend: str = "x86", version: int = 1) -> dict[str, Any]:
     """`get_default_qat_qconfig_mapping` as a dictionary."""
     from flambeau.ao.quantization.qconfig_mapping import get_default_qat_qconfig_mapping

@@ -17,6 +17,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._support.deprecation import deprecated
 from flambeau.ao.nn import quantizable
 from flambeau.ao.nn import quantized as nnq
 from flambeau.ao.nn.intrinsic import _FusedModule
@@ -33,7 +34,7 @@ from flambeau.ao.quantization.quantization_mappings import (
     no_observer_set,
 )
 from flambeau.ao.quantization.stubs import DeQuantStub, QuantWrapper
-from flambeau.ao.quantization.utils import get_qparam_dict
+from flambeau.ao.quantization.utils import DEPRECATION_WARNING, get_qparam_dict
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
 _CUSTOM_CLASSES: dict[str, dict[Any, Any]] = {
@@ -141,6 +142,7 @@ def _add_observer_(module: nn.Module, qconfig_propagation_list: Any = None,
         _watch(module)
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def prepare(model: nn.Module, inplace: bool = False, allow_list: Any = None,
             observer_non_leaf_module_list: Any = None, prepare_custom_config_dict: Any = None
             ) -> Any:
@@ -161,6 +163,7 @@ def prepare(model: nn.Module, inplace: bool = False, allow_list: Any = None,
     return model
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def prepare_qat(model: nn.Module, mapping: Any = None, inplace: bool = False) -> Any:
     """A copy of the model (or the model) that trains with rounded weights and results."""
     if not model.training:
@@ -176,6 +179,7 @@ def prepare_qat(model: nn.Module, mapping: Any = None, inplace: bool = False) ->
 # ---- swapping -----------------------------------------------------------------------------------
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def convert(module: nn.Module, mapping: Any = None, inplace: bool = False,
             remove_qconfig: bool = True, is_reference: bool = False,
             convert_custom_config_dict: Any = None, use_precomputed_fake_quant: bool = False
@@ -255,6 +259,7 @@ def _remove_qconfig(module: Any) -> None:
 # ---- all at once --------------------------------------------------------------------------------
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def quantize(model: nn.Module, run_fn: Any, run_args: Any, mapping: Any = None,
              inplace: bool = False) -> Any:
     """`prepare`, `run_fn(model, *run_args)` to find scales, and `convert`."""
@@ -267,6 +272,7 @@ def quantize(model: nn.Module, run_fn: Any, run_args: Any, mapping: Any = None,
     return convert(model, mapping, inplace=True)
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def quantize_qat(model: nn.Module, run_fn: Any, run_args: Any, inplace: bool = False) -> Any:
     """`prepare_qat`, `run_fn(model, *run_args)` to train, and `convert`."""
     if not inplace:
@@ -294,6 +300,7 @@ def _dynamic_qconfigs(dtype: Any) -> dict[Any, Any]:
                      f"{dtype}. Provide full qconfig please")
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def quantize_dynamic(model: nn.Module, qconfig_spec: Any = None, dtype: Any = flambeau.qint8,
                      mapping: Any = None, inplace: bool = False) -> Any:
     """The model with quantised weights; what comes in is quantised as it comes.

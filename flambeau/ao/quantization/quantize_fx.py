@@ -16,6 +16,7 @@ import copy
 from typing import Any
 
 from flambeau import nn
+from flambeau._support.deprecation import deprecated
 from flambeau.ao.quantization.fx.convert import convert as _lower
 from flambeau.ao.quantization.fx.custom_config import (
     ConvertCustomConfig,
@@ -27,6 +28,7 @@ from flambeau.ao.quantization.fx.prepare import QConfigFinder, QuantizationTrace
 from flambeau.ao.quantization.qconfig_mapping import QConfigMapping
 from flambeau.ao.quantization.quantization_mappings import get_default_qat_module_mappings
 from flambeau.ao.quantization.quantize import swap_module
+from flambeau.ao.quantization.utils import DEPRECATION_WARNING
 from flambeau.fx import GraphModule
 
 __all__ = ["convert_fx", "convert_to_reference_fx", "fuse_fx", "prepare_fx", "prepare_qat_fx"]
@@ -96,6 +98,7 @@ def _train_with_rounded_weights(model: GraphModule, find: QConfigFinder) -> None
         setattr(model.get_submodule(path), name, swap_module(module, mapping, {}))
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def prepare_fx(model: nn.Module, qconfig_mapping: Any, example_inputs: tuple[Any, ...],
                prepare_custom_config: Any = None, _equalization_config: Any = None,
                backend_config: Any = None) -> GraphModule:
@@ -110,6 +113,7 @@ def prepare_fx(model: nn.Module, qconfig_mapping: Any, example_inputs: tuple[Any
     return _prepare(model, qconfig_mapping, prepare_custom_config, False)
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def prepare_qat_fx(model: nn.Module, qconfig_mapping: Any, example_inputs: tuple[Any, ...],
                    prepare_custom_config: Any = None, backend_config: Any = None) -> GraphModule:
     """The traced model with rounded weights and results, to train."""
@@ -123,6 +127,7 @@ def _convert(model: Any, custom: Any, lower: bool) -> GraphModule:
     return _with_attributes(made, model, custom.preserved_attributes)
 
 
+@deprecated(DEPRECATION_WARNING, DeprecationWarning)
 def convert_fx(graph_module: GraphModule, convert_custom_config: Any = None,
                _remove_qconfig: bool = True, qconfig_mapping: Any = None,
                backend_config: Any = None, keep_original_weights: bool = False) -> GraphModule:

@@ -25,6 +25,16 @@ _UNDERLYING = {flambeau.quint8: flambeau.uint8, flambeau.qint8: flambeau.int8,
                flambeau.qint32: flambeau.int32, flambeau.quint4x2: flambeau.uint8,
                flambeau.quint2x4: flambeau.uint8}
 
+DEPRECATION_WARNING = (
+    "torch.ao.quantization is deprecated and will be removed in 2.10. \nFor migrations of users: \n"
+    "1. Eager mode quantization (torch.ao.quantization.quantize, "
+    "torch.ao.quantization.quantize_dynamic), please migrate to use torchao eager mode quantize_ "
+    "API instead \n2. FX graph mode quantization (torch.ao.quantization.quantize_fx.prepare_fx,"
+    "torch.ao.quantization.quantize_fx.convert_fx, please migrate to use torchao pt2e quantization "
+    "API instead (prepare_pt2e, convert_pt2e) \n3. pt2e quantization has been migrated to torchao "
+    "(https://github.com/pytorch/ao/tree/main/torchao/quantization/pt2e) \n"
+    "see https://github.com/pytorch/ao/issues/2259 for more details")
+
 
 class MatchAllNode:
     """In a pattern of nodes, what stands for any node."""

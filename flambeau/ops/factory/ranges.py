@@ -18,7 +18,8 @@ from flambeau.ops.pointwise.arithmetic import pow
 from flambeau.ops.view.conversion import cast
 
 
-def _other_count(before: tuple[int, ...], shape: tuple[int, ...]) -> str:
+def other_count(before: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """The warning of an `out` that has another number of elements than a range."""
     return (f"The number of elements in the out tensor of shape {list(before)} is "
             f"{math.prod(before)} which does not match the computed number of elements "
             f"{shape[0]}. Note that this may occur as a result of rounding error. The out tensor "
@@ -31,7 +32,7 @@ arange = factory(
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     kernel=lambda start, end, step, target: _range(start, end, step, target), native="arange",
     type="whole", missing={"start": 0, "step": 1}, out=("", "start_step"), counted=True,
-    out_resized=_other_count,
+    out_resized=other_count,
     doc="""The numbers start, start + step, … below `end`.
 
     int64 if all three are integers, else the default floating type.

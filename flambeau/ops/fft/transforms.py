@@ -23,6 +23,7 @@ from flambeau.kernels._extension import compiled
 from flambeau.kernels.linalg import fourier
 from flambeau.kernels.moving import views
 from flambeau.kernels.refused import no_kernel
+from flambeau.ops.factory.ranges import other_count
 from flambeau.ops.indexing.basic import basic_view
 from flambeau.ops.linalg.support import conj, differentiating, with_gradient_by_rows
 from flambeau.ops.out_types import FOUND_TYPE
@@ -417,7 +418,7 @@ def _frequencies(name: str, of: Any, doc: str) -> None:
         values = of(n).astype(target)
         return values * target.type(1 / (n * d)) if n else values * np.nan
     factory(f"fft_{name}(int n, float d=1.0, *, {OPTIONS}) -> Tensor", kernel=kernel, out=True,
-            doc=doc)
+            out_resized=other_count, doc=doc)
 
 
 def _count_to(n: int) -> np.ndarray:

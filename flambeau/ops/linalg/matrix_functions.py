@@ -16,6 +16,7 @@ from flambeau.kernels.linalg import orthogonal
 from flambeau.kernels.linalg.matrix_exp import matrix_exp
 from flambeau.kernels.reduction.statistics import check_norm_type
 from flambeau.kernels.refused import refuse
+from flambeau.ops.coercion import warn_of_resizing
 from flambeau.ops.factory.create import ones_like, zeros_like
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.linalg.decompositions import singular_values
@@ -309,7 +310,11 @@ def matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool, self: Tens
 def _find_rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     name = "torch.linalg.matrix_rank"
     check_matrix(self, name, "input")
-    return _rank(self, numbers(atol, f"{name}: atol"), numbers(rtol, f"{name}: rtol"), hermitian)
+    rank = _rank(self, numbers(atol, f"{name}: atol"), numbers(rtol, f"{name}: rtol"), hermitian)
+    batch = self._array.shape[:-2]
+    if rank._array.shape != batch and 0 not in batch:       # as of the result that PyTorch resizes
+        warn_of_resizing(batch, rank._array.shape)
+    return rank
 
 
 @op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",

@@ -83,16 +83,17 @@ class Form(Chapter):
 
     def storage(self) -> Any:
         """The memory as a row of numbers of this tensor's dtype."""
-        from flambeau.storage import TypedStorage
-        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+        from flambeau.storage import old_storage_of
+        return old_storage_of(self)
 
     def _typed_storage(self) -> Any:
-        return self.storage()
+        from flambeau.storage import TypedStorage
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
     def storage_type(self) -> Any:
         """The class of typed storages of this tensor's dtype."""
         from flambeau import storage
-        return getattr(storage, self.storage().pickle_storage_type())
+        return getattr(storage, self._typed_storage().pickle_storage_type())
 
     _conjugated = _negated = False      # of what is in memory: conjugate_views
     is_mkldnn = is_nested = is_quantized = is_sparse = is_sparse_csr = property(_is_not_of_kind)
@@ -130,8 +131,7 @@ class Conversion(Chapter):
     """The values as Python and NumPy have them."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype, copy=bool(copy))
+        return self.numpy() if dtype is None else self.numpy().astype(dtype, copy=bool(copy))
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None,
                        return_scalar: bool = False) -> Tensor:
@@ -145,8 +145,6 @@ class Conversion(Chapter):
         return to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        if self.device.type == "meta":
-            raise ValueError("Unknown device type meta for Dlpack")
         return DLDeviceType.kDLCPU, 0
 
     @_of_tensors

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._support.devices.backends import could_not_run
-from flambeau._support.settings import alert_not_deterministic
+from flambeau._support.settings import alert_not_deterministic, warn_once
 from flambeau.core import dtypes, narrow_dtypes, type_info
 from flambeau.core.calling import overrides
 from flambeau.core.promotion import type_name
@@ -165,6 +165,12 @@ overrides.internal_types.add(QuantizedTensor)
 
 def make_quantized(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
     """These integers, meaning that."""
+    if scheme.dtype not in _BITS:
+        warn_once("torch.quantize_per_tensor, torch.quantize_per_channel and other quantized "
+                  "tensor creation functions that produce tensors with dtype torch.quint8, "
+                  "torch.qint8, and torch.qint32 are deprecated and will be removed in a future "
+                  "PyTorch release. Please see https://github.com/pytorch/pytorch/issues/184982 "
+                  "for more information.")
     result = alias(array, QuantizedTensor)
     result._scheme = scheme
     return result

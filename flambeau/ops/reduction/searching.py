@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim, wrap_existing_dim
@@ -295,7 +296,17 @@ def _searchsorted_kernel(sorted_sequence: np.ndarray, self: np.ndarray, sorter: 
     if sorter is not None and sorter.size and sorter.shape == sorted_sequence.shape and not (
             sorter.min() >= 0 and sorter.max() < sorter.shape[-1]):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
+    _warn_of_copies(sorted_sequence, self, sorter)
     return kernels.searchsorted(sorted_sequence, self, sorter, *rest)
+
+
+def _warn_of_copies(boundary: np.ndarray, values: np.ndarray, sorter: np.ndarray | None) -> None:
+    for name, array in (("boundary", boundary), ("input value", values), ("sorter", sorter)):
+        if array is not None and not array.flags.c_contiguous:
+            warn_once(f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the "
+                      "performance due to extra data copy when converting non-contiguous tensor to "
+                      f"contiguous, please use contiguous {name} tensor if possible. This message "
+                      "will only appear once per program.")
 
 
 def _searchsorted_batched(size: int, dims: Any, sorted_sequence: Tensor, self: Tensor, sorter: Any,
@@ -348,6 +359,7 @@ def _bucketize_kernel(self: np.ndarray, boundaries: np.ndarray, out_int32: bool,
                       ) -> np.ndarray:
     if boundaries.dtype != self.dtype:
         self, boundaries = promote(self, boundaries)
+    _warn_of_copies(boundaries, self, None)
     return kernels.bucketize(self, boundaries, out_int32, right)
 
 

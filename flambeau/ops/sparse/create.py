@@ -88,6 +88,7 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
             _off_meta(indices), _off_meta(values), dtype, None, pin_memory, requires_grad, False,
             is_coalesced, size))
     if values is None:
+        Invariants.hold(check_invariants)
         shape = tuple(size)
         pattern = make_sparse(COO, (np.zeros((len(shape), 0), np.int64),),
                               np.zeros(0, as_numpy_dtype(dtype) or array_of(0.0).dtype), shape)
@@ -107,7 +108,7 @@ def sparse_coo_tensor(indices: Any, values: Any, dtype: Any, device: Any, pin_me
     sparse = len(where)
     shape = (*_smallest_size(where), *data.shape[1:]) if size is None else tuple(size_of((size,)))
     forms.check_coordinate_parts(where, data, shape)
-    if check_invariants or (check_invariants is None and Invariants.enabled):
+    if Invariants.hold(check_invariants):
         forms.check_coordinates(where, data, shape[:sparse], is_coalesced)
     pattern = make_sparse(COO, (where,), data, shape, bool(is_coalesced))
     if is_coalesced is False:
@@ -158,7 +159,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     data = entry_values._array
     shape = _compressed_size(outer, inner, data, layout) if size is None \
         else tuple(size_of((size,)))
-    if check_invariants or (check_invariants is None and Invariants.enabled):
+    if Invariants.hold(check_invariants):
         forms.check_compressed(outer, inner, data, shape, layout)
     return _finish(entry_values, make_sparse(layout, (outer, inner), data, shape), requires_grad)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._support.settings import warn_once
 from flambeau.core import devices, type_info
 from flambeau.core.calling import overrides
 from flambeau.core.modes import grad_enabled
@@ -152,6 +153,10 @@ overrides.internal_types.add(SparseTensor)
 overrides.sparse_types.add(SparseTensor)
 
 
+_BETA = ("Sparse {} tensor support is in beta state. If you miss a functionality in the sparse "
+         "tensor support, please submit a feature request to https://github.com/pytorch/pytorch/issues.")
+
+
 def make_sparse(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, shape: Any,
                 coalesced: bool = False) -> SparseTensor:
     """A sparse tensor of these parts, which are not checked."""
@@ -160,6 +165,8 @@ def make_sparse(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, sh
     tensor._array = np.ndarray(shape, data.dtype, _ZEROS, 0, (0,) * len(shape))
     tensor._edge = tensor._base = tensor._counter = None
     tensor._layout, tensor._where, tensor._data = layout, where, data
+    if layout is not COO:
+        warn_once(_BETA.format(layout.name[-3:].upper()), key=_BETA)
     if coalesced or (layout is COO and len(data) < 2):
         tensor._coalesced = True
     return tensor
@@ -277,6 +284,23 @@ class Invariants:
     """Are indices checked where the caller does not say?"""
 
     enabled = False
+    said = False                # has the program chosen?
+
+    @classmethod
+    def set(cls, enabled: bool | None) -> None:
+        """What the program chooses."""
+        cls.enabled, cls.said = bool(enabled), True
+
+    @classmethod
+    def hold(cls, here: bool | None) -> bool:
+        """Are the indices of a new tensor checked, where the caller says `here`?"""
+        if here is None and not cls.said:
+            warn_once("Sparse invariant checks are implicitly disabled. Memory errors (e.g. "
+                      "SEGFAULT) will occur when operating on a sparse tensor which violates the "
+                      "invariants, but checks incur performance overhead. To silence this warning, "
+                      "explicitly opt in or out. See "
+                      "`torch.sparse.check_sparse_tensor_invariants.__doc__` for guidance. ")
+        return cls.enabled if here is None else here
 
 
 # ---- what rules ask -------------------------------------------------------------------------
