@@ -7,7 +7,7 @@ from flambeau.core.tensor import Tensor, plain_types
 from flambeau.kernels.moving.views import is_dense
 from flambeau.ops.factory.create import empty_like
 from flambeau.ops.pointwise.arithmetic import add
-from flambeau.ops.sparse.tensors import is_sparse, make_sparse, without_history
+from flambeau.ops.sparse.tensors import SparseTensor, is_sparse, make_sparse, without_history
 from flambeau.ops.view.conversion import clone, detach
 from flambeau.ops.view.copying import copy
 
@@ -30,7 +30,7 @@ def first_gradient(leaf: Tensor, grad: Tensor, unshared: bool, create_graph: boo
                                   device=grad.device).copy_(grad)
 
 
-def _without_graph(grad: Tensor, unshared: bool) -> Tensor:
+def _without_graph(grad: SparseTensor, unshared: bool) -> Tensor:
     """A sparse gradient as a leaf keeps it: its own arrays if nobody else holds it, else copies."""
     parts = [*grad._where, grad._data]
     if unshared and all(p.flags.c_contiguous for p in parts):

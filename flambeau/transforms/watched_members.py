@@ -154,8 +154,8 @@ def _put_back() -> None:
 
 # ---- recording -----------------------------------------------------------------------------------
 
-_SWITCHES = (no_grad, enable_grad)
-_own_changes: dict[type, Any] = {}
+_SWITCHES: tuple[Any, ...] = (no_grad, enable_grad)
+_own_changes: dict[Any, Any] = {}
 
 
 def _ask_to_switch(self: Any) -> Any:

@@ -142,7 +142,7 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
         return found[0]
     if op.returns in (None, tuple, list):
         return found
-    return tuple.__new__(op.returns, found[:len(getattr(op.returns, "_fields", found))])
+    return tuple.__new__(op.returns, found[:len(op.returns.__match_args__)])
 
 
 def _value_before_write(target: Tensor, functional: Op, inputs: list[Any]) -> Tensor:
