@@ -188,33 +188,6 @@ from flambeau.jit._intermediate import import_ir_module_from_buffer as import_ir
 from flambeau.jit._intermediate import merge_type_from_type_comment as merge_type_from_type_comment
 from flambeau.jit._intermediate import parse_ir as parse_ir
 from flambeau.jit._intermediate import parse_type_comment as parse_type_comment
-from flambeau.jit._types import AnyType as AnyType
-from flambeau.jit._types import AwaitType as AwaitType
-from flambeau.jit._types import BoolType as BoolType
-from flambeau.jit._types import ClassType as ClassType
-from flambeau.jit._types import ComplexType as ComplexType
-from flambeau.jit._types import DeviceObjType as DeviceObjType
-from flambeau.jit._types import DictType as DictType
-from flambeau.jit._types import EnumType as EnumType
-from flambeau.jit._types import FloatType as FloatType
-from flambeau.jit._types import FutureType as FutureType
-from flambeau.jit._types import IntType as IntType
-from flambeau.jit._types import InterfaceType as InterfaceType
-from flambeau.jit._types import ListType as ListType
-from flambeau.jit._types import NoneType as NoneType
-from flambeau.jit._types import NumberType as NumberType
-from flambeau.jit._types import OptionalType as OptionalType
-from flambeau.jit._types import PyObjectType as PyObjectType
-from flambeau.jit._types import RRefType as RRefType
-from flambeau.jit._types import StreamObjType as StreamObjType
-from flambeau.jit._types import StringType as StringType
-from flambeau.jit._types import SymBoolType as SymBoolType
-from flambeau.jit._types import SymIntType as SymIntType
-from flambeau.jit._types import TensorType as TensorType
-from flambeau.jit._types import TupleType as TupleType
-from flambeau.jit._types import Type as Type
-from flambeau.jit._types import UnionType as UnionType
-from flambeau.jit._types import unify_type_list as unify_type_list
 from flambeau.kernels import get_num_threads as get_num_threads
 from flambeau.kernels import set_num_threads as set_num_threads
 from flambeau.ops.python.internal import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
@@ -306,6 +279,33 @@ from flambeau.random import set_rng_state as set_rng_state
 from flambeau.random import thread_safe_generator as thread_safe_generator
 from flambeau.schema.function_schema import Argument as Argument
 from flambeau.schema.function_schema import FunctionSchema as FunctionSchema
+from flambeau.schema.types import AnyType as AnyType
+from flambeau.schema.types import AwaitType as AwaitType
+from flambeau.schema.types import BoolType as BoolType
+from flambeau.schema.types import ClassType as ClassType
+from flambeau.schema.types import ComplexType as ComplexType
+from flambeau.schema.types import DeviceObjType as DeviceObjType
+from flambeau.schema.types import DictType as DictType
+from flambeau.schema.types import EnumType as EnumType
+from flambeau.schema.types import FloatType as FloatType
+from flambeau.schema.types import FutureType as FutureType
+from flambeau.schema.types import IntType as IntType
+from flambeau.schema.types import InterfaceType as InterfaceType
+from flambeau.schema.types import ListType as ListType
+from flambeau.schema.types import NoneType as NoneType
+from flambeau.schema.types import NumberType as NumberType
+from flambeau.schema.types import OptionalType as OptionalType
+from flambeau.schema.types import PyObjectType as PyObjectType
+from flambeau.schema.types import RRefType as RRefType
+from flambeau.schema.types import StreamObjType as StreamObjType
+from flambeau.schema.types import StringType as StringType
+from flambeau.schema.types import SymBoolType as SymBoolType
+from flambeau.schema.types import SymIntType as SymIntType
+from flambeau.schema.types import TensorType as TensorType
+from flambeau.schema.types import TupleType as TupleType
+from flambeau.schema.types import Type as Type
+from flambeau.schema.types import UnionType as UnionType
+from flambeau.schema.types import unify_type_list as unify_type_list
 from flambeau.serialization import PyTorchFileReader as PyTorchFileReader
 from flambeau.serialization import load as load
 from flambeau.serialization import save as save
@@ -2318,7 +2318,8 @@ def frobenius_norm(
     """The square root of the sum of squares along `dim`; an older name."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: _bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array, or of a DLPack capsule."""
+    """A tensor on the memory of another library's array, or of a DLPack capsule, on the CPU;
+    `copy=True` copies."""
 
 def from_file(
     filename: str,

@@ -133,8 +133,9 @@ class GraphModule(nn.Module):
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
         # `forward` is an attribute of the class, so each instance needs one of its own
         base = next(c for c in cls.__mro__ if "GraphModuleImpl" not in c.__qualname__)
-        own = type(base.__name__, (base,), {"__qualname__": f"{base.__qualname__}.GraphModuleImpl",
-                                            "__module__": base.__module__})
+        own = type(base.__name__, (base,), {
+            "__qualname__": "GraphModule.__new__.<locals>.GraphModuleImpl",
+            "__module__": GraphModule.__module__})
         return super().__new__(own)
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule"):

@@ -6,6 +6,7 @@ import os
 import weakref
 from typing import Any
 
+from flambeau._support.lazy.modules import parts
 from flambeau.utils import hooks
 
 _LAZY = ("_contextlib", "_device", "_foreach_utils", "_mode_utils", "_ordered_set",
@@ -85,3 +86,5 @@ def generate_methods_for_privateuse1_backend(
 __all__ = ["ThroughputBenchmark", "cmake_prefix_path", "generate_methods_for_privateuse1_backend",
            "get_cpp_backtrace", "hooks", "rename_privateuse1_backend", "set_module",
            "swap_tensors"]
+parts(__name__, {"backend_registration": "rename_privateuse1_backend "
+                                         "generate_methods_for_privateuse1_backend"})
