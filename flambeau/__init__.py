@@ -27,7 +27,6 @@ from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import finfo, iinfo, layout, memory_format, qscheme
 from flambeau.ops import load as _load_ops
-from flambeau.version import __version__
 
 for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex32 "
               "complex64 complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz "

@@ -23,7 +23,7 @@ def first_gradient(leaf: Tensor, grad: Tensor, unshared: bool, create_graph: boo
     if unshared and not create_graph and (own.strides == grad._array.strides
                                           or not grad_layouts.get()):
         return detach(grad)
-    if not is_dense(own):
+    if not is_dense(own) or grad.layout is not type_info.strided:
         kept = clone(grad, memory_format=type_info.contiguous_format)
         return kept if create_graph else detach(kept)
     return grad.new_empty_strided(leaf.shape, leaf.stride(), dtype=grad.dtype, layout=grad.layout,

@@ -89,6 +89,7 @@ _NAMES = {
     "_support.symbolic_names": "SymBool SymFloat SymInt Tag",
     "testing._filecheck": "FileCheck",
     "utils.dlpack": "to_dlpack",
+    "version": "__version__",
 }
 
 # The module of each name, and the name that it has there.

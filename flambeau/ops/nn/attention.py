@@ -489,8 +489,8 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_
     """A mask as numbers to be added to scores: -inf where a boolean one is True."""
     if mask is None:
         return None
-    floating = flambeau.is_floating_point(mask)
-    if mask.dtype != flambeau.bool and not floating:
+    known, floating = mask.dtype == flambeau.bool, flambeau.is_floating_point(mask)
+    if not known and not floating:
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use "

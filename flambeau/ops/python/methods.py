@@ -33,7 +33,6 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.dispatch.members import member
-from flambeau.ops.python.dlpack import to_dlpack
 from flambeau.ops.view import copying
 from flambeau.ops.view.splitting import unbind
 from flambeau.schema import errors
@@ -142,6 +141,7 @@ class Conversion(Chapter):
     def __dlpack__(self, *, stream: Any = -1, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         """The memory as a DLPack capsule, for other array libraries."""
+        from flambeau.ops.python.dlpack import to_dlpack
         return to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from flambeau.utils.benchmark.measurement import (
 class Compare:
     """Tables of measurements: one a label, with a column a description and a row a sub-label.
 
-    >>> from flambeau.utils.benchmark import TaskSpec
+    >>> from flambeau.utils.benchmark import Compare, Measurement, TaskSpec
     >>> task = TaskSpec("x + y", "", label="L", sub_label="S", description="D")
     >>> print(str(Compare([Measurement(1, [0.0011], task)])).replace("D ", "D"))
     [----- L -----]
