@@ -338,10 +338,10 @@ def _fftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tenso
 
 
 def _rfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
+    if not _many_dims(input, s, dim, name)[0]:
+        raise RuntimeError(f"{name} must transform at least one axis")
     x = _real(input, name, "real-valued")
     dims, sizes = _many_dims(x, s, dim, name)
-    if not dims:
-        raise RuntimeError(f"{name} must transform at least one axis")
     return r2c(_resize_dims(x, dims, sizes), dims, _scale_of(norm, True), True)
 
 

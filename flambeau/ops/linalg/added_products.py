@@ -214,7 +214,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) 
     if len(a) != 2 or len(b) != 1 or len(c) > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(c)}, {len(a)}, {len(b)}")
     if a[1] != b[0] or (c and c[0] not in (a[0], 1)):
-        raise RuntimeError(f"size mismatch, got input ({c[0] if c else 1}), mat ({a[0]}x{a[1]}), "
+        raise RuntimeError(f"size mismatch, got input ({self.size(0)}), mat ({a[0]}x{a[1]}), "
                            f"vec ({b[0]})")
     same_as_mv(self, mat, vec)
     return self, mat, vec, beta, alpha

@@ -207,6 +207,7 @@ def _mv_kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _check_mv(self: Tensor, vec: Tensor) -> Any:
     a, b = self._array.shape, vec._array.shape
     if len(a) != 2 or len(b) != 1:
+        self.size(0)                            # the result is made first
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
@@ -352,7 +353,6 @@ reversed_operator("__rmatmul__", matmul)
 
 
 # ---- the affine map ------------------------------------------------------------------------------
-
 
 def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     if bias is not None and input.dtype.itemsize <= 2 and input.dtype.kind not in "bui":

@@ -378,7 +378,8 @@ _DOUBLE, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
     function=False, out=False)
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """`float_power`, in place: for float64 and complex128 only."""
-    found = float_power(self.detach(), exponent).dtype
+    power = exponent if not isinstance(exponent, Tensor) else exponent.new_empty(())
+    found = float_power(self.detach().new_empty((0,)), power).dtype
     if found is not self.dtype:
         raise RuntimeError(f"the base given to float_power_ has dtype {type_name(self.dtype)} but "
                            f"the operation's result requires dtype {type_name(found)}")

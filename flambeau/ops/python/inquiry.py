@@ -128,6 +128,7 @@ def _refuse_gradients(*tensors: Tensor, name: str) -> None:
 @member("apply_(Tensor(a!) self, object callable) -> Tensor(a!)", function=False)
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replace each element by `callable(element)`: slow, and outside of autograd."""
+    _refuse_gradients(self, name="apply_")
     return _mapped(self, callable, ())
 
 

@@ -68,9 +68,11 @@ def check_geometry(input: Tensor, weight: Tensor, bias: Any, stride: Any, paddin
         extents = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in zip(
             x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
         if min(extents) < 1 and 0 not in x.shape[2:]:
+            one = [1] if len(extents) == 1 else []          # computed as one row
             raise RuntimeError(
-                f"Given input size per channel: ({_format_sizes(x.shape[2:])}). Calculated output "
-                f"size per channel: ({_format_sizes(extents)}). Output size is too small")
+                f"Given input size per channel: ({_format_sizes([*one, *x.shape[2:]])}). "
+                f"Calculated output size per channel: ({_format_sizes([*one, *extents])}). Output "
+                "size is too small")
     if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
         shape = list(x.shape if x.ndim > 3 else (*x.shape[:2], 1, x.shape[2]))
         raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input "

@@ -61,9 +61,9 @@ def _prepare_constant_pad(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, 
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * len(shape):
-        raise RuntimeError("Padding length should be less than or equal to two times the input "
-                           f"dimension but got padding length {len(pad)} and input of dimension "
-                           f"{len(shape)}")
+        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of "
+                           f"the input. Pad length is {len(pad)}while the input has {len(shape)}"
+                           "dimensions.")
     for n, (a, b) in zip(shape, _padding_by_dim(pad, len(shape))):
         if n + min(a, 0) + min(b, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")

@@ -177,6 +177,9 @@ def _unflattened(input: Tensor, dim: int, sizes: Any) -> Tensor:
     dim = wrap_dim(dim, len(shape))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but "
+                           "tensor has no dimensions")
     if min(sizes) < 0:
         if min(sizes) < -1 or sizes.count(-1) > 1:
             try:

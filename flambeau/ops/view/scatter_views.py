@@ -216,6 +216,8 @@ def _prepare_diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1:
 
 
 def _diagonal_scatter_kernel(self: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+    if src.shape != views.diagonal(self, offset, dim1, dim2).shape:
+        raise Misfit
     if self.base is None and self.flags.c_contiguous:
         return rearranging.diagonal_scatter(self, src, offset, dim1, dim2)
     result = views.copy_in_place(self)

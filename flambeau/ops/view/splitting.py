@@ -225,9 +225,9 @@ def _tensor_split(input: Tensor, sections: Any, dim: int, indices: Any, places: 
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
                            "tensor with 0 dims")
-    dim = wrap_dim(dim, input.ndim)
     if places is not None:
         sections, indices = read_places(places)
+    dim = wrap_dim(dim, input.ndim)
     if sections is None:
         bounds = [0, *indices]
         parts = [cut(input, dim, a, b) for a, b in itertools.pairwise(bounds)]

@@ -132,3 +132,10 @@ def test_a_bias_expands_within_the_product_or_in_place_behind(input, bias, messa
 def test_a_bias_of_several_rows_does_not_change_the_shape(input, bias):
     x, w, b = flambeau.ones(input), flambeau.ones(4, 3), flambeau.ones(bias)
     assert flambeau.equal(nn.functional.linear(x, w, b), flambeau.full((*input[:-1], 4), 4.0))
+
+
+def test_what_has_no_dimensions_has_no_rows():
+    for call in (lambda x: flambeau.mv(x, flambeau.ones(3)),
+                 lambda x: flambeau.addmv(x, flambeau.ones(5, 3), flambeau.ones(2))):
+        with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dim"):
+            call(flambeau.ones(()))

@@ -164,3 +164,8 @@ def test_weights_without_dimensions_have_any_type():
         flambeau.lerp(flambeau.zeros(3), flambeau.ones(3), half.expand(3))
     with pytest.raises(NotImplementedError, match="lerp_kernel_tensor"):
         flambeau.lerp(flambeau.tensor([1]), flambeau.tensor([2]), flambeau.tensor(1))
+
+
+def test_the_type_of_a_power_in_place_comes_before_its_shape():
+    with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float"):
+        flambeau.ones(2).float_power_(flambeau.ones(3))

@@ -102,3 +102,8 @@ def test_assertions_of_tensors():
 
 def test_meshgrid_shows_its_keyword():
     assert flambeau.meshgrid.__kwdefaults__ == {"indexing": None}
+
+
+def test_calls_for_each_element_are_outside_of_autograd():
+    with pytest.raises(RuntimeError, match=r"Can't call apply_\(\) on Variable that requires grad"):
+        flambeau.ones(2, requires_grad=True).apply_(abs)

@@ -69,3 +69,12 @@ def test_the_gradient_of_circular_padding_is_a_constant():
     y = F.pad(x, (1, 2), "circular")
     grad, = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
     assert not grad.requires_grad and grad.tolist() == [[[2.0, 2.0, 1.0, 2.0]] * 3]
+
+
+def test_more_pads_than_dimensions():
+    for shape, pad in (((), (1, 2)), ((2,), (1, 2, 1, 2))):
+        said = f"Pad length is {len(pad)}while the input has {len(shape)}dimensions"
+        with pytest.raises(RuntimeError, match=said):
+            torch.constant_pad_nd(torch.ones(shape), pad)
+        with pytest.raises(RuntimeError, match="Padding length should be less than or equal"):
+            F.pad(torch.ones(shape), pad)

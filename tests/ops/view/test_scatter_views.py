@@ -1,5 +1,6 @@
 """Samples of the ops of `flambeau/ops/view/scatter_views.py`."""
 import numpy as np
+import pytest
 from sample_tests import SampleTests
 from samples import Samples, call
 
@@ -42,3 +43,9 @@ def test_copies_lie_as_the_tensor_does():
             assert found._base is None and found.sum() == x.sum() + part.sum()
     x = flambeau.ones(3).expand(2, 3)
     assert x.select_scatter(x[0], 0, 0).stride() == (3, 1)
+
+
+@pytest.mark.parametrize("shape", [(), (1, 3), (2,)])
+def test_a_diagonal_does_not_broadcast(shape):
+    with pytest.raises(RuntimeError, match="expected src to have a size equal to the slice"):
+        flambeau.diagonal_scatter(flambeau.zeros(3, 3), flambeau.ones(shape))

@@ -1,7 +1,10 @@
 """Samples of the ops of `flambeau/ops/view/splitting.py`."""
 import numpy as np
+import pytest
 from sample_tests import SampleTests
 from samples import Samples, call
+
+import flambeau
 
 family = Samples()
 
@@ -28,3 +31,8 @@ def _(r):
 
 class TestSamples(SampleTests):
     family = family
+
+
+def test_places_have_their_type_before_a_dimension_is_looked_for():
+    with pytest.raises(RuntimeError, match="to have dtype of long, but got Float"):
+        flambeau.tensor_split(flambeau.ones(5), flambeau.ones(3), 100)
