@@ -135,7 +135,7 @@ def test_a_bias_of_several_rows_does_not_change_the_shape(input, bias):
 
 
 def test_what_has_no_dimensions_has_no_rows():
-    for call in (lambda x: flambeau.mv(x, flambeau.ones(3)),
+    for product in (lambda x: flambeau.mv(x, flambeau.ones(3)),
                  lambda x: flambeau.addmv(x, flambeau.ones(5, 3), flambeau.ones(2))):
         with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dim"):
-            call(flambeau.ones(()))
+            product(flambeau.ones(()))
