@@ -361,8 +361,7 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
         return convert(np.asarray(kernels.add(single, convert(bias, single.dtype))), input.dtype)
     r = product(input, weight.T)
     if bias is not None:
-        own = r.dtype is bias.dtype and type(r) is np.ndarray
-        r = kernels.add(r, bias, *([r] if own else []))
+        r = kernels.add(r, bias, *[r] * (r.dtype is bias.dtype and type(r) is np.ndarray))
     return r
 
 
