@@ -20,7 +20,21 @@ def test_a_mode_sees_properties():
         x.grad = torch.ones(2)
     assert torch.Tensor.shape.__get__ in seen.functions
     assert torch.Tensor.grad.__set__ in seen.functions
-    assert torch.Tensor.__dict__["shape"] is before         # and nothing is left behind
+    for _ in range(2000):                                   # and nothing is left behind for long
+        _ = x.shape
+    assert torch.Tensor.__dict__["shape"] is before
+
+
+def test_classes_made_inside_a_mode_see_properties():
+    asked = []
+    with Seen():
+        class Asking(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                asked.append(func)
+                return super().__torch_function__(func, types, args, kwargs or {})
+    _ = torch.ones(2).as_subclass(Asking).shape
+    assert torch.Tensor.shape.__get__ in asked
 
 
 def test_a_subclass_sees_properties_for_good():
