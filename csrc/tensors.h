@@ -11,7 +11,7 @@ struct Core {
     PyTypeObject *tensor, *view, *node;
     PyTypeObject *slices;                              // the node of a base, a view of which was written
     PyTypeObject *untracked;                           // counters of inference tensors
-    PyObject *plain, *floating, *passive;              // sets of types
+    PyObject *plain, *floating, *passive, *internal;   // sets of types
     PyObject *interceptors, *saved_tensor_hooks, *node_watchers;    // lists, empty nearly always
     PyObject *leaf, *lazy;                             // what an edge may be: see core/tensor.py
     PyObject *grad_mode, *order;                       // order: the counter of nodes

@@ -83,6 +83,10 @@ static Answer fits(const Parameter &p, PyObject *value) {
     switch (p.kind) {
         case TENSOR:
             return is_tensor(value) ? Answer::YES : no_if(is_builtin(type));
+        case OWN_TENSOR:
+            if (is_tensor(value) || (!slices && PySet_Contains(fast::core.internal, (PyObject *)type) == 1))
+                return Answer::YES;
+            break;
         case TENSOR_OR_NUMBER:
             if (type == &PyFloat_Type || type == &PyBool_Type || type == &PyComplex_Type || is_tensor(value))
                 return Answer::YES;

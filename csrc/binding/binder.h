@@ -11,6 +11,7 @@ constexpr int MAX_PARAMETERS = 24;
 enum Kind : uint8_t {
     TENSOR, TENSORS, SCALAR, INT, INTS, FLOAT, BOOL, DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, STRING,
     GENERATOR, ANY, TENSOR_OR_NUMBER, FLOATS, BOOLS, SCALARS,
+    OWN_TENSOR,  // a tensor, also of our subclasses: members take them
     OTHER  // no value but None is sure to be one
 };
 

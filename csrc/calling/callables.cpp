@@ -167,7 +167,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"Node", (PyObject **)&core.node}, {"CopySlices", (PyObject **)&core.slices},
                   {"Untracked", (PyObject **)&core.untracked}, {"plain", &core.plain},
                   {"floating", &core.floating},
-                  {"passive", &core.passive}, {"interceptors", &core.interceptors},
+                  {"passive", &core.passive}, {"internal", &core.internal}, {"interceptors", &core.interceptors},
                   {"saved_tensor_hooks", &core.saved_tensor_hooks},
                   {"node_watchers", &core.node_watchers},
                   {"LEAF", &core.leaf}, {"LAZY", &core.lazy}, {"grad_mode", &core.grad_mode},
@@ -185,7 +185,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
     if (!PyType_Check(core.tensor) || !PyType_Check(core.view) || !PyType_Check(core.node) ||
         !PyType_Check(core.untracked) ||
         !PyAnySet_Check(core.plain) || !PyAnySet_Check(core.floating) ||
-        !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
+        !PyAnySet_Check(core.passive) || !PyAnySet_Check(core.internal) ||
+        !PyList_Check(core.interceptors) ||
         !PyList_Check(core.saved_tensor_hooks) || !PyList_Check(core.node_watchers) ||
         !PyIter_Check(core.order) || !PyUnicode_Check(core.package) ||
         !PyType_IsSubtype(core.node, &PlaceType) || !PyType_Check(core.slices) ||

@@ -61,6 +61,7 @@ class Function:
 
     published: Any              # what users call
     writes = False              # to its first tensor?
+    tensor_kind = 0             # of parameters, to C: plain tensors
     operates = False            # as an operator, it says NotImplemented for a TypeError
 
     def __init__(self, declaration: Declaration | Alias, bound: bool):
@@ -235,8 +236,8 @@ class Function:
         declared = [o.op.functional.declaration for o in self.overloads if self.writes]
         if any(d.needs_preparing and d.inplace_first is not None for d in declared):
             return None
-        return [describe(o, kind=kind, numbers=self.numbers) for o in self.overloads
-                if not o.signature.is_deprecated]
+        return [describe(o, kind=kind, numbers=self.numbers, tensors=self.tensor_kind)
+                for o in self.overloads if not o.signature.is_deprecated]
 
     def refused_by(self, instance: Any, count: int, named: bool) -> TypeError | None:
         """The error of `f = instance.method; f(…)` with `count` arguments and perhaps some by name,
@@ -338,14 +339,14 @@ def refuse_type(op: Op, values: list[Any]) -> None:
 _KINDS = {"Tensor": 0, "Scalar": 2, "int": 3, "float": 5, "bool": 6, "ScalarType": 7, "Device": 8,
           "Layout": 9, "MemoryFormat": 10, "str": 11, "Generator": 12, "object": 13, "PyObject": 13}
 _LISTS = {"Tensor": 1, "int": 4, "float": 15, "bool": 16, "Scalar": 17}
-_TENSOR_OR_NUMBER, _OTHER = 14, 18
+_TENSOR_OR_NUMBER, OWN_TENSOR, _OTHER = 14, 18, 19
 
 
 def describe(overload: Overload, target: Any = None, kind: str = "op", facts: Any = None,
-             numbers: bool = False) -> Any:
+             numbers: bool = False, tensors: int = 0) -> Any:
     """An overload as C reads it: what it calls (the op, if nothing else is said), and how. Do
-    `numbers` fit where tensors are wanted?"""
-    parameters = [_describe_parameter(p, numbers) for p in overload.parameters]
+    `numbers` fit where tensors are wanted? `tensors`: the kind of those parameters."""
+    parameters = [_describe_parameter(p, numbers, tensors) for p in overload.parameters]
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
     op = overload.op.functional or overload.op
     declared = op.declaration
@@ -358,8 +359,8 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
     return parameters, arguments, target or op.call, overload.out, kind, facts, stored
 
 
-def _describe_parameter(p: Parameter, numbers: bool) -> Any:
-    kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER)
+def _describe_parameter(p: Parameter, numbers: bool, tensors: int) -> Any:
+    kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER) or tensors
     if numbers and kind == 0 and may_be_number(p):
         kind = _TENSOR_OR_NUMBER
     value = p.value

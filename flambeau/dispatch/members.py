@@ -21,13 +21,15 @@ from flambeau.core import modes
 from flambeau.core.calling import overrides
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import Alias, Declaration, publish
-from flambeau.dispatch.function import Function
+from flambeau.dispatch.function import OWN_TENSOR, Function
 
 _UNASKED = frozenset({"as_subclass"})       # about which PyTorch asks no type and no mode
 
 
 class MemberFunction(Function):
     """The function, or the method, of a member."""
+
+    tensor_kind = OWN_TENSOR
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if (modes.function_modes.get() or overrides.overriding_args(args, kwargs)) \

@@ -15,7 +15,7 @@ from numpy import asarray, ndarray
 from flambeau.core import dtypes, late_bound
 from flambeau.core.autograd.recording import edges_of, make_view, node_watchers, record, replay_of
 from flambeau.core.calling import fast
-from flambeau.core.calling.overrides import intercept_canonical
+from flambeau.core.calling.overrides import intercept_canonical, internal_types
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, passive
@@ -130,4 +130,4 @@ def store_out(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
     return late_bound.store(out, op, result, read)
 
 
-fast.bind(passive=passive, node_watchers=node_watchers, replay_of=replay_of)
+fast.bind(passive=passive, internal=internal_types, node_watchers=node_watchers, replay_of=replay_of)
