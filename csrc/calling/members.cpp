@@ -93,14 +93,14 @@ static PyObject *is_contiguous(PyObject *, PyObject *const *args, Py_ssize_t) {
 
 static PyObject *is_floating_point(PyObject *, PyObject *const *args, Py_ssize_t) {
     PyArrayObject *x = array_of(args[0]);
-    int type = x ? PyArray_TYPE(x) : NPY_OBJECT;
+    int type = x ? PyArray_TYPE(x) : NPY_USERDEF;
     return type >= NPY_USERDEF ? other()
-                                     : PyBool_FromLong(PyTypeNum_ISFLOAT(type) || type == NPY_HALF);
+                               : PyBool_FromLong(PyTypeNum_ISFLOAT(type) || type == NPY_HALF);
 }
 
 static PyObject *is_complex(PyObject *, PyObject *const *args, Py_ssize_t) {
     PyArrayObject *x = array_of(args[0]);
-    int type = x ? PyArray_TYPE(x) : NPY_OBJECT;
+    int type = x ? PyArray_TYPE(x) : NPY_USERDEF;
     return type >= NPY_USERDEF ? other() : PyBool_FromLong(PyTypeNum_ISCOMPLEX(type));
 }
 

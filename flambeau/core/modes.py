@@ -56,7 +56,8 @@ class Level(Scope):
 def intercepts_ops() -> bool:
     """Does a level of this thread take ops over, and does not only look on? Then nothing may be
     computed but by ops."""
-    return any(not level.observes for level in levels.get())
+    stack = levels.get()
+    return bool(stack) and any(not level.observes for level in stack)
 
 
 # ---- grad mode ----------------------------------------------------------------------------------

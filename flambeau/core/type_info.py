@@ -1,6 +1,7 @@
 """Limits of number types, and the named constants that describe a tensor's form."""
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,32 @@ class _Info:
     __hash__ = None
 
 
+def _type_given(schemas: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    plain = len(args) == 1 and type(args[0]) is dtype and not kwargs
+    return args if plain else late_bound.bound(schemas, args, kwargs)
+
+
+@cache
+def _floating_limits(of: dtype) -> dict[str, Any]:
+    if of._library == "numpy":
+        limits = np.finfo(of.numpy)
+    else:
+        import ml_dtypes
+        limits = ml_dtypes.finfo(of.numpy)
+    bits = of.itemsize * 8
+    halved = of.name == "float8_e5m2fnuz"           # as PyTorch has it
+    return {"bits": bits, "dtype": of.name, "min": float(limits.min), "max": float(limits.max),
+            "eps": float(limits.eps) / (2 if halved else 1), "tiny": float(limits.smallest_normal),
+            "smallest_normal": float(limits.smallest_normal),
+            "resolution": 1.0 if bits == 8 else 10.0 ** -limits.precision}
+
+
+@cache
+def _integer_limits(of: dtype) -> dict[str, Any]:
+    limits = np.iinfo(of.numpy)
+    return {"min": int(limits.min), "max": int(limits.max)}
+
+
 @set_error_name("torch.finfo")
 class finfo(_Info):
     """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
@@ -44,23 +71,12 @@ class finfo(_Info):
     resolution: float
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*late_bound.bound(("finfo(ScalarType type)", "finfo()"), args, kwargs))
+        super().__init__(*_type_given(("finfo(ScalarType type)", "finfo()"), args, kwargs))
         if self._type.kind not in "fc":
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
                             "to handle 'torch.finfo'")
         self._type = self._type.to_real()
-        if self._type._library == "numpy":
-            limits = np.finfo(self._type.numpy)
-        else:
-            import ml_dtypes
-            limits = ml_dtypes.finfo(self._type.numpy)
-        bits = self._type.itemsize * 8
-        halved = self._type.name == "float8_e5m2fnuz"           # as PyTorch has it
-        self._note(
-            bits=bits, dtype=self._type.name, min=float(limits.min), max=float(limits.max),
-            eps=float(limits.eps) / (2 if halved else 1), tiny=float(limits.smallest_normal),
-            smallest_normal=float(limits.smallest_normal),
-            resolution=1.0 if bits == 8 else 10.0 ** -limits.precision)
+        vars(self).update(_floating_limits(self._type))
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -76,14 +92,13 @@ class iinfo(_Info):
     max: int
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*late_bound.bound(("iinfo(ScalarType type)",), args, kwargs))
+        super().__init__(*_type_given(("iinfo(ScalarType type)",), args, kwargs))
         if self._type.kind == "b":
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if self._type.kind not in "ui":
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
                             "handle 'torch.iinfo'")
-        limits = np.iinfo(self._type.numpy)
-        self._note(min=int(limits.min), max=int(limits.max))
+        vars(self).update(_integer_limits(self._type))
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self._type.name})"

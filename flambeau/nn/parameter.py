@@ -9,7 +9,7 @@ from flambeau import Tensor
 from flambeau.core.calling import overrides
 from flambeau.core.calling.overrides import disabled_torch_function
 from flambeau.core.tensor import TensorMeta, plain_types, set_class
-from flambeau.ops.python.methods import NOT_COPIED
+from flambeau.ops.python.methods import NOT_COPIED, as_instance
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
 
@@ -45,7 +45,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is MetaParameter:
             data = data.detach()
         if type(data) is Tensor or type(data) is Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)
+            make = as_instance if type(requires_grad) is bool else Tensor._make_subclass
+            return make(cls, data, requires_grad)
         tensor = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(

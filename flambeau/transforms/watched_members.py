@@ -3,8 +3,8 @@
 Reading `x.shape` must cost nothing where nobody overrides functions. So the members are replaced by
 descriptors that ask only while somebody does: on Tensor while a mode is entered and until nobody
 has asked for a while, as replacing them takes longer than most of what a mode is entered for; on a
-class with a `__torch_function__` of its own for good. Seen on a class they are the members themselves:
-`Tensor.shape.__get__` is what a mode is shown.
+class with a `__torch_function__` of its own for good. Seen on a class they are the members
+themselves: `Tensor.shape.__get__` is what a mode is shown.
 """
 from __future__ import annotations
 

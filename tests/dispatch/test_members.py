@@ -93,3 +93,14 @@ def test_members_that_modes_are_shown_have_derivatives():
         (x.sum() + y.sum()).backward()
     assert x.grad_fn.name() == "UnsqueezeBackward1"
     assert w.grad.tolist() == [[4.0] * 3] * 2
+
+
+def test_of_our_own_subclasses_c_says_what_python_says():
+    x = torch.tensor([[1 + 2j, 3], [0.5j, 2]])
+    of_kinds = [x.conj(), x.to_sparse(), x.real.to_sparse_csr(), torch.empty(2, 3, device="meta"),
+                torch.quantize_per_tensor(x.real, 0.1, 0, torch.quint8), x.imag.conj().neg()]
+    for t in of_kinds:
+        for name in ("is_complex", "is_floating_point", "numel", "dim", "size",
+                     "element_size", "is_inference"):
+            function = getattr(torch.Tensor, name)
+            assert function(t) == getattr(function, "twin", function)(t), (type(t), name)

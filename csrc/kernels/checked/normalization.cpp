@@ -1,6 +1,9 @@
 // Normalisations with what they used: flambeau/ops/nn/normalize.py.
 #include "kernels/checked/checked.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace checked {
 
 static Inner rows{"network_layer_norm"}, channels_of{"network_batch_norm"},
@@ -16,6 +19,21 @@ static bool is_shaped(PyObject *p, PyArrayObject *x, int n, const npy_intp *shap
                             ends_with((PyArrayObject *)p, n, shape));
 }
 
+// A result of no elements, and the statistics of what it would be made of: a mean of 0, 1 / 0 · 0.
+static PyObject *of_no_elements(PyArrayObject *x, int nd, const npy_intp *shape) {
+    int type = PyArray_TYPE(x);
+    Array y = Array::empty(PyArray_NDIM(x), PyArray_DIMS(x), type), mean = Array::empty(nd, shape, type),
+          scale = Array::empty(nd, shape, type);
+    if (!y || !mean || !scale) return nullptr;
+    auto fill = [&](auto zero) {
+        using T = decltype(zero);
+        std::fill_n(mean.data<T>(), mean.size(), zero);
+        std::fill_n(scale.data<T>(), scale.size(), std::numeric_limits<T>::quiet_NaN());
+    };
+    type == NPY_FLOAT ? fill(0.0f) : fill(0.0);
+    return network::results(y, mean, scale);
+}
+
 // (input, weight, bias, normalized_shape, eps)
 static PyObject *layer_norm(PyObject *const *args) {
     PyArrayObject *x = floats(args[0]);
@@ -28,6 +46,10 @@ static PyObject *layer_norm(PyObject *const *args) {
     if (!ends_with(x, n, shape) || !is_shaped(args[1], x, n, shape) ||
         !is_shaped(args[2], x, n, shape))
         return moving::misfit();
+    if (!PyArray_SIZE(x)) {
+        std::fill_n(std::copy_n(PyArray_DIMS(x), PyArray_NDIM(x) - n, shape), n, 1);
+        return of_no_elements(x, PyArray_NDIM(x), shape);
+    }
     Held count;
     if (!count.hold(PyLong_FromLong(n))) return nullptr;
     PyObject *given[] = {args[0], count.get(), args[1], args[2], args[4]};
@@ -43,6 +65,8 @@ static PyObject *group_norm(PyObject *const *args) {
         PyArray_DIM(x, 0) != n || PyArray_DIM(x, 1) != c || PyArray_SIZE(x) != n * c * area ||
         groups < 1 || c % groups || !is_parameter(args[1], x, c) || !is_parameter(args[2], x, c))
         return moving::misfit();
+    npy_intp statistics[] = {n, groups};
+    if (!PyArray_SIZE(x)) return of_no_elements(x, 2, statistics);
     PyObject *given[] = {args[0], args[6], args[1], args[2], args[7]};
     return groups_of(given, 5);
 }

@@ -1,6 +1,7 @@
 // Copies of an array's elements in other places: turned, repeated, padded, on a diagonal, joined.
 #include "kernels/moving/strided.h"
 
+#include "kernels/checked/checked.h"
 #include "kernels/pointwise/kernel.h"
 #include "parallel.h"
 
@@ -266,6 +267,18 @@ static PyObject *stack(PyObject *const *args, Py_ssize_t count, PyObject *names)
     return as_object(r);
 }
 
+// Of that shape, with the channels last in memory.
+static PyArrayObject *empty_channels_last(PyArrayObject *like, int nd, const npy_intp *shape) {
+    npy_intp strides[NPY_MAXDIMS], step = PyArray_ITEMSIZE(like);
+    strides[1] = step, step *= shape[1];
+    for (int d = nd - 1; d >= 0; d--)
+        if (d != 1) strides[d] = step, step *= shape[d];
+    Py_INCREF(PyArray_DESCR(like));
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(like), nd,
+                                                 const_cast<npy_intp *>(shape), strides, nullptr, 0,
+                                                 nullptr);
+}
+
 // cat(arrays, dim): vectors of length 0 count for nothing.
 static PyObject *cat(PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyArrayObject *arrays[MANY], *first = nullptr;
@@ -274,6 +287,7 @@ static PyObject *cat(PyObject *const *args, Py_ssize_t count, PyObject *names) {
         return declined();
     if (!PyList_GET_SIZE(args[0])) return misfit();
     int given = read_arrays(args[0], arrays, MANY), n = 0, nd = 0;
+    bool by_rows = true, channels_last = true;  // where all have them so, the result has
     for (int i = 0; i < given; i++) {
         PyArrayObject *x = arrays[i];
         if (PyArray_NDIM(x) == 1 && !PyArray_SIZE(x)) continue;
@@ -286,14 +300,16 @@ static PyObject *cat(PyObject *const *args, Py_ssize_t count, PyObject *names) {
         if (PyArray_NDIM(x) != nd) return misfit();
         for (int d = 0; d < nd; d++)
             if (d != dim && PyArray_DIM(x, d) != shape[d]) return misfit();
-        if (nd > 3 && !PyArray_IS_C_CONTIGUOUS(x)) return declined();  // channels may come last
+        by_rows &= PyArray_IS_C_CONTIGUOUS(x) != 0;
+        channels_last &= checked::has_channels_last(x);
         shape[dim] += PyArray_DIM(x, int(dim));
         arrays[n++] = x;
     }
     npy_intp size = 1;
     for (int d = 0; d < nd; d++) size *= shape[d];
     if (!first || size > 1 << 18) return declined();  // of more, several threads copy
-    PyArrayObject *r = empty(first, nd, shape);
+    channels_last &= !by_rows;
+    PyArrayObject *r = channels_last ? empty_channels_last(first, nd, shape) : empty(first, nd, shape);
     char *to = r ? PyArray_BYTES(r) : nullptr;
     for (int i = 0; r && i < n; i++) {
         Range range;

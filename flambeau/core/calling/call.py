@@ -130,4 +130,5 @@ def store_out(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
     return late_bound.store(out, op, result, read)
 
 
-fast.bind(passive=passive, internal=internal_types, node_watchers=node_watchers, replay_of=replay_of)
+fast.bind(passive=passive, internal=internal_types, node_watchers=node_watchers,
+          replay_of=replay_of)

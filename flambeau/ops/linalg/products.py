@@ -1,6 +1,7 @@
 """Products of vectors and tensors: outer, inner, Kronecker, cross, and contractions."""
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -279,12 +280,13 @@ def multi_dot(tensors: Any) -> Tensor:
         a, b, c = tensors
         result = mm(mm(a, b), c) if p * r * (q + s) <= q * s * (p + r) else mm(a, mm(b, c))
     else:
-        result = _multiply_chain(tensors, _best_splits(sizes), 0, count - 1)
+        result = _multiply_chain(tensors, _best_splits(tuple(sizes)), 0, count - 1)
     shape = result._array.shape
     return view(result, shape[int(row):2 - int(column)])
 
 
-def _best_splits(sizes: list[int]) -> list[list[int]]:
+@lru_cache(64)
+def _best_splits(sizes: tuple[int, ...]) -> list[list[int]]:
     """For each stretch of the chain, after which matrix to cut it."""
     n = len(sizes) - 1
     cost = [[0] * n for _ in range(n)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from flambeau.core.autograd.graph import next_order
@@ -23,6 +24,7 @@ from flambeau.ops.python import list_updates
 from flambeau.ops.python.list_updates import take
 
 Tensors = Sequence[Tensor]
+_requires_grad = attrgetter("requires_grad")
 
 
 def _name_nodes(name: str, nodes: str, results: tuple[Tensor, ...], since: int,
@@ -30,7 +32,7 @@ def _name_nodes(name: str, nodes: str, results: tuple[Tensor, ...], since: int,
                 ) -> None:
     """Give the nodes of results the names that they have in PyTorch: `nodes` lists their endings,
     for an operand that is a number, a list of them, a list of tensors, or one tensor."""
-    if not any(r.requires_grad for r in results):
+    if not any(map(_requires_grad, results)):
         return
     endings = nodes.split()
     operand = next((given[n] for n in _DECIDING if given.get(n) is not None), None)
@@ -106,8 +108,10 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
 
 def _recorded_together(tensors: list[Tensor], operands: list[Any]) -> list[Tensor]:
     """A list is one node to PyTorch: where one of its tensors requires grad, all results do."""
-    if not grad_enabled() or not any(
-            isinstance(t, Tensor) and t.requires_grad for row in (tensors, *operands) for t in row):
+    if not grad_enabled():
+        return tensors
+    others = [t for row in operands if isinstance(row[0], Tensor) for t in row]
+    if not any(map(_requires_grad, tensors)) and not any(map(_requires_grad, others)):
         return tensors
     return [t if t.requires_grad or t._array.dtype not in FLOATING else t.detach().requires_grad_()
             for t in tensors]

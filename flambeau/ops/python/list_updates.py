@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from flambeau._support.source_locations import mark_written
@@ -13,15 +14,17 @@ from flambeau.kernels.network import optimizers as kernels
 
 Tensors = Sequence[Tensor]
 Numbers = Sequence[tuple[float, ...]]
+_requires_grad, _is_inference = attrgetter("requires_grad"), attrgetter("_inference")
 
 
 def are_plain(tensors: Tensors, others: Tensors = ()) -> bool:
     """May a kernel write to the tensors, and read the others, without asking anybody?"""
-    if not tensors or intercepts_ops() or not plain_types.issuperset(
-            map(type, chain(tensors, others))):
+    both = [*tensors, *others]
+    if not tensors or intercepts_ops() or not plain_types.issuperset(map(type, both)):
         return False
-    return not (grad_enabled() and any(t.requires_grad for t in chain(tensors, others))) and (
-        inference.get() or not any(t.is_inference() for t in tensors))
+    if grad_enabled() and any(map(_requires_grad, both)):
+        return False
+    return inference.get() or not any(map(_is_inference, tensors))
 
 
 def update_list(rule: str, tensors: Tensors, others: Tensors | None = None,
@@ -124,7 +127,7 @@ def _clamp(rows: Numbers) -> Any:
 def take(rule: Callable[..., Any], tensors: list[Tensor], operands: list[Any],
          named: dict[str, Any]) -> bool:
     """Update the tensors by a rule in one call, if that can be done."""
-    if not are_plain(tensors):
+    if intercepts_ops():                # of whom numbers in tensors are hidden
         return False
     found = rule(*operands, **named)
     return bool(found) and update_list(found[0], tensors, *found[1:])

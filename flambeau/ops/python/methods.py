@@ -355,12 +355,7 @@ class Copying(Chapter):
     def _make_subclass(cls: type, data: Tensor, require_grad: bool, *_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
         _check_type(cls)
-        result = alias(data.resolve_conj().resolve_neg()._array if data._conjugated or data._negated
-                       else data._array, cls)
-        result._counter = data._counter
-        if require_grad:
-            as_leaf(result)
-        return result
+        return as_instance(cls, data, require_grad)
 
     @staticmethod
     @bound_by(_WRAPPER_SUBCLASS)
@@ -393,6 +388,15 @@ class Copying(Chapter):
         if result._edge is LAZY:
             other._view = result._view
         return other
+
+
+def as_instance(cls: type, data: Tensor, require_grad: bool) -> Any:
+    plain = data.resolve_conj().resolve_neg() if data._conjugated or data._negated else data
+    result = alias(plain._array, cls)
+    result._counter = data._counter
+    if require_grad:
+        as_leaf(result)
+    return result
 
 
 def _check_type(cls: Any) -> None:
