@@ -160,7 +160,9 @@ struct Operands {
             mixed |= common != NONE && d != common;
             common = d;
         }
-        if (common == NONE || (mixed && f->checked & 2)) return false;
+        bool none = common == NONE;  // but a condition: `where(c, 1., 0.)`
+        if (none && f->apart && numbers && !f->raw && !f->fixed) return convert(f, values, true) && f->dtypes >> common & 1;
+        if (none || (mixed && f->checked & 2)) return false;
         mixed |= f->floating && category(common) < 2;
         for (int i = 0; numbers && !mixed && i < f->tensors; i++)
             mixed = !is_plain_tensor(values[i]) && values[i] != Py_None && !stays(f, values[i]);
@@ -179,7 +181,8 @@ struct Operands {
         return (native || f->raw) && !is_half(common) && is_exact(number, common);
     }
 
-    bool convert(Callable *f, PyObject *const *values) {
+    // `one`: one of the numbers becomes an array, so that there is one.
+    bool convert(Callable *f, PyObject *const *values, bool one = false) {
         Tiers tiers;
         for (int i = 0; i < f->tensors; i++) {
             if (values[i] == Py_None || f->apart >> i & 1) continue;
@@ -199,7 +202,8 @@ struct Operands {
                 if (dtype_of(PyArray_TYPE(a)) == common) continue;
                 held[i].take((PyObject *)cast_array(a, common));
             } else {
-                if (f->raw || stays(f, values[i])) continue;
+                if (f->raw || (!one && stays(f, values[i]))) continue;
+                one = false;
                 held[i].take(is_half(common) ? half_array(f, values[i], common)
                                              : number_array(values[i], common));
             }

@@ -34,9 +34,11 @@ class _State:
     cache_enabled: bool = True
     nesting: int = 0
 
-    def with_device(self, name: str, enabled: bool, dtype: flambeau.dtype) -> _State:
-        return dataclasses.replace(self, enabled={**self.enabled, name: enabled},
-                                   dtypes={**self.dtypes, name: dtype})
+    def with_device(self, name: str, enabled: bool, dtype: flambeau.dtype,
+                    cache_enabled: bool | None = None, nesting: int | None = None) -> _State:
+        return _State({**self.enabled, name: enabled}, {**self.dtypes, name: dtype},
+                      self.cache_enabled if cache_enabled is None else cache_enabled,
+                      self.nesting if nesting is None else nesting)
 
 
 _INITIAL = _State()
@@ -261,9 +263,9 @@ class autocast(Scope):
         _check_dtype(self.fast_dtype)
         if not isinstance(self._cache_enabled, bool):
             raise TypeError(f"enabled must be a bool (got {type_name(self._cache_enabled)})")
-        state = _state.get().with_device(self.device, self._enabled, self.fast_dtype)
-        return _changes_to(dataclasses.replace(state, cache_enabled=self._cache_enabled,
-                                               nesting=state.nesting + 1))
+        before = _state.get()
+        return _changes_to(before.with_device(self.device, self._enabled, self.fast_dtype,
+                                              self._cache_enabled, before.nesting + 1))
 
     def _has_left(self) -> None:
         if _state.get().nesting == 0:

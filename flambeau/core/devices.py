@@ -20,6 +20,7 @@ from flambeau.kernels import set_error_name
 _TORCH_TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "
     "mtia privateuseone".split())
+_parsed: dict[str, tuple[str, int | None]] = {}         # what strings say, once they were right
 
 
 @set_error_name("torch.device")
@@ -38,6 +39,11 @@ class device(Scope):
 
     def __init__(self, *args: Any, **kwargs: Any):
         type, index = args[0] if args else None, None
+        if len(args) == 1 and not kwargs and isinstance(type, str) and type in _parsed:
+            name, index = _parsed[type]
+            object.__setattr__(self, "type", name)
+            object.__setattr__(self, "index", index)
+            return
         if kwargs or len(args) != 1 or not isinstance(type, str):
             type, *rest = late_bound.bound(
                 ("device(Device device)", "device(str type, int? index=-1)"), args, kwargs)
@@ -68,6 +74,8 @@ class device(Scope):
                                f"start of device string: {name}")
         object.__setattr__(self, "type", name)
         object.__setattr__(self, "index", index)
+        if len(args) == 1 and args[0] is type:
+            _parsed[type] = name, index
 
     def __repr__(self) -> str:
         return (f"device(type='{self.type}')" if self.index is None

@@ -20,6 +20,15 @@ class AliasInfo:
     after_set: frozenset[str]
 
 
+@cache
+def _alias_info(declared: str) -> AliasInfo | None:
+    found = re.search(r"\w\((\w[\w|]*)(!?)( -> \*)?\)", declared)
+    if found is None or found[0].startswith("Dict"):
+        return None
+    before = frozenset(found[1].split("|"))
+    return AliasInfo(before, found[2] == "!", frozenset("*") if found[3] else before)
+
+
 @dataclass(frozen=True)
 class Argument:
     """One argument, or one result, of a schema."""
@@ -77,11 +86,7 @@ class Argument:
     @property
     def alias_info(self) -> AliasInfo | None:
         """What `(a!)` says in the type."""
-        found = re.search(r"\w\((\w[\w|]*)(!?)( -> \*)?\)", self.declared)
-        if found is None or found[0].startswith("Dict"):
-            return None
-        before = frozenset(found[1].split("|"))
-        return AliasInfo(before, found[2] == "!", frozenset("*") if found[3] else before)
+        return _alias_info(self.declared)
 
     @property
     def is_write(self) -> bool:

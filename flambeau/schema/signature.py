@@ -59,7 +59,7 @@ class Signature(NamedTuple):
     @property
     def positions(self) -> int:
         """How many arguments can be given by position."""
-        return sum(not p.by_name for p in self.parameters)
+        return [p.by_name for p in self.parameters].count(False)
 
     @property
     def required(self) -> int:

@@ -318,6 +318,16 @@ static int read(PyObject *arrays, PyObject *places, int first, PyObject **items,
     return int(n) - first;
 }
 
+// Are its elements in the order of a row-major array, if with gaps between them?
+static bool lies_row_after_row(PyArrayObject *x) {
+    npy_intp extent = PyArray_ITEMSIZE(x);
+    for (int d = PyArray_NDIM(x) - 1; d >= 0; d--) {
+        if (PyArray_DIM(x, d) < 2 || PyArray_STRIDE(x, d) < extent) return false;
+        extent = PyArray_STRIDE(x, d) * PyArray_DIM(x, d);
+    }
+    return true;
+}
+
 // index(arrays, where): the elements of the first array that the others index. Only where the result
 // is row-major in memory, as PyTorch has it.
 static PyObject *index(PyObject *const *args, Py_ssize_t count, PyObject *names) {
@@ -326,14 +336,16 @@ static PyObject *index(PyObject *const *args, Py_ssize_t count, PyObject *names)
     int n = names || count != 2 ? -1 : read(args[0], args[1], 1, items, where);
     if (n < 0) return declined();
     PyArrayObject *x = (PyArrayObject *)items[0];
-    if (!PyArray_IS_C_CONTIGUOUS(x)) return declined();
+    bool contiguous = PyArray_IS_C_CONTIGUOUS(x);
+    if (!contiguous && !lies_row_after_row(x)) return declined();
     for (int i = 0; i < n; i++) {
         if (!PyArray_Check(items[i + 1])) return declined();
         bool row_major = PyArray_IS_C_CONTIGUOUS((PyArrayObject *)items[i + 1]);
         if (n > 1 ? where[i] != i || !row_major : !row_major) return declined();
     }
     PyArrayObject *mask = (PyArrayObject *)items[1];
-    if (n == 1 && PyArray_TYPE(mask) == NPY_BOOL && PyArray_NDIM(mask) == PyArray_NDIM(x) && is_movable(items[0]) &&
+    if (n == 1 && contiguous && PyArray_TYPE(mask) == NPY_BOOL &&
+        PyArray_NDIM(mask) == PyArray_NDIM(x) && is_movable(items[0]) &&
         PyArray_CompareLists(PyArray_DIMS(mask), PyArray_DIMS(x), PyArray_NDIM(x))) {
         PyObject *found = masked(x, mask);
         if (found != Py_NotImplemented) return found;

@@ -1,7 +1,7 @@
 // Activations, and their gradients in one pass: grad times the derivative.
 #include <type_traits>
 
-#include "kernels/pointwise/complex.h"
+#include "kernels/pointwise/complex_library.h"
 #include "kernels/pointwise/kernel.h"
 #include "kernels/pointwise/vecmath.h"
 
@@ -10,6 +10,11 @@ namespace {
 struct Sigmoid {
     template <class T>
     static INLINE T call(T x) { return vec::sigmoid(x); }
+    template <class T>
+    static Complex<T> call(Complex<T> x) {
+        Complex<T> unit = one<Complex<T>>();
+        return unit / (unit + from_library(std::exp(to_library(-x))));
+    }
 };
 struct Relu {
     template <class T>
@@ -209,7 +214,7 @@ struct ShrinkBackward {
 
 int register_activations(PyObject *m) {
     const double softplus[] = {1, 20}, slope[] = {0.01}, elu[] = {1, 1, 1}, hardtanh[] = {-1, 1};
-    declare<Sigmoid, 1>(m, "sigmoid", CostlyFloats{});
+    declare<Sigmoid, 1>(m, "sigmoid", CostlyFloats{}, Complexes{});
     declare<Relu, 1>(m, "relu", Integers{}, Floats{});
     declare<Gelu, 1>(m, "gelu", CostlyFloats{});
     declare<GeluTanh, 1>(m, "gelu_tanh", CostlyFloats{});

@@ -1,7 +1,7 @@
 // Roots, exponentials, logarithms, trigonometry, rounding.
 #include <type_traits>
 
-#include "kernels/pointwise/complex.h"
+#include "kernels/pointwise/complex_library.h"
 #include "kernels/pointwise/kernel.h"
 #include "kernels/pointwise/powers.h"
 #include "kernels/pointwise/vecmath.h"
@@ -13,17 +13,29 @@ int simd_level();
 
 namespace {
 
+// A function of complex numbers: the C library's.
+#define COMPLEX(FUNCTION)                                                                          \
+    template <class T>                                                                             \
+    static Complex<T> call(Complex<T> x) { return from_library(std::FUNCTION(to_library(x))); }
+
 // A function that has a vector form in both precisions.
 #define VECTOR(NAME, FUNCTION)                                     \
     struct NAME {                                                  \
         template <class T>                                         \
         static INLINE T call(T x) { return vec::FUNCTION(x); }     \
     };
+#define VECTOR_COMPLEX(NAME, FUNCTION)                             \
+    struct NAME {                                                  \
+        template <class T>                                         \
+        static INLINE T call(T x) { return vec::FUNCTION(x); }     \
+        COMPLEX(FUNCTION)                                          \
+    };
 // One whose double precision is the C library's.
 #define VECTOR32(NAME, FUNCTION)                                             \
     struct NAME {                                                            \
         static INLINE float call(float x) { return vec::FUNCTION(x); }       \
         static INLINE double call(double x) { return std::FUNCTION(x); }     \
+        COMPLEX(FUNCTION)                                                    \
     };
 // One that is an instruction.
 #define LIBRARY(NAME, FUNCTION)                                    \
@@ -37,23 +49,27 @@ namespace {
         }                                                          \
     };
 
-VECTOR(Exp, exp)
+VECTOR_COMPLEX(Exp, exp)
 VECTOR(Expm1, expm1)
-VECTOR(Log, log)
+VECTOR_COMPLEX(Log, log)
 VECTOR(Log1p, log1p)
-VECTOR(Tanh, tanh)
+VECTOR_COMPLEX(Tanh, tanh)
 VECTOR(Exp2, exp2)
 VECTOR(Log2, log2)
 VECTOR(Log10, log10)
 VECTOR32(Arcsin, asin)
 VECTOR32(Arccos, acos)
-VECTOR(Arctan, atan)
-VECTOR(Sinh, sinh)
-VECTOR(Cosh, cosh)
-VECTOR(Arcsinh, asinh)
-VECTOR(Arccosh, acosh)
-VECTOR(Arctanh, atanh)
-LIBRARY(Sqrt, sqrt)
+VECTOR_COMPLEX(Arctan, atan)
+VECTOR_COMPLEX(Sinh, sinh)
+VECTOR_COMPLEX(Cosh, cosh)
+VECTOR_COMPLEX(Arcsinh, asinh)
+VECTOR_COMPLEX(Arccosh, acosh)
+VECTOR_COMPLEX(Arctanh, atanh)
+struct Sqrt {
+    template <class T>
+    static INLINE T call(T x) { return std::sqrt(x); }
+    COMPLEX(sqrt)
+};
 LIBRARY(Floor, floor)
 LIBRARY(Ceil, ceil)
 LIBRARY(Trunc, trunc)
@@ -74,18 +90,21 @@ struct Sin {
     static INLINE T call(T x) { return vec::sin(x); }
     template <class T>
     static T library(T x) { return std::sin(x); }
+    COMPLEX(sin)
 };
 struct Cos {
     template <class T>
     static INLINE T call(T x) { return vec::cos(x); }
     template <class T>
     static T library(T x) { return std::cos(x); }
+    COMPLEX(cos)
 };
 struct Tan {
     template <class T>
     static INLINE T call(T x) { return vec::tan(x); }
     template <class T>
     static T library(T x) { return std::tan(x); }
+    COMPLEX(tan)
 };
 
 template <class T>
@@ -121,6 +140,7 @@ void declare_trig(PyObject *m, const char *name, Types<T...>) {
     if (!k) return;
     (add_loop<Op, Same, 1, T>(k), ...);
     ((k->table[DTypeOf<T>::value].loop = trig_loop<Op, T>), ...);
+    add_loops<Op, Same, 1>(k, Complexes{});
 }
 
 struct Arctan2 {
@@ -272,27 +292,27 @@ struct NanToNum {
 }  // namespace
 
 int register_functions(PyObject *m) {
-    declare<Sqrt, 1>(m, "sqrt", Floats{});
+    declare<Sqrt, 1>(m, "sqrt", Floats{}, Complexes{});
     declare<Rsqrt, 1>(m, "rsqrt", Floats{});
-    declare<Exp, 1>(m, "exp", CostlyFloats{});
+    declare<Exp, 1>(m, "exp", CostlyFloats{}, Complexes{});
     declare<Exp2, 1>(m, "exp2", CostlyFloats{});
     declare<Expm1, 1>(m, "expm1", CostlyFloats{});
-    declare<Log, 1>(m, "log", CostlyFloats{});
+    declare<Log, 1>(m, "log", CostlyFloats{}, Complexes{});
     declare<Log2, 1>(m, "log2", CostlyFloats{});
     declare<Log10, 1>(m, "log10", CostlyFloats{});
     declare<Log1p, 1>(m, "log1p", CostlyFloats{});
     declare_trig<Sin>(m, "sin", Floats{});
     declare_trig<Cos>(m, "cos", Floats{});
     declare_trig<Tan>(m, "tan", Floats{});
-    declare<Arcsin, 1>(m, "arcsin", CostlyFloats{});
-    declare<Arccos, 1>(m, "arccos", CostlyFloats{});
-    declare<Arctan, 1>(m, "arctan", CostlyFloats{});
-    declare<Sinh, 1>(m, "sinh", CostlyFloats{});
-    declare<Cosh, 1>(m, "cosh", CostlyFloats{});
-    declare<Tanh, 1>(m, "tanh", CostlyFloats{});
-    declare<Arcsinh, 1>(m, "arcsinh", CostlyFloats{});
-    declare<Arccosh, 1>(m, "arccosh", CostlyFloats{});
-    declare<Arctanh, 1>(m, "arctanh", CostlyFloats{});
+    declare<Arcsin, 1>(m, "arcsin", CostlyFloats{}, Complexes{});
+    declare<Arccos, 1>(m, "arccos", CostlyFloats{}, Complexes{});
+    declare<Arctan, 1>(m, "arctan", CostlyFloats{}, Complexes{});
+    declare<Sinh, 1>(m, "sinh", CostlyFloats{}, Complexes{});
+    declare<Cosh, 1>(m, "cosh", CostlyFloats{}, Complexes{});
+    declare<Tanh, 1>(m, "tanh", CostlyFloats{}, Complexes{});
+    declare<Arcsinh, 1>(m, "arcsinh", CostlyFloats{}, Complexes{});
+    declare<Arccosh, 1>(m, "arccosh", CostlyFloats{}, Complexes{});
+    declare<Arctanh, 1>(m, "arctanh", CostlyFloats{}, Complexes{});
     declare<Floor, 1>(m, "floor", Integers{}, Floats{});
     declare<Ceil, 1>(m, "ceil", Integers{}, Floats{});
     declare<Trunc, 1>(m, "trunc", Integers{}, Floats{});

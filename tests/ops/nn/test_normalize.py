@@ -95,3 +95,12 @@ def test_batch_statistics_are_constants_in_both_modes():
         results = [forward_ad.unpack_dual(r) for r in normalized(dual)]
     assert [r.tangent is None for r in results] == [False, True, True]
     assert not any(r.primal.requires_grad for r in results[1:])
+
+
+def test_of_no_elements_statistics_are_those_of_nothing():
+    for x, size in ((torch.empty(0, 3), 3), (torch.empty(2, 0, dtype=torch.float64), 0)):
+        y, mean, rstd = torch.native_layer_norm(x, [size], None, None, 1e-5)
+        assert y.shape == x.shape and mean.shape == rstd.shape == (len(x), 1)
+        assert not mean.any() and rstd.isnan().all() and rstd.dtype is x.dtype
+    y, mean, rstd = torch.native_group_norm(torch.empty(0, 4, 2), None, None, 0, 4, 2, 2, 1e-5)
+    assert y.shape == (0, 4, 2) and mean.shape == rstd.shape == (0, 2)
