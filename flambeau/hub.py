@@ -68,7 +68,7 @@ class _Faketqdm:
     def __enter__(self) -> _Faketqdm:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         if not self.disable:
             sys.stderr.write("\n")
 

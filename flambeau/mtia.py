@@ -56,7 +56,7 @@ class device:
     def __enter__(self) -> None:
         raise RuntimeError("Cannot execute maybeExchangeDevice() without MTIA backend.")
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         return None
 
 

@@ -76,7 +76,7 @@ class device:
         if self.idx != -1:
             raise AssertionError("Torch not compiled with XPU enabled")
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         return None
 
 

@@ -119,7 +119,7 @@ class set_default_mmap_options:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         load.mmap_flags = self.prev
 
 
@@ -153,5 +153,5 @@ class skip_data:
         of_thread.skip_data = True
         of_thread.materialize_fake_tensors = self.materialize_fake_tensors
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
         of_thread.skip_data, of_thread.materialize_fake_tensors = self._before

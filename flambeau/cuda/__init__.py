@@ -145,7 +145,7 @@ class StreamContext:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         return None
 
 
@@ -164,7 +164,7 @@ class device:
         if self.idx != -1:
             raise RuntimeError(MESSAGE)
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         return None
 
 

@@ -50,7 +50,7 @@ class ScopeContextManager:
     def __enter__(self) -> Scope:
         return self._scope
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *args: Any) -> None:
         self._scope.module_path = self._before.module_path
         self._scope.module_type = self._before.module_type
 
@@ -210,16 +210,16 @@ class Proxy:
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
 
-    def __getattr__(self, name: str) -> Attribute:
-        if name in _OWN_STATE or name in ("tracer", "node"):
-            raise AttributeError(name)          # a proxy is no tensor
-        return Attribute(self, name)
+    def __getattr__(self, k: str) -> Attribute:
+        if k in _OWN_STATE or k in ("tracer", "node"):
+            raise AttributeError(k)          # a proxy is no tensor
+        return Attribute(self, k)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = state
+    def __setstate__(self, d: dict[str, Any]) -> None:
+        self.__dict__ = d
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Proxy:
         new = {key: value if key in ("tracer", "node") else copy.deepcopy(value, memo)

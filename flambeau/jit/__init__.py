@@ -94,7 +94,7 @@ class strict_fusion:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
         pass
 
 

@@ -70,7 +70,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, proto):
         state = {key: value for key, value in (self.__dict__ or {}).items()
                  if key not in NOT_COPIED}
         return _rebuild_parameter, (self.data, self.requires_grad, state)
@@ -195,7 +195,7 @@ class UninitializedTensorMixin:
     def __repr__(self):
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, proto):
         return type(self), (self.requires_grad,)
 
     @classmethod

@@ -138,7 +138,7 @@ class profile:
         self.start()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         self.stop()
 
     def start(self) -> None:

@@ -159,7 +159,7 @@ class check_sparse_tensor_invariants:
         self.saved_state = self.is_enabled()
         _sparse.Invariants.set(self.state)
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         _sparse.Invariants.enabled, self.saved_state = self.saved_state, None
 
     def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:

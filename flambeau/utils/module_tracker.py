@@ -97,7 +97,7 @@ class ModuleTracker:
                               register_module_forward_hook(self._leave_module, always_call=True))
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *args: Any) -> None:
         for handle in self._module_hooks:
             handle.remove()
 

@@ -80,5 +80,5 @@ class stream_context(contextlib.AbstractContextManager):
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
         return None

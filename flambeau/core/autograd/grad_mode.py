@@ -154,9 +154,9 @@ class _Switch(ContextDecorator):
     def _changes(self) -> Any:
         return (self._variable, self.mode),
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, orig_func: Any) -> Any:
         self._take_back()
-        return super().__call__(function)
+        return super().__call__(orig_func)
 
     def clone(self) -> Any:
         """A switch with the same setting, for the next call of what it decorates."""

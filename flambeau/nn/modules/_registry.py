@@ -51,39 +51,39 @@ class Registry:
                 return self._make_hook_dict(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, attr, value):
         state = self.__dict__
-        if type(value) in _PLAIN and name not in state.get("_parameters", ()) and (
-                name not in state.get("_modules", ()) and name not in state.get("_buffers", ())):
-            return object.__setattr__(self, name, value)
+        if type(value) in _PLAIN and attr not in state.get("_parameters", ()) and (
+                attr not in state.get("_modules", ()) and attr not in state.get("_buffers", ())):
+            return object.__setattr__(self, attr, value)
         if isinstance(value, Tensor):
             if isinstance(value, Parameter):
                 self._check_initialized("_parameters", "parameters")
-                self._forget(name, keep="_parameters")
-                return self.register_parameter(name, value)
-        elif isinstance(value, Registry) and name not in state.get("_parameters", ()):
+                self._forget(attr, keep="_parameters")
+                return self.register_parameter(attr, value)
+        elif isinstance(value, Registry) and attr not in state.get("_parameters", ()):
             self._check_initialized("_modules", "module")
-            self._forget(name, keep="_modules")
-            self._modules[name] = passed_through_hooks(_hooks._global_module_registration_hooks,
-                                                       self, name, value)
+            self._forget(attr, keep="_modules")
+            self._modules[attr] = passed_through_hooks(_hooks._global_module_registration_hooks,
+                                                       self, attr, value)
             return None
-        if name in state.get("_parameters", ()):
+        if attr in state.get("_parameters", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{attr}' "
                                 "(torch.nn.Parameter or None expected)")
-            self.register_parameter(name, value)
-        elif name in state.get("_modules", ()):
+            self.register_parameter(attr, value)
+        elif attr in state.get("_modules", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{attr}' "
                                 "(torch.nn.Module or None expected)")
-            self._modules[name] = passed_through_hooks(
-                _hooks._global_module_registration_hooks, self, name, value
+            self._modules[attr] = passed_through_hooks(
+                _hooks._global_module_registration_hooks, self, attr, value
             )
-        elif name in state.get("_buffers", ()) or (
+        elif attr in state.get("_buffers", ()) or (
             isinstance(value, Tensor) and isinstance(value, Buffer)):
-            self._assign_buffer(name, value)
+            self._assign_buffer(attr, value)
         else:
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, attr, value)
         return None
 
     def _assign_buffer(self, name, value):

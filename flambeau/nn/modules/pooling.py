@@ -194,8 +194,8 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
     _pool = "avg_pool3d"
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
+    def __setstate__(self, d):
+        super().__setstate__(d)
         self.__dict__.setdefault("padding", 0)
         self.__dict__.setdefault("ceil_mode", False)
         self.__dict__.setdefault("count_include_pad", True)

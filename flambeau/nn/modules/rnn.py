@@ -241,8 +241,8 @@ class RNNBase(Module):
             self, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0,
             bidirectional=False)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
+    def __setstate__(self, d):
+        super().__setstate__(d)
         self.__dict__.setdefault("proj_size", 0)
 
 

@@ -190,11 +190,11 @@ class DataLoader(Generic[_T_co]):
                     f"specifying the start method, but got multiprocessing_context={context}")
         self.__multiprocessing_context = context
 
-    def __setattr__(self, name, value):
-        if self.__initialized and name in self._FIXED:
-            raise ValueError(f"{name} attribute should not be set after "
+    def __setattr__(self, attr, val):
+        if self.__initialized and attr in self._FIXED:
+            raise ValueError(f"{attr} attribute should not be set after "
                              f"{type(self).__name__} is initialized")
-        super().__setattr__(name, value)
+        super().__setattr__(attr, val)
 
     def _get_iterator(self):
         if self.num_workers == 0:

@@ -60,7 +60,7 @@ class _Setting:
     def __enter__(self):
         pass
 
-    def __exit__(self, *_):
+    def __exit__(self, exc_type, exc_value, traceback):
         _settings[self.name] = self.before
 
 

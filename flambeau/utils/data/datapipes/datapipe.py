@@ -32,10 +32,10 @@ class _Steps:
             if isinstance(get_origin(base), type) and issubclass(get_origin(base), _Steps):
                 cls.type = DataPipeType(get_args(base)[0])
 
-    def __getattr__(self, name):
-        if name in type(self).functions:
-            return functools.partial(type(self).functions[name], self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    def __getattr__(self, attribute_name):
+        if attribute_name in type(self).functions:
+            return functools.partial(type(self).functions[attribute_name], self)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute_name}'")
 
     @classmethod
     def register_function(cls, function_name, function):
