@@ -156,7 +156,8 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = flam
     begins, sizes = ([int(n) for n in v] if isinstance(v, Tensor) else [v] * count
                      for v in (start, length))
     rows = tensor.shape[1]
-    offsets = flambeau.tensor([*[i * rows + b for i, b in enumerate(begins)], count * rows])
+    starts = [i * rows + begin for i, begin in enumerate(begins)]
+    offsets = flambeau.tensor([*starts, *[start + size for start, size in zip(starts, sizes)][-1:]])
     return nested_tensor_from_jagged(tensor.flatten(0, 1), offsets, flambeau.tensor(sizes))
 
 

@@ -199,6 +199,9 @@ def test_parts_of_ordinary_tensors():
     whole = torch.arange(24.0).reshape(2, 4, 3)
     same(nested.narrow(whole, 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged),
          [whole[0, :2], whole[1, 1:4]])
+    parts = nested.narrow(torch.ones(2, 5), 1, torch.tensor([0, 1]), torch.tensor([2, 3]),
+                          layout=torch.jagged)
+    assert parts.offsets().tolist() == [0, 6, 9]        # the last ends where its part does
     same(nested.narrow(whole, 1, 1, 2), [whole[0, 1:3], whole[1, 1:3]])
     mask = torch.tensor([[True, False, True], [True, True, True]])
     same(nested.masked_select(A, mask), [A[0, ::2], A[1]])

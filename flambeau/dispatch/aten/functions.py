@@ -221,9 +221,13 @@ def _svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, dri
 
 # ---- networks ------------------------------------------------------------------------------------
 
-_own["_weight_norm"] = one_node(
-    lambda v, g, dim=0: v * (g / flambeau.norm_except_dim(v, 2, dim)),
-    name="WeightNormInterfaceBackward0")
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    return v * (g / flambeau.norm_except_dim(v, 2, dim))
+
+
+_fused_weight_norm = one_node(_weight_norm, name="WeightNormInterfaceBackward0")
+_own["_weight_norm"] = lambda v, g, dim=0: (        # PyTorch's kernel takes either end
+    _fused_weight_norm if dim in (0, v.ndim - 1) else _weight_norm)(v, g, dim)
 _own["linear_backward"] = lambda self, grad_output, weight, output_mask: (
     grad_output @ weight if output_mask[0] else None,
     grad_output.flatten(0, -2).T @ self.flatten(0, -2) if output_mask[1] else None,

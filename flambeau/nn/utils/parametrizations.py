@@ -10,7 +10,6 @@ from flambeau.nn import functional as F
 from flambeau.nn.modules.module import Module
 
 from . import parametrize
-from .weight_norm import norm_except, scaled_direction
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -169,10 +168,10 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return scaled_direction(weight_g, weight_v, self.dim)
+        return flambeau._weight_norm(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight):
-        return norm_except(weight, self.dim), weight
+        return flambeau.norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module, name: str = "weight", dim: int = 0):

@@ -10,20 +10,6 @@ from flambeau.nn.parameter import Parameter
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
-def norm_except(weight, dim):
-    """The norm over all dimensions but `dim`, which keeps its size; over all for -1."""
-    if dim == -1:
-        return weight.norm()
-    shape = [1] * weight.dim()
-    shape[dim] = weight.size(dim)
-    return weight.transpose(0, dim).reshape(weight.size(dim), -1).norm(dim=1).view(shape)
-
-
-def scaled_direction(g, v, dim):
-    """g · v/‖v‖."""
-    return v * (g / norm_except(v, dim))
-
-
 class WeightNorm:
     """The hook: it computes the weight from `{name}_g` and `{name}_v` before every forward."""
 
@@ -35,7 +21,7 @@ class WeightNorm:
         """g v / |v|, the norm being taken over all dimensions but `dim`."""
         g = getattr(module, self.name + "_g")
         v = getattr(module, self.name + "_v")
-        return scaled_direction(g, v, self.dim)
+        return flambeau._weight_norm(v, g, self.dim)
 
     @staticmethod
     def apply(module, name: str, dim: int) -> WeightNorm:
@@ -51,7 +37,8 @@ class WeightNorm:
                 "The module passed to `WeightNorm` can't have uninitialized parameters. "
                 "Make sure to run the dummy forward before applying weight normalization")
         del module._parameters[name]
-        module.register_parameter(name + "_g", Parameter(norm_except(weight, fn.dim).data))
+        length = flambeau.norm_except_dim(weight, 2, fn.dim)
+        module.register_parameter(name + "_g", Parameter(length.data))
         module.register_parameter(name + "_v", Parameter(weight.data))
         setattr(module, name, fn.compute_weight(module))
         module.register_forward_pre_hook(fn)

@@ -374,6 +374,8 @@ def getitem(input: Tensor, index: Any) -> Tensor:
                 result = cut(result, dim, start, max(stop - start, 0))
             dim += 1
         elif isinstance(item, Tensor) and item._array.ndim:
+            if item._array.ndim > 1 or item._array.dtype.kind == "b":   # which no layout has
+                raise unsupported("index", input, (item,))
             result, dim = flambeau.index_select(result, dim, item), dim + 1
         else:
             if not is_index(item):

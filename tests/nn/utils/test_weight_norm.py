@@ -41,6 +41,13 @@ def test_gradients_of_the_direction_are_orthogonal_to_it():
     torch.testing.assert_close(along, torch.zeros(2), atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("dim, name", [(0, "WeightNormInterface"), (2, "WeightNormInterface"),
+                                       (1, "Mul"), (None, "Mul")])
+def test_the_kernel_takes_the_first_dimension_or_the_last(dim, name):
+    layer = nn.utils.parametrizations.weight_norm(nn.Conv1d(2, 3, 4), dim=dim)
+    assert type(layer.weight.grad_fn).__name__ == f"{name}Backward0"
+
+
 def test_copies_have_to_wait_until_it_is_taken_away():
     layer = nn.utils.weight_norm(nn.Linear(3, 2))
     with pytest.raises(RuntimeError, match="support the deepcopy protocol"):

@@ -74,3 +74,9 @@ def test_what_is_joined_or_unsqueezed_does_not_claim_to_be_coalesced():
     for found in (torch.cat([x, x]), torch.stack([x, x]), x.unsqueeze(0)):
         assert not found.is_coalesced()
     assert torch.cat([x, x]).to_dense().equal(torch.eye(2).repeat(2, 1))
+
+
+def test_masks_are_no_places():
+    for index in (torch.eye(3) > 0, torch.tensor([True, False, True]), torch.eye(3).long()):
+        with pytest.raises(NotImplementedError, match=r"Could not run 'aten::index\.Tensor'"):
+            torch.eye(3).to_sparse()[index]
