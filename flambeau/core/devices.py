@@ -95,7 +95,7 @@ class device(Scope):
         return _device, (self.type, self.index)
 
     def _changes(self) -> Any:
-        return (_default, checked(self)),
+        return (_default, _usual(self)),
 
 
 def _device(type: str, index: int | None) -> device:
@@ -107,10 +107,16 @@ cpu, meta = device("cpu"), device("meta")
 _default: ContextVar[device] = ContextVar("default_device", default=cpu)
 
 
+def _usual(where: Any) -> device:
+    """A device that is to be the default. That it is not there shows when something is made."""
+    found = where if isinstance(where, device) else device(where)
+    return cpu if found.type == "cpu" else meta if found.type == "meta" else found
+
+
 def checked(where: Any) -> device:
     """A `device=` argument as a device that this build has; None is the default device."""
     if where is None:
-        return _default.get()
+        where = _default.get()
     if where is cpu:
         return cpu
     if not isinstance(where, device):
@@ -147,7 +153,7 @@ def cannot_pin() -> RuntimeError:
 
 def set_default_device(device: Any) -> None:
     """Make `device` that of new tensors (None: the CPU)."""
-    _default.set(cpu if device is None else checked(device))
+    _default.set(cpu if device is None else _usual(device))
 
 
 def get_default_device() -> device:

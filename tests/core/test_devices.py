@@ -44,6 +44,17 @@ def test_the_default_device_is_a_scope():
     assert not callable(devices.cpu) and flambeau.get_default_device() == devices.cpu
 
 
+def test_a_default_device_that_is_not_there_shows_where_tensors_are_made():
+    with flambeau.device("cuda:1"):
+        assert flambeau.get_default_device() == flambeau.device("cuda", 1)
+        for make in (lambda: flambeau.ones(1), lambda: flambeau.tensor(1.0),
+                     lambda: flambeau.rand(2), lambda: flambeau.nn.Linear(1, 1)):
+            with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+                make()
+        assert flambeau.ones(1, device="cpu").add(1).device.type == "cpu"
+    assert flambeau.ones(1).device.type == "cpu"
+
+
 def test_tensors_of_one_call_are_on_one_device():
     here, there, number = flambeau.ones(2), flambeau.ones(2, device="meta"), flambeau.tensor(1.0)
     said = "Tensor on device meta is not on the expected device cpu!"
