@@ -8,6 +8,7 @@ skipped.
 """
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from inspect import signature
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import flambeau
 from flambeau._higher_order_ops.flex_attention import attend, over_all_pairs
+from flambeau._support.settings import warn_once
 from flambeau.core.tensor import Tensor
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks",
@@ -217,6 +219,34 @@ class BlockMask:
                   f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}"]
         return "BlockMask(\n    " + ",\n    ".join(lines) + "\n)"
 
+    def __str__(self) -> str:
+        return (f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n"
+                f"{self.to_string().strip()}\n)")
+
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
+        """A picture of each of the first `limit` masks, of at most `grid_size` characters' pairs:
+        full where all blocks attend, blank where none does. With -1 each block has its own."""
+        dense = self.to_dense()
+        high, wide = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
+        down, across = (max(1, -(-size // most))
+                        for size, most in zip(dense.shape[-2:], (high, wide)))
+        pictures = []
+        for place in itertools.product(*map(range, dense.shape[:-2])):
+            if len(pictures) == limit:
+                pictures += ["...", "To print out more, set BlockMask.to_string(limit=N)",
+                             "You can also index (BlockMask[batch, head]) to choose a specific "
+                             "batch or head"]
+                break
+            rows = ["".join(_shade(part) * 2 for part in rows.split(across, 1))
+                    for rows in dense[place].split(down)]
+            pictures.append("\n".join([str(place), *rows, ""]))
+        return "\n".join(pictures)
+
+
+def _shade(blocks: Tensor) -> str:
+    attending = blocks.float().mean().item()
+    return "█" if attending == 1 else " " if attending == 0 else "░"
+
 
 def _dense(number: Tensor, indices: Tensor) -> Tensor:
     """Blocks given by counts and indices as a matrix of 0 and 1."""
@@ -273,6 +303,12 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Any = N
     tensor([1., 0., 0.])
     """
     _check_shapes(query, key, value, enable_gqa)
+    if return_lse and return_aux is not None:
+        raise ValueError("Cannot specify both return_lse and return_aux. return_lse is deprecated, "
+                         "please use return_aux=AuxRequest(lse=True) instead.")
+    if return_lse:
+        warn_once("return_lse is deprecated and will be removed in v2.10. Please use "
+                  "return_aux=AuxRequest(lse=True) instead.", FutureWarning)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     out, lse, scores = attend(query, key, value, score_mod,
                               None if block_mask is None else block_mask.mask_mod, scale)

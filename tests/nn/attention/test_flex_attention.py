@@ -98,6 +98,17 @@ def test_blocks_of_a_mask():
     assert torch.equal(together.to_dense(), mask.to_dense())
 
 
+def test_pictures_of_masks():
+    mask = create_block_mask(lambda b, h, q, kv: q >= kv, 1, 6, 8, 8, BLOCK_SIZE=4)
+    assert str(mask[:, :2]) == ("BlockMask(shape=(1, 2, 8, 8), sparsity=25.00%, \n"
+                                "(0, 0)\n██  \n████\n\n(0, 1)\n██  \n████\n)")
+    assert mask.to_string((1, 1), 1) == ("(0, 0)\n░░\n\n...\nTo print out more, set "
+                                         "BlockMask.to_string(limit=N)\nYou can also index "
+                                         "(BlockMask[batch, head]) to choose a specific batch or "
+                                         "head")
+    assert mask.to_string(-1, 6).count("██  \n████\n") == 6
+
+
 def test_refusals(qkv):
     q, k, v = qkv
     with pytest.raises(ValueError, match="enable_gqa=True"):
