@@ -5,10 +5,11 @@ The version of flambeau itself is `importlib.metadata.version("flambeau")`.
 
 from flambeau.torch_version import __version__
 
-__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 
 debug = False
 cuda: str | None = None
 hip: str | None = None
+rocm: str | None = None
 xpu: str | None = None
 git_version = "Unknown"

@@ -149,8 +149,9 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise RuntimeError("set_float32_matmul_precision expects a str, but got "
                            f"{type_name(precision)}")
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
-                      "setting stays.", UserWarning, stacklevel=2)
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the "
+                      "currentsetFloat32MatmulPrecision call has no effect.", UserWarning,
+                      stacklevel=2)
         return
     _state["precision"] = precision
 

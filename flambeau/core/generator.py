@@ -7,11 +7,24 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import ReadOnly, counted, type_name
+from flambeau._support.devices.backends import no_cuda_library
 from flambeau._support.own_methods import belong
 from flambeau.core import devices, late_bound
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import set_error_name
 from flambeau.kernels.creation.random import STATE_BYTES, Stream
+
+
+def _not_there(kind: str) -> RuntimeError:
+    """The error of a generator on a device of another kind than the CPU."""
+    if kind == "cuda":
+        return no_cuda_library("get CUDA generator")
+    return RuntimeError({
+        "xpu": "Cannot get XPU generator without ATen_xpu library.",
+        "mps": "Cannot execute getNewGenerator() without MPS backend.",
+        "mtia": "Cannot execute getNewGenerator() without MTIA backend.",
+        "hpu": "Backend doesn`t support getNewGenerator()",
+    }.get(kind, f"{kind.upper()} device type not an accelerator."))
 
 
 @set_error_name("torch._C.Generator")
@@ -29,10 +42,10 @@ class Generator:
 
     def __init__(self, *args: Any, **kwargs: Any):
         device, = late_bound.bound(("Generator(Device? device=None)",), args, kwargs)
-        self._device = devices.checked("cpu" if device is None else device)
-        if self._device is not devices.cpu:
-            raise RuntimeError(f"Device type {self._device.type} is not supported for "
-                               "torch.Generator() api.")
+        kind = "cpu" if device is None else devices.device(device).type
+        if kind != "cpu":
+            raise _not_there(kind)
+        self._device = devices.cpu
         self._stream = Stream()
 
     @ReadOnly

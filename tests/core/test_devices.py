@@ -35,6 +35,15 @@ def test_what_is_not_there():
         devices.checked("xla")
 
 
+@pytest.mark.parametrize("kind, said", [
+    ("cuda:1", "Cannot get CUDA generator without ATen_cuda library"),
+    ("xpu", "Cannot get XPU generator without ATen_xpu library"),
+    ("mps", "without MPS backend"), ("meta", "META device type not an accelerator")])
+def test_generators_are_on_the_cpu(kind, said):
+    with pytest.raises(RuntimeError, match=said):
+        flambeau.Generator(kind)
+
+
 def test_the_default_device_is_a_scope():
     with flambeau.device("meta"):
         assert flambeau.ones(2).device == flambeau.device("meta")

@@ -17,6 +17,20 @@ _OF_ATEN_ONLY = ("AutogradHIP", "AutogradIPU", "AutogradVE", "AutogradPrivateUse
                  "AutogradPrivateUse3", "AutogradNestedTensor")
 
 
+def no_cuda_library(what: str) -> RuntimeError:
+    """The error of what asks CUDA's library itself, which is not there."""
+    return RuntimeError(
+        f"Cannot {what} without ATen_cuda library. PyTorch splits its backend into two shared "
+        "libraries: a CPU library and a CUDA library; this error has occurred because you are "
+        "trying to use some CUDA functionality, but the CUDA library has not been loaded by the "
+        "dynamic linker for some reason.  The CUDA library MUST be loaded, EVEN IF you don't "
+        "directly use any symbols from the CUDA library! One common culprit is a lack of "
+        "-Wl,--no-as-needed in your link arguments; many dynamic linkers will delete dynamic "
+        "library dependencies if you don't depend on any of their symbols.  You can check if this "
+        "has occurred by using ldd on your binary to see if there is a dependency on *_cuda.so "
+        "library.")
+
+
 def could_not_run(name: str, backend: str, *kernels: str) -> NotImplementedError:
     """The error of an op that has `kernels` for other backends only."""
     full, transforms = f"aten::{name}", _TRANSFORMS

@@ -230,7 +230,7 @@ class BlockMask:
         high, wide = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
         down, across = (max(1, -(-size // most))
                         for size, most in zip(dense.shape[-2:], (high, wide)))
-        pictures = []
+        pictures: list[str] = []
         for place in itertools.product(*map(range, dense.shape[:-2])):
             if len(pictures) == limit:
                 pictures += ["...", "To print out more, set BlockMask.to_string(limit=N)",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.devices.backends import no_cuda_library
 from flambeau._support.settings import filled_if_deterministic
 from flambeau.core import devices, dtypes
 from flambeau.core.op import public
@@ -149,16 +150,22 @@ def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> A
     if dtype is None:
         place = "meta." * self.is_meta + "sparse." * self.is_sparse
         return f"torch.{place}{type_name(self.dtype)}Tensor"
+    if isinstance(dtype, type) and not isinstance(getattr(dtype, "dtype", None), dtypes.dtype):
+        static = not dtype.__flags__ & 1 << 9               # C knows such a class by a longer name
+        dtype = f"{dtype.__module__}." * (dtype.__module__ != "builtins" and (
+            static or dtype.__module__.startswith("torch"))) + dtype.__name__
     if isinstance(dtype, str):
         names = {f"torch.{place}{type_name(target)}Tensor": target for place in ("", "sparse.")
                  for target in (*_CONSTRUCTED, dtypes.complex32, dtypes.complex64,
                                 dtypes.complex128)}
+        if dtype not in names and dtype.replace("cuda.", "", 1) in names:
+            raise no_cuda_library("initialize CUDA")
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = names[dtype]
-    elif isinstance(dtype, type) and hasattr(dtype, "dtype"):
-        dtype = dtype.dtype
-    elif not isinstance(dtype, (type, dtypes.dtype)):
+    elif isinstance(dtype, type):
+        dtype = getattr(dtype, "dtype")  # noqa: B009
+    elif not isinstance(dtype, dtypes.dtype):
         raise TypeError("dtype must be a type, str, or dtype object")
     return self.to(dtype)
 

@@ -122,8 +122,8 @@ class DataLoader(Generic[_T_co]):
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
             if isinstance(dataset, IterDataPipe):
-                self.dataset = dataset = apply_shuffle_settings(
-                    _IterDataPipeSerializationWrapper(dataset), shuffle)
+                self.dataset = dataset = _IterDataPipeSerializationWrapper(dataset)
+                apply_shuffle_settings(dataset, shuffle)    # a shuffler it adds is not used there
                 shuffle = None
             _check_no_sampler(shuffle=shuffle or None, sampler=sampler,
                               batch_sampler=batch_sampler)

@@ -1,4 +1,5 @@
 """The historical constructors: sizes or data, and types by name."""
+import numpy as np
 import pytest
 
 import flambeau as torch
@@ -30,3 +31,12 @@ def test_old_types_show_what_tensors_have():
     assert set(dir(torch.Tensor)) <= set(dir(torch.LongTensor))
     with pytest.raises(AttributeError):
         torch.FloatTensor.no_such_name
+
+
+def test_classes_that_name_no_type_of_numbers():
+    for given, shown in ((np.float64, "numpy.float64"), (int, "int"), (type("Own", (), {}), "Own")):
+        with pytest.raises(ValueError, match=f"^invalid type: '{shown}'$"):
+            torch.ones(1).type(given)
+    for given in (torch.cuda.FloatTensor, "torch.cuda.FloatTensor", "torch.cuda.sparse.HalfTensor"):
+        with pytest.raises(RuntimeError, match="Cannot initialize CUDA without ATen_cuda library"):
+            torch.ones(1).type(given)
