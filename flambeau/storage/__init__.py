@@ -36,7 +36,7 @@ from flambeau.storage.untyped import (
 class _LegacyMeta(type):
     dtype: Any
 
-    def __instancecheck__(cls, instance: object) -> bool:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return (type(instance) is TypedStorage and instance.device.type == "cpu"
                 and instance.dtype is cls.dtype)
 
