@@ -187,6 +187,9 @@ class Node:
     output         "output"; the only arg is what the function returns
     """
 
+    tag: str                                    # passes that split a graph give it
+    attrs_for_lowering: dict[str, Any]
+
     def __init__(self, graph: Any, name: str, op: str, target: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any], return_type: Any = None):
         assert op in _legal_ops, f"op '{op}' is not in _legal_ops"

@@ -373,7 +373,7 @@ class _SplitterBase:
         """Take into a part for the accelerator the supported calls that only it uses."""
         deps = self.find_reverse_deps(tag_id=int(tag.rpartition("_")[2]))
         self.update_reverse_deps_for_fusions(deps)
-        parents, visited = self.find_parent_nodes_of_subgraph(tag), set()
+        parents, visited = self.find_parent_nodes_of_subgraph(tag), set[Node]()
         while parents:
             node = next((n for n in parents if deps[n] <= visited and n in self.acc_nodes), None)
             if node is None:

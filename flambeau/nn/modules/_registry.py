@@ -51,39 +51,39 @@ class Registry:
                 return self._make_hook_dict(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def __setattr__(self, attr, value):
+    def __setattr__(self, name, value):
         state = self.__dict__
-        if type(value) in _PLAIN and attr not in state.get("_parameters", ()) and (
-                attr not in state.get("_modules", ()) and attr not in state.get("_buffers", ())):
-            return object.__setattr__(self, attr, value)
+        if type(value) in _PLAIN and name not in state.get("_parameters", ()) and (
+                name not in state.get("_modules", ()) and name not in state.get("_buffers", ())):
+            return object.__setattr__(self, name, value)
         if isinstance(value, Tensor):
             if isinstance(value, Parameter):
                 self._check_initialized("_parameters", "parameters")
-                self._forget(attr, keep="_parameters")
-                return self.register_parameter(attr, value)
-        elif isinstance(value, Registry) and attr not in state.get("_parameters", ()):
+                self._forget(name, keep="_parameters")
+                return self.register_parameter(name, value)
+        elif isinstance(value, Registry) and name not in state.get("_parameters", ()):
             self._check_initialized("_modules", "module")
-            self._forget(attr, keep="_modules")
-            self._modules[attr] = passed_through_hooks(_hooks._global_module_registration_hooks,
-                                                       self, attr, value)
+            self._forget(name, keep="_modules")
+            self._modules[name] = passed_through_hooks(_hooks._global_module_registration_hooks,
+                                                       self, name, value)
             return None
-        if attr in state.get("_parameters", ()):
+        if name in state.get("_parameters", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{attr}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
                                 "(torch.nn.Parameter or None expected)")
-            self.register_parameter(attr, value)
-        elif attr in state.get("_modules", ()):
+            self.register_parameter(name, value)
+        elif name in state.get("_modules", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{typename(value)}' as child module '{attr}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
                                 "(torch.nn.Module or None expected)")
-            self._modules[attr] = passed_through_hooks(
-                _hooks._global_module_registration_hooks, self, attr, value
+            self._modules[name] = passed_through_hooks(
+                _hooks._global_module_registration_hooks, self, name, value
             )
-        elif attr in state.get("_buffers", ()) or (
+        elif name in state.get("_buffers", ()) or (
             isinstance(value, Tensor) and isinstance(value, Buffer)):
-            self._assign_buffer(attr, value)
+            self._assign_buffer(name, value)
         else:
-            object.__setattr__(self, attr, value)
+            object.__setattr__(self, name, value)
         return None
 
     def _assign_buffer(self, name, value):
