@@ -14,7 +14,9 @@ from flambeau import Tensor
 from flambeau.core import dtypes
 from flambeau.core.calling.overrides import intercept
 from flambeau.core.modes import autocast as active
-from flambeau.core.modes import grad_enabled
+from flambeau.core.modes import function_modes, grad_enabled
+from flambeau.core.tensor import plain_types
+from flambeau.ops.view.conversion import cast as convert
 
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -69,7 +71,7 @@ def _with_tensors_as(dtype: Any, op: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def eligible(value: Any) -> bool:
     """Floating-point tensors are cast, but for float64."""
-    return isinstance(value, Tensor) and value.is_floating_point() \
+    return isinstance(value, Tensor) and value.dtype.is_floating_point \
         and value.dtype is not dtypes.float64
 
 
@@ -102,16 +104,21 @@ cached: dict[int, tuple[Any, Tensor]] = {}      # id → (weak reference, the ca
 cache_wanted: Callable[[], bool] = lambda: True
 
 
+def _converted(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    plain = type(tensor) in plain_types and not function_modes.get()
+    return convert(tensor, dtype.numpy) if plain else tensor.to(dtype)
+
+
 def _cast_tensor(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
     token = active.set(None)
     try:
         if dtype is dtypes.float32 or not (grad_enabled() and tensor.requires_grad
                                            and tensor.is_leaf and cache_wanted()):
-            return tensor.to(dtype)
+            return _converted(tensor, dtype)
         entry = cached.get(id(tensor))
         if entry is not None and entry[0]() is tensor and entry[1].dtype is dtype:
             return entry[1]
-        result = tensor.to(dtype)
+        result = _converted(tensor, dtype)
         cached[id(tensor)] = weakref.ref(tensor), result
         return result
     finally:

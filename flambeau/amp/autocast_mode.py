@@ -73,8 +73,12 @@ def get_autocast_dtype(device_type: str) -> flambeau.dtype:
     >>> get_autocast_dtype("cpu")
     torch.bfloat16
     """
+    return _dtype_on(_device_type(device_type))
+
+
+def _dtype_on(name: str) -> flambeau.dtype:
     try:
-        return _state.get().dtypes[_device_type(device_type)]
+        return _state.get().dtypes[name]
     except KeyError:
         raise RuntimeError("unsupported scalarType") from None
 
@@ -239,7 +243,7 @@ class autocast(Scope):
     def __init__(self, device_type: str, dtype: flambeau.dtype | None = None, enabled: bool = True,
                  cache_enabled: bool | None = None):
         self.device = _device_type(device_type)
-        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        self.fast_dtype = _dtype_on(self.device) if dtype is None else dtype
         self.custom_backend_name = "privateuseone"
         self._cache_enabled = (is_autocast_cache_enabled() if cache_enabled is None
                                else cache_enabled)
