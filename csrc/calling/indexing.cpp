@@ -1,6 +1,7 @@
 // x[...] and x[...] = value of plain tensors: integers, slices, None and `...` give a view in one
 // step; then come all index tensors at once. What is not done here is left, before any effect, to the
 // twins in flambeau/ops/indexing/index.py, which also say what is wrong.
+#include "arrays.h"
 #include "callable_type.h"
 #include "calling/pointwise.h"
 #include "kernels/moving/places.h"
@@ -114,6 +115,7 @@ static bool take_slice(Parsed &p, PyObject *item, int dim, bool alone) {
 
 static bool parse(PyArrayObject *array, PyObject *index, Parsed &p) {
     p.array = array;
+    settle(array);
     PyObject *const *given = &index;
     Py_ssize_t n = 1;
     bool alone = !PyTuple_CheckExact(index);

@@ -1,6 +1,7 @@
 // The common cases of what tensors are asked, and of conversions: `x.size()`, `x.item()`,
 // `x.to(dtype)`. Each takes the values of a bound call and gives NotImplemented where the body in
 // Python is to do it: `flambeau/ops/python/methods.py`, `flambeau/ops/view/conversion.py`.
+#include "arrays.h"
 #include "calling/calling.h"
 
 using namespace fast;
@@ -62,7 +63,8 @@ static PyObject *size(PyObject *self, PyObject *const *args, Py_ssize_t) {
 // Strides as PyTorch counts them: `stepping` in `flambeau/kernels/moving/views.py`. False: not this case.
 static bool strides_of(PyArrayObject *x, npy_intp *strides) {
     npy_intp item = PyArray_ITEMSIZE(x), after = 1;
-    if (!item || !PyArray_SIZE(x)) return false;
+    if (!item) return false;
+    settle(x);
     for (int d = PyArray_NDIM(x) - 1; d >= 0; d--) {
         strides[d] = PyArray_STRIDE(x, d) / item;
         if (PyArray_DIM(x, d) == 1 && !strides[d]) strides[d] = after;

@@ -224,7 +224,7 @@ class Factory(Record):
         kernel = self.kernel
         keeps = self.like and options.get("memory_format") in (None, type_info.preserve_format)
         shape = canonical[0] if canonical else ()
-        if not keeps or views.is_row_major(own._array) or not own._array.size:
+        if not keeps or views.is_row_major(own._array):
             if where is not devices.cpu and (self.like or "size" in self.names):
                 return meta.meta_array(shape, array_type) if self.hollow is None \
                     else self.hollow(*canonical, array_type)

@@ -243,10 +243,11 @@ def pointwise(kinds, returns=None, key=0, stepwise=False, leader=""):
 def _in_layout_of(operands, result):
     """The result with its dimensions in memory as the operands have them, the first of all."""
     arrays = [x for x in operands if isinstance(x, np.ndarray)]
-    if result.ndim < 2 or all(x.flags.c_contiguous for x in arrays):
+    if result.ndim < 2 or all(x.flags.c_contiguous and (result.size or x.shape == result.shape)
+                              for x in arrays):
         return result
     return views.arranged(result, views.broadcast_memory_order(
-        result.shape, *[np.broadcast_to(x, result.shape).strides for x in arrays]))
+        result.shape, *[views.expand(x, result.shape).strides for x in arrays]))
 
 
 def special(name):

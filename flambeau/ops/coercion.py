@@ -267,7 +267,7 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
             check_resized_overlap(op, out, read, True)
         if out._device is meta:
             out._array = result.to(out.dtype)._array
-        elif not in_rows and views.is_dense(result._array) and result._array.size:
+        elif not in_rows and views.is_dense(result._array):
             out._array = views.laid_out_like(result._array, out._array.reshape(-1))
     elif type(out) in plain_types:
         if not allows_internal_overlap(op):

@@ -14,8 +14,8 @@ from flambeau.core.tensor import Tensor, array_offset, array_root
 def on_buffer(buffer: Any, dtype: np.dtype, size: Any, stride: Any, offset: int) -> np.ndarray:
     """An array on a buffer; `stride` and `offset` in elements."""
     item = dtype.itemsize
-    if 0 in size:
-        return np.ndarray(size, dtype, buffer) if buffer.nbytes else np.empty(size, dtype)
+    if 0 in size and not buffer.nbytes:
+        buffer, offset = np.empty(0, dtype), 0
     return np.ndarray(size, dtype, buffer, offset * item, tuple([s * item for s in stride]))
 
 

@@ -80,9 +80,10 @@ _PAGES = 1 << 16            # bytes; a smaller row is simply made
 
 def meta_array(shape: tuple[int, ...], array_type: np.dtype, strides: Any = None) -> np.ndarray:
     """An array of that shape, type and strides (in bytes; contiguous if None) without memory."""
-    if strides is None or 0 in shape or min(strides, default=0) < 0:
+    if strides is None or min(strides, default=0) < 0:
         return memory(prod(shape), array_type).reshape(shape)
-    extent = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)]) // array_type.itemsize
+    reach = 0 if 0 in shape else sum([(n - 1) * s for n, s in zip(shape, strides)])
+    extent = 1 + reach // array_type.itemsize
     return np.ndarray(shape, array_type, memory(extent, array_type), 0, strides)
 
 
@@ -316,7 +317,7 @@ def enlarged(small: np.ndarray, shape: tuple[int, ...], array_type: Any = None) 
     for d in sorted(range(small.ndim), key=lambda d: (small.strides[d], -d)):
         strides[d] = step
         step *= shape[d]
-    return meta_array(shape, array_type, tuple(strides))
+    return meta_array(shape, array_type, None if 0 in shape else tuple(strides))
 
 
 def has_meta(canonical: tuple[Any, ...]) -> bool:

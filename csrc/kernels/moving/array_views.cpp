@@ -1,5 +1,5 @@
 // Views of arrays: the same memory with another shape, strides and offset.
-#include "common.h"
+#include "arrays.h"
 #include "kernels/moving/strided.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ static int integers(PyObject *sequence, npy_intp *out) {
 }
 
 static bool is_array(PyObject *object) {
-    if (PyArray_Check(object)) return true;
+    if (PyArray_Check(object)) return settle((PyArrayObject *)object), true;
     PyErr_SetString(PyExc_TypeError, "expected an array");
     return false;
 }
@@ -211,6 +211,7 @@ static PyObject *view_reshape(PyObject *, PyObject *const *args, Py_ssize_t narg
         Py_DECREF(result);
         Py_RETURN_NONE;
     }
+    if (!PyArray_SIZE(array) && result != (PyObject *)array) lay_by_rows((PyArrayObject *)result);
     if (result == (PyObject *)array) {        // NumPy gives the array itself for its own shape
         Py_DECREF(result);
         return make_view(array, PyArray_NDIM(array), PyArray_DIMS(array), PyArray_STRIDES(array), 0);

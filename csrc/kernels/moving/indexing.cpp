@@ -610,6 +610,7 @@ PyObject *nonzero(PyObject *const *args) {
             },
             1);
     }
+    PyArray_STRIDES(result.array())[1] = sizeof(int64_t);   // also where nothing is found
     return PyArray_Transpose(result.array(), nullptr);
 }
 

@@ -1,4 +1,5 @@
 // Copies of an array's elements in other places: turned, repeated, padded, on a diagonal, joined.
+#include "arrays.h"
 #include "kernels/moving/strided.h"
 
 #include "kernels/checked/checked.h"
@@ -10,16 +11,19 @@
 
 namespace moving {
 
-static bool is_row_major(PyObject *x) {
+static bool is_by_rows(PyObject *x) {
     return is_movable(x) && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x);
 }
+
+// Has it elements, or the strides of a new array without any, which the twins keep else?
+static bool is_usual(PyArrayObject *x) { return PyArray_SIZE(x) || is_row_major(x); }
 
 static PyObject *as_object(PyArrayObject *x) { return (PyObject *)x; }
 
 // flip(x, dims)
 static PyObject *flip(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp dims[NPY_MAXDIMS];
-    if (names || n != 2 || !is_row_major(args[0])) return declined();
+    if (names || n != 2 || !is_by_rows(args[0]) || !is_usual((PyArrayObject *)args[0])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int count = read_ints(args[1], dims);
     if (count < 0) return declined();
@@ -40,7 +44,7 @@ static PyObject *flip(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 // roll(x, shifts, dims): each block of slices that stay together is moved at once.
 static PyObject *roll(PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
     npy_intp shifts[NPY_MAXDIMS], dims[NPY_MAXDIMS], by[NPY_MAXDIMS] = {};
-    if (names || nargs != 3 || !is_movable(args[0])) return declined();
+    if (names || nargs != 3 || !is_movable(args[0]) || !is_usual((PyArrayObject *)args[0])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int nd = PyArray_NDIM(x), count = read_ints(args[1], shifts), given = read_ints(args[2], dims);
     if (count < 1 || given < 0 || (given ? given != count : count != 1)) return misfit();
@@ -430,7 +434,7 @@ static bool read_element(PyObject *value, PyArrayObject *like, char *to) {
 static PyObject *constant_pad(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp sides[NPY_MAXDIMS][2], shape[NPY_MAXDIMS];
     alignas(16) char value[16];
-    if (names || n != 3 || !is_row_major(args[0])) return declined();
+    if (names || n != 3 || !is_by_rows(args[0])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int nd = PyArray_NDIM(x);
     if (!read_sides(args[1], nd, sides)) return misfit();
@@ -488,7 +492,7 @@ static void gather(const std::vector<npy_intp> &sources, npy_intp first, npy_int
 // mirror_pad(x, pad, mode): "reflect", "replicate" or "circular".
 PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp sides[NPY_MAXDIMS][2], shape[NPY_MAXDIMS];
-    if (names || n != 3 || !is_row_major(args[0]) || !PyUnicode_Check(args[2])) return declined();
+    if (names || n != 3 || !is_by_rows(args[0]) || !PyUnicode_Check(args[2])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int nd = PyArray_NDIM(x);
     if (!nd || nd > 6 || !PyArray_SIZE(x) || !read_sides(args[1], nd, sides)) return declined();

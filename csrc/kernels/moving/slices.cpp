@@ -713,6 +713,7 @@ static PyObject *nonzero_of(PyArrayObject *x) {
             at[d] = 0;
         }
     }
+    PyArray_STRIDES((PyArrayObject *)found)[1] = sizeof(int64_t);   // also where nothing is found
     PyObject *result = PyArray_Transpose((PyArrayObject *)found, nullptr);
     Py_DECREF(found);
     return result;

@@ -1,5 +1,6 @@
 // Views of arrays for ops that are declared with canonical arguments. What does not fit raises
 // Misfit.
+#include "arrays.h"
 #include "kernels/moving/strided.h"
 
 #include "kernels/pointwise/kernel.h"
@@ -13,7 +14,7 @@ struct View {
     int nd = 0;
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset = 0;
 
-    explicit View(PyArrayObject *array) : array(array) {}
+    explicit View(PyArrayObject *array) : array(array) { settle(array); }
     void add(npy_intp n, npy_intp stride) { shape[nd] = n, strides[nd++] = stride; }
     void add(int dim) { add(PyArray_DIM(array, dim), PyArray_STRIDE(array, dim)); }
     PyObject *make(int type = -1) const {  // of the array's own type, if no other is said
@@ -144,7 +145,10 @@ static PyObject *view(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     View view(x);
     view.nd = read_ints(args[1], view.shape);
     if (view.nd < 0 || !infer(view.shape, view.nd, PyArray_SIZE(x))) return misfit();
-    if (PyArray_IS_C_CONTIGUOUS(x) || !PyArray_SIZE(x)) {
+    if (!PyArray_SIZE(x) && view.nd == PyArray_NDIM(x) &&
+        PyArray_CompareLists(view.shape, PyArray_DIMS(x), view.nd)) {
+        std::copy_n(PyArray_STRIDES(x), view.nd, view.strides);
+    } else if (PyArray_IS_C_CONTIGUOUS(x)) {
         npy_intp step = PyArray_ITEMSIZE(x);
         for (int d = view.nd - 1; d >= 0; d--) {
             view.strides[d] = step;

@@ -1,5 +1,6 @@
 // Windows on the memory under an array, of any extents, strides and offset; writes to them, and what
 // their derivatives move. All in elements.
+#include "arrays.h"
 #include "kernels/moving/strided.h"
 
 #include "kernels/pointwise/kernel.h"
@@ -60,6 +61,7 @@ struct Window {
 static bool window_of(PyArrayObject *x, PyArrayObject *root, Window &w) {
     npy_intp item = PyArray_ITEMSIZE(x), after = 1;
     if (PyArray_BASE(root) || !item) return false;
+    settle(x);
     w.nd = PyArray_NDIM(x);
     for (int d = w.nd - 1; d >= 0; d--) {
         w.shape[d] = PyArray_DIM(x, d), w.strides[d] = PyArray_STRIDE(x, d) / item;

@@ -231,11 +231,9 @@ PyArrayObject *empty_in(PyArrayObject *x, DType to, bool channels_last) {
     for (int i = 0; i < ndim; i++) {
         int d = !channels_last ? ndim - 1 - i : i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
         strides[d] = step;
-        step *= PyArray_DIM(x, d) > 1 ? PyArray_DIM(x, d) : 1;
+        step *= PyArray_DIM(x, d);
     }
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, PyArray_DIMS(x),
-                                                 channels_last ? strides : nullptr, nullptr, 0,
-                                                 nullptr);
+    return (PyArrayObject *)new_array(descr, ndim, PyArray_DIMS(x), channels_last ? strides : nullptr);
 }
 
 // An array as complex32: pairs of half-precision numbers, a type that Python has made.
@@ -246,8 +244,7 @@ PyObject *to_half_complex(PyArrayObject *x, DType from, PyArray_Descr *descr, bo
     npy_intp strides[NPY_MAXDIMS];
     for (int d = 0; d < PyArray_NDIM(x); d++) strides[d] = PyArray_STRIDE(wide, d) / 2;
     Py_INCREF(descr);
-    PyArrayObject *r = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(x),
-                                                             PyArray_DIMS(x), strides, nullptr, 0, nullptr);
+    PyArrayObject *r = (PyArrayObject *)new_array(descr, PyArray_NDIM(x), PyArray_DIMS(x), strides);
     npy_intp n = 2 * PyArray_SIZE(x);
     Operand o[2] = {{PyArray_BYTES(wide), {4}, 4}, {r ? PyArray_BYTES(r) : nullptr, {2}, 2}};
     if (r && n) run_loop(casts[F4][F2], 1, &n, 2, o);

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "arrays.h"
 #include "kernels/moving/copying.h"
 #include "kernels/moving/transposed.h"
 #include "parallel.h"
@@ -685,6 +686,16 @@ PyArrayObject *alike(int count, PyArrayObject **x) {
     return first;
 }
 
+// Has an empty result the strides of a new one? Not where operands broadcast and lie in another order.
+bool is_empty_by_rows(int ndim, const npy_intp *shape, int count, PyArrayObject **x, const int *order) {
+    bool same = true;
+    for (int i = 0; i < count; i++)
+        if (x[i]) same &= PyArray_NDIM(x[i]) == ndim && PyArray_CompareLists(PyArray_DIMS(x[i]), shape, ndim);
+    for (int d = 0; d < ndim && !same; d++)
+        if (order[d] != d) return false;
+    return true;
+}
+
 struct Extent {
     char *low, *high;
 };
@@ -781,16 +792,16 @@ PyArrayObject *run_strided(const Entry &e, int nin, PyArrayObject **x, char (*nu
         order_dimensions(ndim, shape, nin, o, order, e.leader);
         npy_intp step = o[nin].size, *strides = o[nin].strides;
         PyArrayObject *like = alike(nin, x);
+        bool by_rows = !n && is_empty_by_rows(ndim, shape, nin, x, order);
         bool same = like && fills(like, order);     // then the strides are theirs
         for (int d = ndim - 1; d >= 0; d--) {
             int k = order[d];
             strides[k] = same ? PyArray_STRIDE(like, k) / PyArray_ITEMSIZE(like) * o[nin].size : step;
-            step *= std::max<npy_intp>(shape[k], 1);
+            step *= shape[k];               // by 0 too: no stride of an empty array says more
         }
         PyArray_Descr *descr = descr_of(e.out);
         if (!descr) return nullptr;
-        out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape,
-                                                    n ? strides : nullptr, nullptr, 0, nullptr);
+        out = (PyArrayObject *)new_array(descr, ndim, shape, by_rows ? nullptr : strides);
         if (!out) return nullptr;
     }
     o[nin].data = PyArray_BYTES(out);
@@ -857,7 +868,7 @@ PyArrayObject *run_simple(const Entry &e, int nin, PyArrayObject **x, char (*num
                 return nullptr;
             p[i] = PyArray_BYTES(x[i]);
         } else {
-            if (n > 16) return nullptr;
+            if (n > 16 || (!n && x[i])) return nullptr;
             npy_intp size = size_of(e.in[i]);
             repeat(size, buffers[i], x[i] ? PyArray_BYTES(x[i]) : numbers[i], n);
             p[i] = buffers[i];

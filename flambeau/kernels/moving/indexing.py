@@ -11,6 +11,7 @@ import numpy as np
 
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.declaration import is_narrow, mover, updater
+from flambeau.kernels.moving import views
 
 _OTHER_NAMES = {"add": "sum", "multiply": "prod"}       # of the reductions of `scatter_reduce`
 
@@ -300,7 +301,8 @@ def masked(x, mask):
 @mover
 def nonzero(x):
     """Coordinates of the elements that are not zero, one row each."""
-    return np.argwhere(x).astype(np.int64, copy=False)
+    found = np.argwhere(x).astype(np.int64, copy=False)
+    return found if found.size else views.empty_in_order(found.shape, np.int64, (1, 0))
 
 
 def _is_integers(index):

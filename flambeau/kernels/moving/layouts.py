@@ -48,7 +48,7 @@ def channels_last_strides(shape):
     """The strides, in elements, of an image or a volume with the channels last."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(_CHANNELS_LAST[len(shape)]):
-        strides[axis], step = step, step * max(shape[axis], 1)
+        strides[axis], step = step, step * shape[axis]
     return tuple(strides)
 
 
@@ -62,10 +62,9 @@ def channels_last(x):
     """The values of `x`, laid out with the channels last, if it is an image or a volume."""
     if type(x) is not np.ndarray or x.ndim not in _CHANNELS_LAST:
         return x
-    turned = x.transpose(_CHANNELS_LAST[x.ndim])
-    result = np.empty(turned.shape, x.dtype)
-    kernels.copy_into(result, turned)
-    return result.transpose(_BACK[x.ndim])
+    result = kernels.empty_in_order(x.shape, x.dtype, _CHANNELS_LAST[x.ndim])
+    kernels.copy_into(result, x)
+    return result
 
 
 def to_copy(x, dtype, memory_format):

@@ -18,6 +18,8 @@ def flip(x, dims):
 def roll(x, shifts, dims):
     """The elements of x moved along dimensions, or as one row if there are none, those that fall
     off at the other end."""
+    if not x.size:
+        return views.empty_like(x)
     return np.roll(np.ascontiguousarray(x), shifts, dims or None).reshape(x.shape)
 
 

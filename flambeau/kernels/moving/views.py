@@ -15,11 +15,23 @@ def strided(x, shape, strides, offset):
         root = root.base
     if not root.flags.c_contiguous:         # a buffer must be: its dimensions as memory has them
         root = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
+    at = x.__array_interface__["data"][0] - root.__array_interface__["data"][0] + offset
     if 0 in shape:                          # nothing of what lies there is looked at
-        bits = x.view(np.dtype((np.void, x.dtype.itemsize)))    # NumPy reads no name of float8
-        return np.lib.stride_tricks.as_strided(bits, shape, strides).view(x.dtype)
-    at = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-    return np.ndarray(shape, x.dtype, root, at + offset, strides)
+        at = min(max(at, 0), root.nbytes)
+    return np.ndarray(shape, x.dtype, root, at, strides)
+
+
+def settled(x):
+    """x, or a view of it: NumPy gives its own empty arrays zeros for all strides; such an array, or
+    NumPy's view of one, with those that PyTorch counts, which views keep."""
+    if x.size or any(x.strides) or not x.ndim:
+        return x
+    root = x
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+        if root.size or any(root.strides):  # x is expanded
+            return x
+    return strided(x, x.shape, tuple([s * x.itemsize for s in contiguous_strides(x.shape)]), 0)
 
 
 _HALVES = np.dtype([("real", "e"), ("imag", "e")])
@@ -27,6 +39,7 @@ _HALVES = np.dtype([("real", "e"), ("imag", "e")])
 
 def part(x, name):
     """A view of the parts of complex numbers: "real" or "imag"; NumPy cannot take complex32's."""
+    x = settled(x)
     return x.view(_HALVES)[name] if x.dtype.kind == "W" else getattr(x, name)
 
 
@@ -35,9 +48,10 @@ def expand(x, shape):
     extra = len(shape) - x.ndim
     if extra < 0 or any(m not in (1, n) for m, n in zip(x.shape, shape[extra:])):
         raise ValueError("the shape cannot be expanded to this one")
+    x = settled(x)
     strides = (0,) * extra + tuple(
         0 if m != n else s for m, n, s in zip(x.shape, shape[extra:], x.strides))
-    return strided(x, shape, strides, 0) if x.size else np.broadcast_to(x, shape)
+    return strided(x, shape, strides, 0)
 
 
 def select(x, dim, index):
@@ -47,29 +61,29 @@ def select(x, dim, index):
             raise OverflowError("Python int too large to convert to C ssize_t")
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size "
                          f"{x.shape[dim]}")
-    return x[(slice(None),) * dim + (index, ...)]
+    return settled(x)[(slice(None),) * dim + (index, ...)]
 
 
 def unsqueeze(x, dim):
     """x with another dimension, of extent 1."""
-    return expand_dims(x, dim)
+    return expand_dims(settled(x), dim)
 
 
 def permute(x, dims):
     """x with its dimensions in another order."""
-    return x.transpose(dims)
+    return settled(x).transpose(dims)
 
 
 def transpose(x, dim0, dim1):
     """x with two of its dimensions exchanged."""
-    return x.swapaxes(dim0, dim1) if x.ndim else x[...]
+    return settled(x).swapaxes(dim0, dim1) if x.ndim else x[...]
 
 
 def reshape(x, shape):
     """The same elements in another shape on the same memory; None where that needs a copy."""
     r = x.reshape(shape)
-    if r is x:
-        return x[...]
+    if r.shape == x.shape:
+        return settled(x)[...]
     return r if not x.size or np.may_share_memory(r, x) else None
 
 
@@ -77,18 +91,19 @@ def reshape(x, shape):
 def squeeze(x, dim):
     """x without dimensions of extent 1: all, or those that `dim`, a number or a tuple, names."""
     named = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
-    return x.squeeze(tuple([d for d in named if x.ndim and x.shape[d] == 1]))
+    return settled(x).squeeze(tuple([d for d in named if x.ndim and x.shape[d] == 1]))
 
 
 @compiled("t")
 def t(x):
     """The transpose of a matrix; others as they are."""
-    return x.T if x.ndim == 2 else x[...]
+    return settled(x).T if x.ndim == 2 else x[...]
 
 
 @compiled("slices")
 def slices(x, dim, start, length):
     """`length` slices of x along `dim`, from `start` on."""
+    x = settled(x)
     return strided(x, (*x.shape[:dim], length, *x.shape[dim + 1:]), x.strides,
                    (start % x.shape[dim] if start < 0 else start) * x.strides[dim])
 
@@ -116,6 +131,7 @@ def unbind(x, dim):
 @compiled("diagonal")
 def diagonal(x, offset, dim1, dim2):
     """The diagonal of two dimensions as a last one."""
+    x = settled(x)
     r = np.diagonal(x, offset, dim1, dim2)
     skipped = offset * x.strides[dim2] if offset >= 0 else -offset * x.strides[dim1]
     return strided(x, r.shape, r.strides, skipped if r.shape[-1] else 0)
@@ -126,6 +142,7 @@ def windows(x, dim, size, step):
     """All windows of `size` slices along a dimension, `step` apart, with one more dimension."""
     if not x.ndim:
         return strided(x, (size,), (x.itemsize,), 0)
+    x = settled(x)
     n = (x.shape[dim] - size) // step + 1
     return strided(x, (*x.shape[:dim], n, *x.shape[dim + 1:], size),
                    (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:],
@@ -152,6 +169,7 @@ def view(x, size):
 @compiled("slice")
 def slice_(x, dim, start, end, step):
     """Every `step`-th slice of x along `dim`, from `start` to before `end`."""
+    x = settled(x)
     first, stop, step = slice(start, end, step).indices(x.shape[dim])
     strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:])
     return strided(x, (*x.shape[:dim], len(range(first, stop, step)), *x.shape[dim + 1:]), strides,
@@ -189,6 +207,8 @@ def broadcast_memory_order(shape, *operands):
 
 def arranged(x, order):
     """x, or a copy, with its dimensions in memory in this order."""
+    if not x.size:
+        return empty_in_order(x.shape, x.dtype, order)
     size = x.itemsize
     for d in reversed(order):
         if x.shape[d] > 1 and x.strides[d] != size:
@@ -203,7 +223,13 @@ def arranged(x, order):
 
 def empty_in_order(shape, dtype, order):
     """An uninitialised array with its dimensions in memory in this order."""
-    return in_order(np.empty([shape[d] for d in order], dtype), order)
+    made = np.empty([shape[d] for d in order], dtype)
+    if made.size or list(order) == sorted(order):
+        return in_order(made, order)
+    strides, step = [0] * len(shape), made.itemsize
+    for d in reversed(order):           # by 0 too: no stride of an empty array says more
+        strides[d], step = step, step * shape[d]
+    return np.ndarray(shape, dtype, made, 0, strides)
 
 
 def in_order(x, order):
@@ -221,8 +247,8 @@ def permute_memory_like(x, values):
 def is_row_major(x):
     """Has x the strides of a new array? Also where it has one element along a dimension, of which
     strides say nothing that matters but to who asks for them."""
-    return x.flags.c_contiguous and (1 not in x.shape or 0 in x.shape or x.strides == tuple([
-        s * x.itemsize for s in contiguous_strides(x.shape)]))
+    return x.flags.c_contiguous and (not (1 in x.shape or 0 in x.shape) or settled(
+        x).strides == tuple([s * x.itemsize for s in contiguous_strides(x.shape)]))
 
 
 def is_dense(x):
@@ -245,7 +271,7 @@ def empty_like(x, dtype=None):
     dtype = x.dtype if dtype is None else np.dtype(dtype)
     if is_row_major(x):
         return np.empty(x.shape, dtype)
-    if is_dense(x) and x.size:
+    if is_dense(x):
         return laid_out_like(x, np.empty(x.size, dtype))
     return empty_in_order(x.shape, dtype, memory_order(x))
 
@@ -306,10 +332,8 @@ def contiguous_strides(shape):
 def array_strides(array):
     """Strides in elements, as torch counts them."""
     size = array.itemsize
-    strides = tuple([s // size for s in array.strides])
-    if not array.size and not any(strides):         # made so: NumPy has zeros for all of them
-        return contiguous_strides(array.shape)
-    return stepping(array.shape, strides)
+    strides = array.strides if array.size else settled(array).strides
+    return stepping(array.shape, tuple([s // size for s in strides]))
 
 
 def array_root(array):

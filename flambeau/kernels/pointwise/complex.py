@@ -61,6 +61,7 @@ def view_as_complex(x):
 
 def reinterpreted(x, dtype):
     """The same bytes as another type; the last dimension grows or shrinks with the size of one."""
+    x = views.settled(x)
     old, new = x.itemsize, dtype.itemsize
     if old == new or not x.ndim:
         return views.strided(x, x.shape, x.strides, 0).view(dtype)

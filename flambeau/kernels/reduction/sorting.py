@@ -17,6 +17,8 @@ def sort(x, axis, descending=False, stable=True):
     """The sorted elements and their positions, both in memory as the input is."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
+    if not x.size:
+        return views.empty_like(x), views.empty_like(x, np.int64)
     if not x.flags.c_contiguous:
         order = views.memory_order(x)
         found = sort(np.ascontiguousarray(x.transpose(order)), order.index(axis % x.ndim),

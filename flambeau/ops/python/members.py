@@ -16,6 +16,7 @@ from flambeau.core.shapes import Size, as_size, wrap_dim, wrap_existing_dim
 from flambeau.core.tensor import Tensor, array_offset, array_strides, tensor_types
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
+from flambeau.kernels.moving.layouts import channels_last_strides
 
 
 def _in_c(name: str, knows: Any = None) -> Any:
@@ -84,8 +85,13 @@ def is_contiguous(self: Tensor, memory_format: Any) -> bool:
     if memory_format in (None, type_info.contiguous_format, type_info.preserve_format):
         return self._array.flags.c_contiguous
     axes = type_info.CHANNELS_LAST.get(memory_format)
-    return (axes is not None and self.ndim == len(axes)
-            and self._array.transpose(axes).flags.c_contiguous)
+    if axes is None or self.ndim != len(axes):
+        return False
+    array = self._array
+    if array.size:
+        return array.transpose(axes).flags.c_contiguous
+    return all(n == 1 or s == t for n, s, t in zip(
+        array.shape, array_strides(array), channels_last_strides(array.shape)))
 
 
 @member("item(Tensor self) -> Scalar", function=False, in_c=_in_c("item"))

@@ -56,3 +56,21 @@ def test_strides_as_pytorch_counts_them():
     assert tuple(views.contiguous_strides((2, 0, 3))) == (3, 3, 1)
     assert tuple(views.array_strides(X[:, ::2])) == (12, 8, 1)
     assert views.array_offset(X[1:]) == 96 and views.array_root(X[1:][0]) is views.array_root(X)
+
+
+def test_views_of_empty_arrays_step_as_those_of_others():
+    """An extent of 0 counts as 1 in the strides of a new array; views follow from those."""
+    for make in (lambda x: views.permute(x, (2, 0, 1)), lambda x: views.transpose(x, 0, 1),
+                 lambda x: views.unsqueeze(x, 2), lambda x: views.select(x, 2, 1),
+                 lambda x: views.expand(x, (5, *x.shape)), lambda x: views.slice_(x, 0, 0, 2, 2),
+                 lambda x: views.diagonal(x, 0, 0, 2), lambda x: views.windows(x, 2, 2, 1),
+                 lambda x: views.split(x, 2, 2)[1], lambda x: views.unbind(x, 0)[1],
+                 lambda x: views.part(x.astype("D") if x.size else np.zeros(x.shape, "D"), "imag")):
+        empty, one = [views.array_strides(make(np.zeros((2, n, 3)))) for n in (0, 1)]
+        assert empty == one
+    turned = views.permute(np.zeros((2, 0, 3)), (2, 1, 0))
+    assert views.array_strides(views.copy(turned)) == views.array_strides(turned) == (1, 3, 3)
+    assert views.array_strides(views.view(turned, (3, 0, 2))) == (1, 3, 3)
+    assert views.array_strides(views.reshape(turned, (0, 5))) == (5, 1)
+    assert views.array_strides(views.expand(np.zeros(()), (2, 0))) == (0, 0)
+    assert not views.is_row_major(turned) and views.is_row_major(np.zeros((2, 0, 3)).T)

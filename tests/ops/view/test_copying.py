@@ -29,3 +29,16 @@ def test_overlapping_memory_is_copied_as_it_was():
     x = torch.arange(5)
     x[1:].copy_(x[:-1].clone())
     assert x.tolist() == [0, 0, 1, 2, 3]
+
+
+def test_empty_tensors_keep_their_strides():
+    turned = torch.zeros(2, 0, 3).transpose(0, 2)
+    for like in (turned.clone(), turned.double(), torch.zeros_like(turned), turned.flip(0),
+                 turned.sort(0)[0], torch.zeros(0).resize_(3, 0, 2).set_(turned), turned.detach()):
+        assert like.stride() == turned.stride() == (1, 3, 3)
+    last = torch.zeros(0, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert last.stride() == (60, 1, 15, 3) and last.is_contiguous()
+    assert not torch.zeros(0, 3, 4, 5).is_contiguous(memory_format=torch.channels_last)
+    assert (turned * torch.zeros(())).stride() == (1, 3, 0)     # the order is that of operands
+    assert turned.exp().stride() == (2, 2, 1)                   # of one shape: a new tensor's
+    assert torch.zeros(2, 3).nonzero().stride() == (1, 0)
