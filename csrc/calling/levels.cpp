@@ -504,7 +504,10 @@ static PyObject *call_batched(PyObject *level, Callable *f, PyObject *const *can
         if (pair.get() == Py_NotImplemented) pair.take(nullptr);
         else if (!pair) return nullptr;
     } else if (b->way == Batching::BROADCAST) {
-        found.take(broadcast(f, b, in, canonical, n));
+        bool anywhere = b->pointwise && in.count == 1 && is_none(f->returns);
+        if (anywhere) where.take(PyLong_FromLong(in.dims[0]));
+        found.take(anywhere ? call_with(f, in.values.data(), in.count, canonical, n)
+                            : broadcast(f, b, in, canonical, n));
     } else if (b->way == Batching::SHIFT) {
         found.take(shift(f, b, in, canonical, n, PyLong_AsSsize_t(size)));
     }

@@ -322,6 +322,8 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
     if op.kind != "pointwise" and not of_sparse \
             and any(type(v) in overrides.sparse_types for v in values):
         return _batch_sparse(op, size, canonical, inputs, values, dims)
+    if op.kind == "pointwise" and len(values) == 1 and op.returns is None:
+        return op.call(*op.with_inputs(canonical, values)), dims[0]     # wherever its slices are
     if op.kind == "pointwise" or op.core:
         found = _broadcast(op, canonical, inputs, values, dims)
         return found, _all_in_front(op, found)

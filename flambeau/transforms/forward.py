@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 from flambeau._support.scopes import within
 from flambeau.core import late_bound
 from flambeau.core.autograd import engine
-from flambeau.core.autograd.formulas import chain_rule_op, is_unit, multiply_by_constant, parameters
+from flambeau.core.autograd.formulas import (
+    chain_rule_op,
+    conjugate,
+    is_unit,
+    multiply_by_constant,
+    parameters,
+)
 from flambeau.core.autograd.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.calling.overrides import sparse_types
 from flambeau.core.dtypes import FLOATING
@@ -296,8 +302,13 @@ def _pointwise_jvp(op: Op, canonical: Any, tangents: list[Any], result: Any) -> 
             rule = op.rules[name]
             if rule is None:
                 continue
-            factor = rule(*[values[n] for n in parameters(rule)]) if callable(rule) else rule
-            if factor is rule:
+            named = parameters(rule)
+            if "grad" in named:                 # the whole gradient
+                values["grad"] = conjugate(tangent)
+            factor = rule(*[values[n] for n in named]) if callable(rule) else rule
+            if "grad" in named:
+                term = conjugate(factor)
+            elif factor is rule:
                 term = multiply_by_constant(tangent, factor)
             elif is_unit(rule, factor):         # a tangent of its own, which may be written to
                 term = clone(tangent) if factor == 1 else multiply_by_constant(tangent, factor)

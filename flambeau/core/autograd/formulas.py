@@ -38,10 +38,8 @@ def infer_saved_values(op: Op) -> None:
         raise TypeError(f"op {op.name}: there are rules for {sorted(unknown)}, but its tensors are "
                         f"{op.tensors}")
     for name, formula in op.rules.items():
-        if callable(formula) and ("grad" in parameters(formula)) == (op.kind == "pointwise"):
-            raise TypeError(f"op {op.name}: d_{name} " + (
-                "is a factor of the gradient and can't name `grad`" if op.kind == "pointwise" else
-                "is the gradient itself and has to name `grad`"))
+        if callable(formula) and op.kind != "pointwise" and "grad" not in parameters(formula):
+            raise TypeError(f"op {op.name}: d_{name} is the gradient itself and has to name `grad`")
     formulas = [op.vjp] if op.vjp is not None else list(op.rules.values())
     wanted: list[str] = []
     for formula in formulas:
@@ -152,14 +150,14 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
             if not callable(rule):
                 produced[i] = multiply_by_constant(grad, rule)
                 continue
-            factor = rule(*[unpack(node, place - 2) for place in takes])
-            produced[i] = multiply_by_constant(grad, factor) if is_unit(rule, factor) else getattr(
+            factor = rule(*[grad if place == 0 else unpack(node, place - 2) for place in takes])
+            produced[i] = factor if 0 in takes else multiply_by_constant(grad, factor) if is_unit(rule, factor) else getattr(
                 late_bound, chain_rule_op(rule))(
                     grad, factor if node.dtype.kind not in "cW" else conjugate(factor))
         return produced
 
-    places = tuple([(rule, _saved_positions(takes), chain_rule_op(rule), i) for rule, takes,
-                    i in rules])
+    places = tuple([(rule, _saved_positions(takes), None if 0 in takes else chain_rule_op(rule), i)
+                    for rule, takes, i in rules])
     return fast.make_callable("apply", op, apply, places)
 
 

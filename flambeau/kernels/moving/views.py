@@ -279,7 +279,7 @@ def empty_like(x, dtype=None):
 def laid_out_like(x, elements):
     """As many elements as x has, in one dimension, seen with the shape and strides of x."""
     size = elements.itemsize
-    strides = tuple([s // x.itemsize * size for s in x.strides])
+    strides = tuple([s // x.itemsize * size for s in settled(x).strides])
     return np.ndarray(x.shape, elements.dtype, elements, 0, strides)
 
 

@@ -198,9 +198,11 @@ def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
 
 
 def scatter_reduce_vjp(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
-                      reduce: str, include_self: bool, needs: Any) -> list[Any]:
+                      reduce: str, include_self: bool, needs: Any, *, clear: Any = None
+                      ) -> list[Any]:
     """By kind: sums and means share the gradient; amax and amin split it between the extremes;
-    products leave one factor out."""
+    products leave one factor out. `clear` zeroes what is written to, if not by `scatter`."""
+    clear = clear or (lambda grad: scatter_value(grad, index, 0, dim))
     to_self = to_src = None
     if reduce == "sum":
         to_self, to_src = grad, gather(grad, dim, index)
@@ -212,7 +214,7 @@ def scatter_reduce_vjp(grad: Any, self: Any, index: Any, src: Any, result: Any, 
     elif reduce in ("amax", "amin"):
         mine = (self == result).to(self.dtype)
         if not include_self:
-            mine = scatter_value(mine, index, 0, dim)
+            mine = clear(mine)
         theirs = (src == gather(result, dim, index)).to(self.dtype)
         ties = scatter_add(mine, dim, index, theirs)
         shared = grad / ties
@@ -220,7 +222,7 @@ def scatter_reduce_vjp(grad: Any, self: Any, index: Any, src: Any, result: Any, 
     elif reduce == "prod":
         to_self, to_src = _product_gradients(grad, self, index, src, dim, include_self)
     if not include_self and to_self is not None:
-        to_self = scatter_value(to_self, index, 0, dim)
+        to_self = clear(to_self)
     if to_src is not None:
         to_src = padded(to_src, src._array.shape)
     return [to_self if needs[0] else None, None, to_src if needs[2] else None]

@@ -386,7 +386,8 @@ index_reduce = op(
     kernel=_index_reduce_kernel, canonical=_prepare_index_reduce, inplace=True, nondiff="index",
     vjp=lambda grad, self, index, source, result, dim, reduce, include_self, needs:
     scatter_reduce_vjp(grad, self, _expand_index(index, source._array.shape, dim), source, result,
-                       dim, reduce, include_self, needs),
+                       dim, reduce, include_self, needs,
+                       clear=lambda grad: index_fill(grad, dim, index, 0)),
     batch=lambda size, dims, self, index, source, dim, reduce, include_self: _index_reduce_batched(
         size, dims, self, index, source, dim, reduce, include_self),
     overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,

@@ -12,7 +12,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau._support.c_functions import type_name as type_name_of
 from flambeau.core import late_bound
-from flambeau.core.autograd.formulas import divides_by
+from flambeau.core.autograd.formulas import conjugate, divides_by
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.promotion import (
     c_name,
@@ -291,17 +291,17 @@ def _pow_kernel(self: Any, exponent: Any) -> np.ndarray:
     return kernels.power(self, exponent)
 
 
-def _pow_derivative(self: Tensor, exponent: Any) -> Tensor:
+def _pow_vjp(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """exponent · self^(exponent - 1), but zero, not 0 · inf, where the exponent is zero."""
     if isinstance(exponent, Tensor):
         zero, where = exponent == 0, late_bound.where
-        return where(zero, 0, exponent * pow(self, where(zero, 1, exponent) - 1))
+        return where(zero, 0, grad * conjugate(exponent * pow(self, where(zero, 1, exponent) - 1)))
     if exponent == 0:
-        return zeros_like(self)
+        return self.new_zeros(self.shape)
     if type(exponent) is int:       # the numbers that PyTorch's graphs show
         exponent = float(exponent)
     # also where this is `self` or 1: higher derivatives go through it, as PyTorch's do
-    return times(pow(self, exponent - 1), exponent)
+    return grad * conjugate(times(pow(self, exponent - 1), exponent))
 
 
 def _is_complex(tensor: Tensor) -> bool:
@@ -325,7 +325,7 @@ def _pow_exponent(self: Any, exponent: Tensor, result: Tensor) -> Tensor:
 pow = pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
                 "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
                 "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-                kernel=_pow_kernel, raw=True, d_self=_pow_derivative, d_exponent=_pow_exponent,
+                kernel=_pow_kernel, raw=True, d_self=_pow_vjp, d_exponent=_pow_exponent,
                 operators="__pow__ __ipow__",
                 doc="""`input` to the power of `exponent`; either may be a number.
 

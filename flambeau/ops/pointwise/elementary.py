@@ -157,15 +157,15 @@ angle = pointwise("angle(Tensor self)", kernel=kernels.angle, floating=True, inp
 _SLOPE = 2 / number_sqrt(pi)
 erf = pointwise("erf(Tensor self)", refuses=("erf_vml_cpu", ""), kernel=kernels.erf,
                 floating=True, aliases=("special_erf(Tensor self)",),
-                d=lambda self: exp(neg(self * self)) * _SLOPE,
+                d=lambda grad, self: exp(neg(self * self)) * _SLOPE * grad,
                 doc="The error function 2/√π ∫₀ˣ exp(-t²) dt.")
 erfc = pointwise("erfc(Tensor self)", refuses=("erfc_vml_cpu", ""), kernel=kernels.erfc,
                  floating=True, aliases=("special_erfc(Tensor self)",),
-                 d=lambda self: exp(neg(self * self)) * -_SLOPE,
+                 d=lambda grad, self: exp(neg(self * self)) * -_SLOPE * grad,
                  doc="1 - erf(input), exact also where that is small.")
 erfinv = pointwise("erfinv(Tensor self)", refuses=("erfinv_vml_cpu", ""),
                    kernel=kernels.erfinv, floating=True, aliases=("special_erfinv(Tensor self)",),
-                   d=lambda result: exp(result * result) * (1 / _SLOPE),
+                   d=lambda grad, result: exp(result * result) * (1 / _SLOPE) * grad,
                    doc="The inverse of the error function, on (-1, 1).")
 
 __all__ = ["exp", "log", "mul", "sqrt"]

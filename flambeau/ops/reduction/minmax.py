@@ -26,11 +26,11 @@ def share_ties(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bo
     """The gradient of a chosen value, shared among all elements that equal it."""
     shape = self._array.shape
     value = restore(result, shape, dim, keepdim)
-    chosen = self == value
+    chosen = value == self
     if result._array.dtype.kind == "f":
         chosen = chosen | (isnan(self) & isnan(value))
     times = chosen.sum(dim, keepdim=True)
-    return where(chosen, restore(grad, shape, dim, keepdim) / times, 0)
+    return restore(grad, shape, dim, keepdim) * chosen / times
 
 
 def scatter_grad(grad: Tensor, indices: Tensor, self_shape: Any, dim: int, keepdim: bool) -> Tensor:

@@ -107,8 +107,9 @@ as_strided = op(
     "Tensor(a)",
     kernel=kernels.as_strided, kind="linear", canonical=_prepare_as_strided, kernel_checks=True,
     batch=_as_strided_batched, jvp=_as_strided_jvp,
-    d_self=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
+    d_self=lambda grad, self_geometry, size, stride, storage_offset: _in_geometry(by_memory(
         grad, _window(size, stride, storage_offset, self_geometry), self_geometry, self_geometry),
+        self_geometry),
     doc="""A view of `input`'s memory with any size, strides and offset (in elements).
 
     >>> import flambeau
@@ -116,6 +117,11 @@ as_strided = op(
     tensor([[0, 2],
             [1, 3]])
     """)
+
+
+def _in_geometry(grad: Tensor, own: Geometry) -> Tensor:
+    """The gradient of a tensor, in memory as the tensor itself."""
+    return grad if own[1] == contiguous_strides(own[0]) else laid_out(grad, own[1])
 
 
 # ---- derivatives ---------------------------------------------------------------------------------

@@ -68,17 +68,26 @@ def test_signs_are_no_products():
     assert not formulas.is_unit(formulas.divides_by(lambda self: 1), 1)
 
 
-def test_formulas_name_the_gradient_where_they_give_it_and_only_there():
-    """Without it the incoming gradient would be lost; with it, counted twice."""
+def test_formulas_name_the_gradient_where_they_give_it():
+    """Without it the incoming gradient would be lost."""
     with pytest.raises(TypeError, match="op probe: d_self is the gradient itself and has to name"):
         planned({"self": lambda other: 2 * other})
-    factor = Op("probe", "pointwise", tensors=("self",), params=(), node_name="ProbeBackward0",
-                rules={"self": lambda grad, self: grad * self})
-    with pytest.raises(TypeError, match="op probe: d_self is a factor of the gradient and can't"):
-        formulas.infer_saved_values(factor)
     with pytest.raises(TypeError, match="`d` is the derivative by an only operand, but"):
         _ = Pointwise(texts=("two_operands(Tensor self, Tensor other) -> Tensor",), kernel=np.add,
                       rules={"d": lambda self: self}).ops
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_a_pointwise_formula_may_be_a_factor_or_the_whole_gradient(dtype):
+    """In both modes; `pow` of tensors names `grad`, whose place in the product tells its layout."""
+    (x, t), y = torch.rand(2, 2, 4, dtype=dtype) + 0.5, torch.rand(4, dtype=dtype) + 0.5
+    g = torch.rand(4, 2, dtype=dtype).t()
+    for function, slope in ((lambda x: x.pow(y), y * x.pow(y - 1)), (torch.Tensor.sin, x.cos())):
+        assert torch.allclose(torch.func.jvp(function, (x,), (t,))[1], t * slope)
+        assert torch.allclose(torch.func.vjp(function, x)[1](g)[0], g * slope.conj())
+    base = x.clone().requires_grad_()
+    for exponent, strides in ((2, (1, 2)), (y, (1, 2)), (t, (4, 1))):
+        assert torch.autograd.grad(base.pow(exponent), base, g)[0].stride() == strides
 
 
 def test_a_rule_for_what_is_no_tensor_is_refused():
