@@ -151,7 +151,10 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                 produced[i] = multiply_by_constant(grad, rule)
                 continue
             factor = rule(*[grad if place == 0 else unpack(node, place - 2) for place in takes])
-            produced[i] = factor if 0 in takes else multiply_by_constant(grad, factor) if is_unit(rule, factor) else getattr(
+            if 0 in takes:              # the gradient itself
+                produced[i] = factor
+                continue
+            produced[i] = multiply_by_constant(grad, factor) if is_unit(rule, factor) else getattr(
                 late_bound, chain_rule_op(rule))(
                     grad, factor if node.dtype.kind not in "cW" else conjugate(factor))
         return produced

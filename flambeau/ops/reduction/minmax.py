@@ -14,7 +14,6 @@ from flambeau.ops.indexing.gather import gather, scatter_add
 from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.comparison import isnan, maximum, minimum
-from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.reduction.sums import restore
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import batch_as_rows, squeeze, unsqueeze
