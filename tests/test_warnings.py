@@ -26,7 +26,7 @@ def every_time(monkeypatch):
 
 @pytest.mark.parametrize("call, expected", zip(CALLS, RECORDED, strict=True))
 def test_warnings_are_pytorch_s(call, expected, every_time):
-    for name in ("masked", "nested", "utils.checkpoint"):
+    for name in ("ao.quantization", "masked", "nested", "utils.checkpoint"):
         importlib.import_module(f"flambeau.{name}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

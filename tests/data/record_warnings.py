@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy
 import torch
+import torch.ao.quantization
 import torch.masked
 import torch.nested
 import torch.utils.checkpoint

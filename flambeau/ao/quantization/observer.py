@@ -115,6 +115,10 @@ class UniformQuantizationObserverBase(ObserverBase):
         if dtype not in RANGES:
             raise AssertionError(f"Default Observer only works for {_DTYPES} data type")
         self.qscheme, self.reduce_range = qscheme, reduce_range
+        if reduce_range:
+            warnings.warn("Please use quant_min and quant_max to specify the range for observers. "
+                          + 20 * " " + "reduce_range will be deprecated in a future release of "
+                          "PyTorch.", stacklevel=2)
         self.register_buffer("eps", flambeau.tensor([eps]))
         self.has_customized_qrange = quant_min is not None and quant_max is not None
         if self.has_customized_qrange:
