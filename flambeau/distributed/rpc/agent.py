@@ -21,6 +21,7 @@ from typing import Any
 
 from flambeau.distributed._c10d.stores import PrefixStore, Store
 from flambeau.distributed._c10d.transport.addresses import interface_of, listen, own_address
+from flambeau.distributed._c10d.transport.connections import read_exactly
 from flambeau.distributed.autograd import recording
 from flambeau.distributed.autograd.engine import send_gradients
 from flambeau.distributed.rpc.calls import (
@@ -32,7 +33,7 @@ from flambeau.distributed.rpc.calls import (
 from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from flambeau.distributed.rpc.current import WorkerInfo
 from flambeau.distributed.rpc.internal import deserialize, deserialize_call, serialize
-from flambeau.distributed.rpc.wire import _Deadlines, _Link, _read, _read_exactly, _write
+from flambeau.distributed.rpc.wire import _Deadlines, _Link, _read, _write
 from flambeau.futures import Future, collect_all
 
 _TIMEOUT_ERROR = "RPCErr:1:RPC ran for more than set timeout ({} ms) and will now be marked with " \
@@ -239,7 +240,7 @@ class TensorPipeAgent(RpcAgent):
     def _welcome(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError, EOFError):
             connection.settimeout(60)
-            greeting = _read_exactly(connection, len(self._secret) + 4)
+            greeting = read_exactly(connection, len(self._secret) + 4)
             if not secrets.compare_digest(bytes(greeting[:-4]), self._secret):
                 connection.close()
                 return

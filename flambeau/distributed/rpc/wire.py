@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau
+from flambeau.distributed._c10d.transport.connections import read_exactly
 from flambeau.distributed._c10d.transport.messages import as_bytes
 
 _SIZE = struct.Struct("!QI")            # bytes of the head, tensors
@@ -36,25 +37,14 @@ def _write(connection: socket.socket, lock: threading.Lock, head: Any, tensors: 
             connection.sendall(buffer)
 
 
-def _read_exactly(connection: socket.socket, size: int) -> bytearray:
-    found = bytearray(size)
-    view, at = memoryview(found), 0
-    while at < size:
-        count = connection.recv_into(view[at:])
-        if count == 0:
-            raise EOFError
-        at += count
-    return found
-
-
 def _read(connection: socket.socket) -> tuple[Any, list[Any]]:
     """A head and its tensors."""
-    size, count = _SIZE.unpack(_read_exactly(connection, _SIZE.size))
-    head, described = pickle.loads(_read_exactly(connection, size))
+    size, count = _SIZE.unpack(read_exactly(connection, _SIZE.size))
+    head, described = pickle.loads(read_exactly(connection, size))
     tensors = []
     for dtype, shape, strides, requires_grad in described[:count]:
-        length = _LENGTH.unpack(_read_exactly(connection, _LENGTH.size))[0]
-        data, kind = _read_exactly(connection, length), getattr(flambeau, dtype)
+        length = _LENGTH.unpack(read_exactly(connection, _LENGTH.size))[0]
+        data, kind = read_exactly(connection, length), getattr(flambeau, dtype)
         tensor = (flambeau.frombuffer(data, dtype=flambeau.uint8).view(kind) if length
                   else flambeau.empty(0, dtype=kind)).reshape(shape)
         if strides is not None:

@@ -106,8 +106,10 @@ class Peers:
             missing = sorted(set(range(self.size)) - set(self._sockets) - {self.rank})
             raise absent(missing, self.rank, seconds) from None
         connection.settimeout(seconds)
-        hello = _read(connection, len(secret) + 4)
-        if hello is None or not secrets.compare_digest(bytes(hello[:-4]), secret):
+        hello = b""
+        with contextlib.suppress(EOFError):
+            hello = bytes(read_exactly(connection, len(secret) + 4))
+        if not secrets.compare_digest(hello[:-4], secret):
             connection.close()
             return
         self._keep(struct.unpack("!I", hello[-4:])[0], connection)
@@ -121,16 +123,14 @@ class Peers:
     def _receive_all(self, other: int, connection: socket.socket) -> None:
         """Hand on what arrives from one process, until it hangs up."""
         reason = "Connection closed by peer"
-        with contextlib.suppress(OSError):
-            while (head := _read(connection, _HEAD.size)) is not None:
-                key_length, length = _HEAD.unpack(head)
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                key_length, length = _HEAD.unpack(read_exactly(connection, _HEAD.size))
                 if key_length > _LIMIT:
                     reason = "a message that is none"
                     break
-                key, body = _read(connection, key_length), _read(connection, length)
-                if key is None or body is None:
-                    break
-                self._deliver(other, bytes(key), body)
+                key = bytes(read_exactly(connection, key_length))
+                self._deliver(other, key, read_exactly(connection, length))
         self._lose(other, reason)
 
     def _deliver(self, other: int, key: bytes, body: bytearray) -> None:
@@ -363,13 +363,13 @@ def _is_writable(connection: socket.socket, seconds: float) -> bool:
         return bool(selector.select(seconds))
 
 
-def _read(connection: socket.socket, length: int) -> bytearray | None:
-    """That many bytes; None if the other side has hung up."""
+def read_exactly(connection: socket.socket, length: int) -> bytearray:
+    """That many bytes; an EOFError if the other side has hung up."""
     found = bytearray(length)
     view, at = memoryview(found), 0
     while at < length:
         count = connection.recv_into(view[at:])
         if not count:
-            return None
+            raise EOFError
         at += count
     return found
