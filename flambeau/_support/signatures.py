@@ -28,7 +28,7 @@ def extended(call: Any, *, without: tuple[str, ...] = (), renamed: dict[str, str
 def refusing(signature: Signature, name: str) -> Any:
     """A function that takes what the signature says, and does nothing; Python refuses other calls
     of it, as calls of the function `name`."""
-    stars = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
+    stars: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
     written: list[str] = []
     for p in signature.parameters.values():
         if p.kind is Parameter.KEYWORD_ONLY and not any(w[0] == "*" for w in written):

@@ -43,8 +43,8 @@ class _FusedModule(nn.Sequential):
 
 def _fused(name: str, **parts: type | None) -> Any:
     row = " and ".join(kind.__name__ if kind else arg for arg, kind in parts.items())
-    made = type(name, (_FusedModule,), {"_parts": parts, "__module__": __name__,
-                                        "__doc__": f"{row}, one after the other."})
+    made: Any = type(name, (_FusedModule,), {"_parts": parts, "__module__": __name__,
+                                             "__doc__": f"{row}, one after the other."})
     copy_method(made, "__init__", _FusedModule.__init__)
     shown = Signature([Parameter(arg, Parameter.POSITIONAL_OR_KEYWORD)
                        for arg in ("self", *parts)])

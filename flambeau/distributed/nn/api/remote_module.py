@@ -186,7 +186,7 @@ class RemoteModule(_RemoteModule):
 
 def _remote_module_receiver(*remote_module_pickled_attrs: Any) -> RemoteModule:
     """The remote module that has come from another process."""
-    found = object.__new__(RemoteModule)
+    found: Any = object.__new__(RemoteModule)
     nn.Module.__init__(found)
     vars(found).update(_SerializedRemoteModule._make(remote_module_pickled_attrs)._asdict())
     found.module_rref = rpc.PyRRef._deserialize(found.module_rref)
