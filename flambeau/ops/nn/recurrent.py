@@ -23,7 +23,7 @@ from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.moving import views
 from flambeau.kernels.network import recurrent as kernels
-from flambeau.ops.linalg.matmul import linear
+from flambeau.ops.nn.affine import linear
 from flambeau.ops.node_names import rename, stand_for
 
 # ---- one step ------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import numpy as np
 import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
-from flambeau.ops.linalg.matmul import linear
 from flambeau.ops.nn.activation import gelu
+from flambeau.ops.nn.affine import linear
 from flambeau.ops.nn.normalize import layer_norm
 from flambeau.ops.nn.softmax import _masked_softmax
 

@@ -22,7 +22,8 @@ from flambeau._support.source_locations import counter_of
 from flambeau.core.autograd.graph import Node, Packed, next_order
 from flambeau.core.tensor import alias, tensor_types
 from flambeau.ops.linalg.added_products import addmm
-from flambeau.ops.linalg.matmul import dot, linear, mm, mv
+from flambeau.ops.linalg.matmul import dot, mm, mv
+from flambeau.ops.nn.affine import linear
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.reshaping import unsafe_view, view

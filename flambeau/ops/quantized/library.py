@@ -20,8 +20,8 @@ import numpy as np
 import flambeau
 from flambeau._support.devices.backends import could_not_run
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.ops.linalg.matmul import linear as float_linear
 from flambeau.ops.nn import recurrent
+from flambeau.ops.nn.affine import linear as float_linear
 from flambeau.ops.quantized.tensors import (
     QuantizedTensor,
     Scheme,
