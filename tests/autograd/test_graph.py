@@ -167,6 +167,7 @@ TrilinearBackward0 expand1 expand2 expand3 i1 i2 i3 sumdim
 UnsqueezeBackward0 dim
 VdotBackward0 other
 ViewBackward0_copy self_sym_sizes
+WeightNormInterfaceBackward0 dim g result1 v
 """
 
 
