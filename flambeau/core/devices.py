@@ -38,7 +38,8 @@ class device(Scope):
     type: str
 
     def __init__(self, *args: Any, **kwargs: Any):
-        type, index = args[0] if args else None, None
+        type: Any = args[0] if args else None
+        index: Any = None
         if len(args) == 1 and not kwargs and isinstance(type, str) and type in _parsed:
             name, index = _parsed[type]
             object.__setattr__(self, "type", name)

@@ -105,10 +105,9 @@ def _combined(input: Tensor, coefficients: Tensor) -> Tensor:
 
 @defines("_linalg_check_errors")
 def _check_info(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
-    failed = () if info.is_meta else info.reshape(-1).nonzero()
-    if not len(failed):
+    if info.is_meta or not info.count_nonzero():
         return
-    first = int(failed[0])
+    first = int(info.reshape(-1).nonzero()[0])
     where = "" if is_matrix else f"(Batch element {first}): "
     value = int(info.reshape(-1)[first])
     kind, said = flambeau.linalg.LinAlgError, api_name

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, and the affine map of a layer."""
+"""Products of matrices and vectors."""
 from __future__ import annotations
 
 from math import prod

@@ -35,9 +35,10 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
         single = product_in_single(input, weight.T, True)
         return convert(np.asarray(kernels.add(single, convert(bias, single.dtype))), input.dtype)
     r = product(input, weight.T)
-    if bias is not None:
-        r = kernels.add(r, bias, *[r] * (r.dtype is bias.dtype and type(r) is np.ndarray))
-    return r
+    if bias is None:
+        return r
+    in_place = r.dtype is bias.dtype and type(r) is np.ndarray
+    return kernels.add(r, bias, r) if in_place else kernels.add(r, bias)
 
 
 @compiled("affine")
@@ -90,7 +91,6 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
 
 
 def _joins_product(bias: np.ndarray, input: np.ndarray) -> bool:
-    """Is the bias added to all rows within their product? Otherwise in place, afterwards."""
     """Is the bias added to all rows within their product? Otherwise in place, afterwards."""
     return input.ndim == 2 or (input.flags.c_contiguous and (
         bias.ndim == 1 or sum([n != 1 for n in bias.shape]) == 1))
