@@ -41,9 +41,8 @@ class device(Scope):
         type: Any = args[0] if args else None
         index: Any = None
         if len(args) == 1 and not kwargs and isinstance(type, str) and type in _parsed:
-            name, index = _parsed[type]
-            object.__setattr__(self, "type", name)
-            object.__setattr__(self, "index", index)
+            for what, value in zip(("type", "index"), _parsed[type]):
+                object.__setattr__(self, what, value)
             return
         if kwargs or len(args) != 1 or not isinstance(type, str):
             type, *rest = late_bound.bound(
