@@ -23,7 +23,9 @@ _rebuild_tensor_v2 = _names.rebuild_tensor_v2
 _rebuild_tensor_v3 = _names.rebuild_tensor_v3
 _rebuild_parameter = _names.rebuild_parameter
 _rebuild_parameter_with_state = _names.rebuild_parameter_with_state
+_rebuild_meta_tensor_no_storage = _names.rebuild_meta_tensor
 _rebuild_sparse_tensor = _names.rebuild_sparse_tensor
+_rebuild_qtensor = _names.rebuild_quantized_tensor
 _rebuild_nested_tensor = _names.rebuild_nested_tensor
 
 

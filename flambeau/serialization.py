@@ -21,6 +21,7 @@ from typing import Any
 
 import flambeau
 from flambeau._serialization import options
+from flambeau._serialization.checkpoint_names import get_layout as _get_layout  # noqa: F401
 from flambeau._serialization.legacy import (  # noqa: F401
     MAGIC_NUMBER,
     PROTOCOL_VERSION,

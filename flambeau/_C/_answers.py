@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import flambeau
 from flambeau import Size, backends, overrides
 from flambeau._support import settings as _settings
 from flambeau.autograd.forward_ad import (
@@ -70,6 +71,17 @@ class TensorBase(metaclass=_BaseOfTensor):
 
 _TensorBase = TensorBase
 TensorBase.__module__ = "torch._C"
+
+
+class _ClassOfFunctions(type):
+    def __getattr__(cls, name: str) -> Any:
+        if callable(found := getattr(flambeau, name, None)):
+            return found
+        raise AttributeError(f"type object '_VariableFunctionsClass' has no attribute {name!r}")
+
+
+class _VariableFunctionsClass(metaclass=_ClassOfFunctions):
+    """Has the functions of `torch` as attributes: PyTorch's pickles name them so."""
 
 
 # ---- tensors -------------------------------------------------------------------------------------

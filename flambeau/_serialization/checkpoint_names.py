@@ -8,6 +8,7 @@ table of names, and, for writing, the call that stands for an object.
 from __future__ import annotations
 
 import _codecs
+import copyreg
 import functools
 import importlib
 import math
@@ -199,6 +200,11 @@ _FUNCTIONS = {
     "torch.serialization._get_layout": get_layout,
     "_codecs.encode": encode,
 }
+for _name, _function in _FUNCTIONS.items():
+    if _name.startswith("torch."):          # pickles that are no checkpoints name them so, too
+        _home, _, _function.__qualname__ = _name.rpartition(".")
+        _function.__name__ = _function.__qualname__
+        _function.__module__ = _home.replace("torch", __name__.partition(".")[0], 1)
 
 _STORAGE_NAMES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte",
                   "Bool", "ComplexFloat", "ComplexDouble", "QUInt8", "QInt8", "QInt32")
@@ -294,16 +300,31 @@ def find_global(module: str, name: str) -> Any:
 def reduce_for_checkpoint(obj: Any) -> Any:
     """The call that makes `obj` again, in PyTorch's terms; NotImplemented for ordinary objects."""
     if isinstance(obj, Tensor):
-        return reduce_tensor(obj)
+        return obj.__reduce_ex__(2)
     if isinstance(obj, Size):
         return Size, (tuple(obj),)
     if isinstance(obj, flambeau.device):
         return flambeau.device, ((obj.type,) if obj.index is None else (obj.type, obj.index))
     if isinstance(obj, type_info.layout):
-        return get_layout, (repr(obj),)
+        return _reduce_layout(obj)
     if isinstance(obj, type_info.memory_format):
         raise TypeError("cannot pickle 'module' object")    # as PyTorch, whose files have none
     return NotImplemented
+
+
+def _reduce_layout(layout: type_info.layout) -> tuple[Any, ...]:
+    return get_layout, (repr(layout),)
+
+
+copyreg.pickle(type_info.layout, _reduce_layout)
+
+
+def reduce_parameter(tensor: Tensor) -> Any:
+    meta = tensor.device.type == "meta"
+    data = tensor.detach() if meta else wrap(arrays_of([tensor])[0])
+    args = (data, tensor.requires_grad, OrderedDict())
+    state = _state(tensor)
+    return (rebuild_parameter_with_state, (*args, state)) if state else (rebuild_parameter, args)
 
 
 def reduce_tensor(tensor: Tensor) -> Any:
@@ -312,17 +333,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
     turned = tensor._conjugated or tensor._negated
     cls = Tensor if turned or type(tensor) is MetaTensor or type(tensor) in sparse_types \
         else type(tensor)
-    own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
-    if own is not None and cls is not Tensor and not is_parameter_type(cls):
-        return tensor.__reduce_ex__(2)
     state = _state(tensor)
-    if is_parameter_type(cls):
-        meta = tensor.device.type == "meta"
-        data = tensor.detach() if meta else wrap(arrays_of([tensor])[0])
-        args: Any = (data, tensor.requires_grad, OrderedDict())
-        if state:
-            return rebuild_parameter_with_state, (*args, state)
-        return rebuild_parameter, args
     call = _reduce_plain(tensor)
     return call if cls is Tensor and not state else (rebuild_from_type, (call[0], cls, call[1],
                                                                          state))
@@ -334,7 +345,8 @@ def _reduce_quantized(tensor: Any) -> Any:
     name = tensor.qscheme()
     how = (name, tensor.q_scale(), tensor.q_zero_point()) \
         if name is flambeau.per_tensor_affine else (
-            name, tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points(),
+            flambeau.per_channel_affine, tensor.q_per_channel_scales(),
+            tensor.q_per_channel_zero_points(),
             tensor.q_per_channel_axis())
     array, storage = _array_and_storage(integers)
     typed = TypedStorage(wrap_storage=storage, dtype=tensor.dtype)

@@ -9,6 +9,7 @@ import flambeau
 from flambeau._serialization.checkpoint_names import global_name, reduce_for_checkpoint
 from flambeau._serialization.locations import location_tag
 from flambeau._serialization.quick_pickler import NeedsNames, quick_pickle
+from flambeau.core.tensor import TensorMeta
 from flambeau.storage import TypedStorage, UntypedStorage
 
 
@@ -78,6 +79,8 @@ class CheckpointPickler(_PythonPickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, flambeau.dtype | flambeau.qscheme):
             return repr(obj).removeprefix("torch.")
+        if isinstance(obj, TensorMeta):
+            return obj.__qualname__
         return reduce_for_checkpoint(obj)
 
     def name_of(self, obj: Any, name: str) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 import flambeau
 from flambeau.storage.base import TYPED_STORAGES, StorageBase
-from flambeau.storage.typed import LEGACY_NAMES, _load_from_bytes  # noqa: F401
+from flambeau.storage.typed import LEGACY_NAMES
 
 HAS_NUMPY = True
 _StorageBase = StorageBase

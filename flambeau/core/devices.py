@@ -14,6 +14,7 @@ from typing import Any
 from flambeau._support.c_functions import frozen
 from flambeau._support.own_methods import belong
 from flambeau._support.scopes import Scope
+from flambeau._support.torch_name import is_named_torch
 from flambeau.core import late_bound
 from flambeau.kernels import set_error_name
 
@@ -92,13 +93,14 @@ class device(Scope):
         return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _device, (self.type, self.index)
+        return device if is_named_torch() else _device, (
+            (self.type,) if self.index is None else (self.type, self.index))
 
     def _changes(self) -> Any:
         return (_default, _usual(self)),
 
 
-def _device(type: str, index: int | None) -> device:
+def _device(type: str, index: int | None = None) -> device:
     return device(type, index)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import NoArguments, counted, frozen, takes_nothing
+from flambeau._support.torch_name import is_named_torch
 from flambeau.kernels import set_error_name
 from flambeau.kernels.dtypes import type_title
 
@@ -122,7 +123,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return dtype_by_name, (self.name,)
+        return self.name if is_named_torch() else (dtype_by_name, (self.name,))
 
     def __deepcopy__(self, memo: Any) -> dtype:
         return self

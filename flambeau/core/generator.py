@@ -128,10 +128,11 @@ class Generator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Generator, (str(self.device),), self._stream.get_state()
+        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
 
-    def __setstate__(self, state: np.ndarray) -> None:
-        self._stream.set_state(state)
+    def __setstate__(self, state: tuple[int, None, Tensor]) -> None:
+        self.manual_seed(state[0])
+        self.set_state(state[2])
 
 
 belong("flambeau._C", Generator)

@@ -14,6 +14,7 @@ from typing import Any
 from flambeau._support.c_functions import counted
 from flambeau._support.c_functions import type_name as type_name_of
 from flambeau._support.signatures import extended
+from flambeau._support.torch_name import is_named_torch
 from flambeau.kernels import set_error_name
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.moving.views import contiguous_strides as contiguous_strides
@@ -67,7 +68,7 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _size, (tuple(self),)
+        return Size if is_named_torch() else _size, (tuple(self),)
 
 
 def _size(extents: tuple[int, ...]) -> Size:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import NoArguments, frozen
+from flambeau._support.torch_name import is_named_torch
 from flambeau.core import late_bound
 from flambeau.core.dtypes import bool_, complex128, dtype, float64, get_default_dtype, int64
 from flambeau.kernels import set_error_name
@@ -123,8 +124,8 @@ class _Named:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _constant, (self.name,)
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return self.name if is_named_torch() else (_constant, (self.name,))
 
     def __deepcopy__(self, memo: Any) -> _Named:
         return self

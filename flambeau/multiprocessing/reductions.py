@@ -20,15 +20,14 @@ import sys
 import tempfile
 import weakref
 from multiprocessing import reduction, util
+from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.tensor import array_offset
-from flambeau.ops.python.methods import _rebuild
-from flambeau.storage import SharedArray, TypedStorage, UntypedStorage, storage_of
+from flambeau.storage import SharedArray, TypedStorage, UntypedStorage
 from flambeau.utils.hooks import warn_if_has_hooks
 
 # How a file is recognised -> the memory that this process has mapped from it.
@@ -120,6 +119,8 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
     if isinstance(root.place, str):
         _count(root.place, 1)           # for the message, until its receiver takes it over
         return rebuild_storage_filename, (root.place, root.size)
+    if (child := get_spawning_popen()) is not None:     # it is handed what is open when it starts
+        vars(child).setdefault("_storages", []).append(root)
     return rebuild_storage_fd, (reduction.DupFd(root.place), root.size)
 
 
@@ -161,18 +162,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
             "does not support crossing process boundaries.  If you just want to transfer the data, "
             "call detach() on the tensor before serializing (e.g., putting it on the queue).")
     warn_if_has_hooks(tensor)
-    if tensor.__reduce_ex__(2)[0] is not _rebuild:
-        return tensor.__reduce_ex__(2)      # parts of it that are tensors come back here
-    storage = storage_of(tensor).share_memory_()
-    cls, array, requires_grad, _ = tensor.__reduce_ex__(2)[1]
-    return rebuild_tensor, (cls, storage, array.dtype, array_offset(array), array.shape,
-                            array.strides, requires_grad)
-
-
-def rebuild_tensor(cls: Any, storage: UntypedStorage, array_type: np.dtype, offset: int,
-                   shape: tuple[int, ...], strides: tuple[int, ...], requires_grad: bool) -> Any:
-    array = np.ndarray(shape, array_type, storage._bytes, offset, strides)
-    return _rebuild(cls, array, requires_grad, {})
+    return tensor.__reduce_ex__(2)      # parts of it that are tensors or storages come back here
 
 
 def init_reductions() -> None:

@@ -9,7 +9,7 @@ from flambeau import Tensor
 from flambeau.core.calling import overrides
 from flambeau.core.calling.overrides import disabled_torch_function
 from flambeau.core.tensor import TensorMeta, plain_types, set_class
-from flambeau.ops.python.methods import NOT_COPIED, as_instance
+from flambeau.ops.python.methods import as_instance
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
 
@@ -71,9 +71,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, proto):
-        state = {key: value for key, value in (self.__dict__ or {}).items()
-                 if key not in NOT_COPIED}
-        return _rebuild_parameter, (self.data, self.requires_grad, state)
+        from flambeau._serialization.checkpoint_names import reduce_parameter
+        return reduce_parameter(self)
 
     __torch_function__ = disabled_torch_function
 
@@ -100,14 +99,6 @@ overrides.internal_types.add(MetaParameter)
 MetaParameter.__name__ = MetaParameter.__qualname__ = "Parameter"
 Parameter.__module__ = "torch.nn.parameter"     # as it prints; pickles name the function below
 MetaParameter.__module__ = Parameter.__module__
-
-
-def _rebuild_parameter(data, requires_grad, state):
-    param = Parameter(data, requires_grad)
-    for name, value in state.items():
-        if name not in NOT_COPIED:
-            setattr(param, name, value)
-    return param
 
 
 class _BufferMeta(TensorMeta):

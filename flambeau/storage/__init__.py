@@ -11,6 +11,7 @@ tensors that are views of each other give the same `UntypedStorage` object:
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import flambeau
@@ -23,7 +24,6 @@ from flambeau.storage.untyped import (
     SharedArray,
     StorageBase,
     UntypedStorage,
-    _of_bytes,
     _storages,
     check_size,
     dense_bytes,
@@ -99,6 +99,11 @@ def old_storage_of(tensor: Any) -> TypedStorage:
 def is_storage(obj: Any, /) -> bool:
     """Is this a storage object?"""
     return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """What a pickled storage was made of."""
+    return flambeau.load(io.BytesIO(b), weights_only=False)
 
 
 def __getattr__(name: str) -> Any:

@@ -177,7 +177,7 @@ class TypedStorage(InMainMemory):
     def __reduce__(self) -> tuple[Any, ...]:
         file = io.BytesIO()             # a file of its own
         flambeau.save(self, file, _use_new_zipfile_serialization=False)
-        return _load_from_bytes, (file.getvalue(),)
+        return flambeau.storage._load_from_bytes, (file.getvalue(),)
 
     def resize_(self, size: int) -> TypedStorage:
         """Change the number of elements; those that stay keep their values."""
@@ -246,11 +246,6 @@ class TypedStorage(InMainMemory):
         return described(self, f"TypedStorage(dtype={self._dtype}, device={self.device})")
 
     __str__ = __repr__
-
-
-def _load_from_bytes(b: bytes) -> Any:
-    """What a pickled storage was made of."""
-    return flambeau.load(io.BytesIO(b), weights_only=False)
 
 
 def converted(storage: Any, target: Any) -> TypedStorage:

@@ -483,10 +483,10 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 # Typed storages -----------------------------------------------------------------------------------
 
 
-def _no_data() -> NotImplementedError:
-    return NotImplementedError("Cannot copy out of meta tensor; no data!")
-
-
 def _of_bytes(data: bytes) -> UntypedStorage:
     """A storage in memory of its own."""
     return UntypedStorage._of(np.frombuffer(bytearray(data), np.uint8))
+
+
+def _no_data() -> NotImplementedError:
+    return NotImplementedError("Cannot copy out of meta tensor; no data!")

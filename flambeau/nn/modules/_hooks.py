@@ -45,7 +45,7 @@ def _register(hooks, hook, *, prepend=False, flags=()):
     return handle
 
 
-class WrappedHook:
+class _WrappedHook:
     """A hook that is given the module it is registered on, held weakly, as first argument."""
 
     def __init__(self, hook, module=None):
@@ -76,6 +76,9 @@ class WrappedHook:
             if state["module"] is None:
                 raise RuntimeError("You are trying to revive the hook of a dead Module!")
             self.module = weakref.ref(state["module"])
+
+
+_WrappedHook.__module__ = __name__.removesuffix("_hooks") + "module"      # as pickles name it
 
 
 # ------------------------------------------------------------------ hooks on all modules

@@ -58,7 +58,7 @@ class StateMixin:
         return _hooks._register(self._state_dict_pre_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        wrapped = _hooks.WrappedHook(hook, self if with_module else None)
+        wrapped = _hooks._WrappedHook(hook, self if with_module else None)
         return _hooks._register(self._load_state_dict_pre_hooks, wrapped)
 
     def register_load_state_dict_pre_hook(self, hook):

@@ -28,6 +28,7 @@ from ._hooks import (
     _global_module_registration_hooks,  # noqa: F401
     _global_parameter_registration_hooks,  # noqa: F401
     _has_any_global_hook,
+    _WrappedHook,  # noqa: F401
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,

@@ -55,7 +55,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._check_options(dropout)
-        self._weight_names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
         factory = {"device": device, "dtype": dtype}
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[: self._num_directions]:
@@ -104,20 +104,20 @@ class RNNBase(Module):
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         for name, shape in shapes.items():
             setattr(self, name + suffix, Parameter(flambeau.empty(shape, **factory)))
-        self._weight_names.append([name + suffix for name in shapes])
+        self._all_weights.append([name + suffix for name in shapes])
 
     @property
     def _flat_weights_names(self):
-        return [name for names in self._weight_names for name in names]
+        return [name for names in self._all_weights for name in names]
 
     @property
     def _flat_weights(self):
-        return [getattr(self, name) for names in self._weight_names for name in names]
+        return [getattr(self, name) for names in self._all_weights for name in names]
 
     @property
     def all_weights(self):
         """The parameters, a list for each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._weight_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
         """Nothing: how the weights lie in memory makes no difference on the CPU."""
@@ -241,8 +241,13 @@ class RNNBase(Module):
             self, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0,
             bidirectional=False)
 
+    def __getstate__(self):                 # lists that PyTorch keeps, too
+        return {**super().__getstate__(), "_flat_weights_names": self._flat_weights_names,
+                "_flat_weights": self._flat_weights}
+
     def __setstate__(self, d):
-        super().__setstate__(d)
+        super().__setstate__({name: value for name, value in d.items()
+                              if not name.startswith("_flat_weight")})
         self.__dict__.setdefault("proj_size", 0)
 
 

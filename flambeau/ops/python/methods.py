@@ -6,6 +6,7 @@ Each class below is a chapter; its members become members of `Tensor`.
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -15,6 +16,7 @@ import numpy as np
 
 from flambeau._support.scopes import within
 from flambeau._support.settings import warn_once
+from flambeau._support.torch_name import is_named_torch
 from flambeau.core import type_info
 from flambeau.core.calling import overrides
 from flambeau.core.devices import DLDeviceType
@@ -339,13 +341,8 @@ class Copying(Chapter):
         return result
 
     def __reduce_ex__(self, proto: int) -> tuple[Any, ...]:
-        state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED and k != "_grad"}
-        if self._device.type == "meta":
-            return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)
-        if type(self) is Tensor and not state:
-            from flambeau._serialization.checkpoint_names import reduce_tensor
-            return reduce_tensor(self)          # with all of its storage, as in a file
-        return _rebuild, (place_of(type(self)), self._array, self.requires_grad, state)
+        from flambeau._serialization.checkpoint_names import reduce_tensor
+        return reduce_tensor(self)              # with all of its storage, as in a file
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
@@ -467,29 +464,16 @@ def copied_root(root: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
     return fresh
 
 
-def place_of(cls: type) -> Any:
-    """A class as pickle can name it: those that say they are torch's live in flambeau."""
-    module = cls.__module__
-    if module != "torch" and not module.startswith("torch."):
-        return cls
-    return "flambeau" + module[5:], cls.__qualname__
+def _reduce_class(cls: type) -> Any:
+    return cls.__qualname__ if cls is not Tensor or is_named_torch() else (_tensor_class, ())
 
 
-def _rebuild(cls: Any, array: np.ndarray, requires_grad: bool, state: dict[str, Any]) -> Tensor:
-    if isinstance(cls, tuple):
-        import importlib
-        cls = getattr(importlib.import_module(cls[0]), cls[1])
-    tensor = alias(array, cls)
-    if requires_grad:
-        tensor._edge = LEAF
-    tensor.__dict__.update(state)
-    return tensor
+def _tensor_class() -> type:
+    """`Tensor`, which says that it is torch's, where torch is another package."""
+    return Tensor
 
 
-def _rebuild_meta(array_type: np.dtype, shape: tuple[int, ...], requires_grad: bool,
-                  state: dict[str, Any]) -> Tensor:
-    from flambeau.transforms.meta import MetaTensor, meta_array
-    return _rebuild(MetaTensor, meta_array(shape, array_type), requires_grad, state)
+copyreg.pickle(TensorMeta, _reduce_class)  # type: ignore[arg-type]     # it names metaclasses
 
 
 for _text in ("retain_grad(Tensor self) -> ()", "untyped_storage(Tensor self) -> Storage",

@@ -154,9 +154,6 @@ class QuantizedTensor(SeenAsTensor, Tensor):
             memo[id(self)] = make_quantized(self._array.copy(), self._scheme)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        return make_quantized, (self._array, self._scheme)
-
 
 QuantizedTensor.__module__ = "torch"
 QuantizedTensor.__name__ = QuantizedTensor.__qualname__ = "Tensor"

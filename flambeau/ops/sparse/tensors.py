@@ -142,10 +142,6 @@ class SparseTensor(SeenAsTensor, Tensor):
             result._grad = copy.deepcopy(self._grad, memo)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        return rebuild, (self._layout, self._where, self._data, self._array.shape,
-                         self._coalesced, self._edge is LEAF)
-
 
 SparseTensor.__module__ = "torch"
 SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"

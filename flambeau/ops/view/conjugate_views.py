@@ -132,12 +132,6 @@ class ConjugateView(SeenAsTensor, Tensor):
         elements.__dict__.update(self._state())
         return copy.deepcopy(elements, memo)
 
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        if not self.is_leaf:
-            return Tensor.__reduce_ex__(self, protocol)
-        return _rebuild, (below(self).detach(), self._conjugated, self._negated,
-                          self.requires_grad), self._state()
-
     def _state(self) -> dict[str, Any]:
         """What users and modules have attached."""
         return {k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)}
@@ -169,10 +163,6 @@ for _name in ("stride", "storage_offset", "data_ptr", "const_data_ptr", "untyped
               "is_contiguous", "size", "dim", "ndimension", "numel", "nelement", "element_size",
               "dim_order", "is_shared", "share_memory_", "resize_", "set_", "is_set_to"):
     setattr(ConjugateView, _name, _declare_memory_member(_name))
-
-
-def _rebuild(memory: Tensor, conjugated: bool, negated: bool, requires_grad: bool) -> Tensor:
-    return _as_view(memory, conjugated, negated).requires_grad_(requires_grad)
 
 
 # ---- between the view and its memory -------------------------------------------------------------
