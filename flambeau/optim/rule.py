@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ _OFF = {
     "fused": None, "amsgrad": False, "nesterov": False, "decoupled_weight_decay": False,
     "momentum": 0, "centered": False,
 }
+
+
+@cache
+def _option_names(cls: type) -> frozenset[str]:
+    """The names of what is given when an optimizer is made."""
+    return frozenset(inspect.signature(cls).parameters)
 
 
 @define_in_subclasses("step")
@@ -75,7 +82,8 @@ class RuleOptimizer(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        known = inspect.signature(type(self)).parameters
+        own: Any = type(self)
+        known = _option_names(own)
         for group in self.param_groups:
             for name, value in _OFF.items():
                 if name in self.defaults and (name != "differentiable" or name in known):
