@@ -322,7 +322,7 @@ copyreg.pickle(type_info.layout, _reduce_layout)
 def reduce_parameter(tensor: Tensor) -> Any:
     meta = tensor.device.type == "meta"
     data = tensor.detach() if meta else wrap(arrays_of([tensor])[0])
-    args = (data, tensor.requires_grad, OrderedDict())
+    args: tuple[Any, ...] = (data, tensor.requires_grad, OrderedDict())
     state = _state(tensor)
     return (rebuild_parameter_with_state, (*args, state)) if state else (rebuild_parameter, args)
 

@@ -473,7 +473,7 @@ def _tensor_class() -> type:
     return Tensor
 
 
-copyreg.pickle(TensorMeta, _reduce_class)  # type: ignore[arg-type]     # it names metaclasses
+copyreg.pickle(TensorMeta, _reduce_class)
 
 
 for _text in ("retain_grad(Tensor self) -> ()", "untyped_storage(Tensor self) -> Storage",
