@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.c_functions import ReadOnly, counted, type_name
-from flambeau._support.devices.backends import no_cuda_library
 from flambeau._support.own_methods import belong
 from flambeau.core import devices, late_bound
 from flambeau.core.tensor import Tensor, wrap
@@ -18,6 +17,7 @@ from flambeau.kernels.creation.random import STATE_BYTES, Stream
 def _not_there(kind: str) -> RuntimeError:
     """The error of a generator on a device of another kind than the CPU."""
     if kind == "cuda":
+        from flambeau._support.devices.backends import no_cuda_library
         return no_cuda_library("get CUDA generator")
     return RuntimeError({
         "xpu": "Cannot get XPU generator without ATen_xpu library.",

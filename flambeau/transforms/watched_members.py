@@ -89,7 +89,9 @@ class _BoundMethod:
 
 
 def _call_watched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if modes.function_modes.get() or (subclasses_enabled.get() and overriding_args(args[:1])):
+    asks = watchers or getattr(type(args[0]), "_watches_members", False)
+    if modes.function_modes.get() or (asks and subclasses_enabled.get()
+                                      and overriding_args(args[:1])):
         return ask_mode_and_types(function, args, args, kwargs, not _binds(function, args))
     if _originals and not watchers:
         _count_unasked()

@@ -387,6 +387,7 @@ def _assert_and_get_unique_device(module: nn.Module) -> Any:
 
 
 __all__ = [
+    "DEPRECATION_WARNING",
     "MatchAllNode",
     "NodePattern",
     "Pattern",

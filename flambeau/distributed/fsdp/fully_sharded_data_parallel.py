@@ -241,7 +241,7 @@ class FullyShardedDataParallel(nn.Module, _FSDPState):
             return getattr(super().__getattr__(FSDP_WRAPPED_MODULE), name)
 
     def __getitem__(self, key: int) -> Any:
-        return self.module[key]
+        return self.module[key]  # type: ignore[index]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         _runtime_utils._lazy_init(self, self)

@@ -141,7 +141,7 @@ def _norm_vjp(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     if ord == 2:
         if grad_enabled():                  # whose second gradient lies by rows
             return g * masked_fill(self / where(norm == 0, 1, norm), norm == 0, 0)
-        return g * (self / norm).masked_fill_(norm == 0, 0)
+        return g * masked_fill(self / norm, norm == 0, 0)
     size = abs(self)
     if np.isinf(ord):
         if self._array.dtype.kind == "c":       # the kernel may round |x| in another way

@@ -215,7 +215,7 @@ class RNNBase(_Described):
         return result
 
     def extra_repr(self) -> str:
-        return float_rnn.RNNBase.extra_repr(self)
+        return float_rnn.RNNBase.extra_repr(self)           # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
@@ -442,7 +442,7 @@ class RNNCellBase(_Described):
                 "bias_hh": self._packed_weight_hh.unpack()[1]}
 
     def extra_repr(self) -> str:
-        return float_rnn.RNNCellBase.extra_repr(self)
+        return float_rnn.RNNCellBase.extra_repr(self)       # type: ignore[arg-type]
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

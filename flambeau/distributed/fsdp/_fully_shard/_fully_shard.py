@@ -173,7 +173,7 @@ class FSDPModule:
         return self
 
     def _get_fsdp_state(self) -> FSDPState:
-        state = _get_module_fsdp_state(self)
+        state = _get_module_fsdp_state(self)                    # type: ignore[arg-type]
         if state is None:
             raise AssertionError(f"No FSDP state found on {self}")
         return state

@@ -159,7 +159,7 @@ class PassManager:
             changed = changed or modified
             if not modified:
                 break
-        return PassResult(module, changed)
+        return PassResult(module, changed)      # type: ignore[arg-type]
 
 
 __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
