@@ -102,6 +102,10 @@ class TorchFunctionMode(Scope):
             changes = (*changes, (watched_members.watchers, self))
         return changes
 
+    def _has_left(self) -> None:
+        if self.sees_members:
+            watched_members.restore_members()
+
 
 def is_tensor_like(inp: Any) -> bool:
     """Is this a Tensor, or of a type that overrides functions?"""

@@ -1,10 +1,9 @@
 """Properties and methods of Tensor that are no ops, as `__torch_function__` sees them.
 
 Reading `x.shape` must cost nothing where nobody overrides functions. So the members are replaced by
-descriptors that ask only while somebody does: on Tensor while a mode is entered and until nobody
-has asked for a while, as replacing them takes longer than most of what a mode is entered for; on a
-class with a `__torch_function__` of its own for good. Seen on a class they are the members
-themselves: `Tensor.shape.__get__` is what a mode is shown.
+descriptors that ask only while somebody does: on Tensor while a mode is entered, and on a class
+with a `__torch_function__` of its own for good. Seen on a class they are the members themselves:
+`Tensor.shape.__get__` is what a mode is shown.
 """
 from __future__ import annotations
 
@@ -35,8 +34,6 @@ _DEFAULT = vars(Tensor)["__torch_function__"].__func__
 _lock = threading.Lock()
 watchers: list[Any] = []                # modes that are entered
 _originals: dict[str, Any] = {}         # the members of Tensor that are replaced
-_PATIENCE = 1000                        # calls outside of modes before they are put back
-_unasked = 0                            # such calls since a mode was there
 
 
 def _is_ours(name: str, member: Any) -> bool:
@@ -89,20 +86,9 @@ class _BoundMethod:
 
 
 def _call_watched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    asks = watchers or getattr(type(args[0]), "_watches_members", False)
-    if modes.function_modes.get() or (asks and subclasses_enabled.get()
-                                      and overriding_args(args[:1])):
+    if modes.function_modes.get() or (subclasses_enabled.get() and overriding_args(args[:1])):
         return ask_mode_and_types(function, args, args, kwargs, not _binds(function, args))
-    if _originals and not watchers:
-        _count_unasked()
     return function(*args, **kwargs)
-
-
-def _count_unasked() -> None:
-    global _unasked
-    _unasked += 1
-    if _unasked >= _PATIENCE:
-        locked(_lock, _put_back)
 
 
 def _binds(function: Any, args: tuple[Any, ...]) -> bool:
@@ -135,14 +121,11 @@ def watch_class(cls: Any) -> None:
 
 def watch() -> None:
     """Watch the members of Tensor: a mode is going to be entered."""
-    global _unasked
-    _unasked = 0
-    locked(_lock, _watch_members)
+    if not watchers:
+        locked(_lock, _watch_members)
 
 
 def _watch_members() -> None:
-    if _originals:
-        return
     for name, member in list(vars(Tensor).items()):
         if _is_ours(name, member) and not isinstance(member, _Watched):
             _originals[name] = member
@@ -153,9 +136,13 @@ def _watch_members() -> None:
     no_grad._has_left = _ask_to_switch_back
 
 
+def restore_members() -> None:
+    """A mode has been left: after the last one the members are as they were."""
+    if not watchers:
+        locked(_lock, _put_back)
+
+
 def _put_back() -> None:
-    if watchers:                                                # a mode was entered meanwhile
-        return
     for name, member in list(_originals.items()):
         if isinstance(vars(Tensor)[name], _Watched):            # else it was renewed meanwhile
             setattr(Tensor, name, member)

@@ -10,7 +10,7 @@ from flambeau._support.settings import warn_user
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, wrap
+from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.reduction.statistics import updated_mean
@@ -141,7 +141,10 @@ def _norm_vjp(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     if ord == 2:
         if grad_enabled():                  # whose second gradient lies by rows
             return g * masked_fill(self / where(norm == 0, 1, norm), norm == 0, 0)
-        return g * masked_fill(self / norm, norm == 0, 0)
+        slope, zero = self / norm, norm == 0
+        if type(slope) in plain_types:
+            return g * slope.masked_fill_(zero, 0)
+        return g * masked_fill(slope, zero, 0)      # a class may refuse to be written to
     size = abs(self)
     if np.isinf(ord):
         if self._array.dtype.kind == "c":       # the kernel may round |x| in another way

@@ -118,21 +118,13 @@ def test_modes_and_types_see_members(call, expected):
     assert not seen
 
 
-def _ask_for_a_while():
-    x = flambeau.ones(2)
-    for _ in range(1000):
-        assert x.shape == (2,)
-
-
-def test_members_are_what_they_were_some_calls_after_a_mode():
-    _ask_for_a_while()                      # of modes in other tests
+def test_members_are_what_they_were_after_a_mode():
     before = dict(vars(flambeau.Tensor))
     with flambeau.overrides.BaseTorchFunctionMode():
         with flambeau.overrides.BaseTorchFunctionMode():
             assert flambeau.Tensor.shape is before["shape"]
             assert flambeau.ones(2).shape == (2,) and flambeau.ones(2).size() == (2,)
         assert vars(flambeau.Tensor)["shape"] is not before["shape"]
-    _ask_for_a_while()
     after = vars(flambeau.Tensor)
     assert all(after[name] is member for name, member in before.items())
 
