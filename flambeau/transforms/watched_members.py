@@ -126,6 +126,8 @@ def watch() -> None:
 
 
 def _watch_members() -> None:
+    if _originals:              # the last mode was interrupted as it was entered
+        return
     for name, member in list(vars(Tensor).items()):
         if _is_ours(name, member) and not isinstance(member, _Watched):
             _originals[name] = member
@@ -143,6 +145,8 @@ def restore_members() -> None:
 
 
 def _put_back() -> None:
+    if watchers:                # a thread has entered a mode meanwhile
+        return
     for name, member in list(_originals.items()):
         if isinstance(vars(Tensor)[name], _Watched):            # else it was renewed meanwhile
             setattr(Tensor, name, member)

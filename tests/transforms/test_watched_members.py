@@ -1,6 +1,7 @@
 """Properties and plain methods cost nothing until somebody overrides functions."""
 import flambeau as torch
 from flambeau.overrides import TorchFunctionMode
+from flambeau.transforms import watched_members
 
 
 class Seen(TorchFunctionMode):
@@ -51,3 +52,13 @@ def test_a_subclass_sees_properties_for_good():
     asked.clear()
     _ = torch.ones(2).shape
     assert not asked
+
+
+def test_a_mode_that_could_not_be_entered_leaves_nothing_to_the_next():
+    watched_members.watch()                 # interrupted here
+    with Seen(), torch.no_grad():
+        assert not torch.is_grad_enabled()
+    with torch.no_grad():
+        assert not torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+    assert not isinstance(vars(torch.Tensor)["shape"], watched_members._Watched)
