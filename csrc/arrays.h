@@ -11,6 +11,15 @@ inline PyObject *new_array(PyArray_Descr *stolen, int nd, const npy_intp *shape,
     return r;
 }
 
+// A new array with the channels, dimension 1, last in memory.
+inline PyObject *new_channels_last(PyArray_Descr *stolen, int nd, const npy_intp *shape) {
+    npy_intp strides[NPY_MAXDIMS], step = PyDataType_ELSIZE(stolen);
+    strides[1] = step, step *= shape[1];
+    for (int d = nd - 1; d >= 0; d--)
+        if (d != 1) strides[d] = step, step *= shape[d];
+    return new_array(stolen, nd, shape, strides);
+}
+
 // Writes strides by rows, as PyTorch counts them, into an array without elements.
 inline void lay_by_rows(PyArrayObject *x) {
     npy_intp step = PyArray_ITEMSIZE(x);

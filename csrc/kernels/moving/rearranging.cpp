@@ -271,18 +271,6 @@ static PyObject *stack(PyObject *const *args, Py_ssize_t count, PyObject *names)
     return as_object(r);
 }
 
-// Of that shape, with the channels last in memory.
-static PyArrayObject *empty_channels_last(PyArrayObject *like, int nd, const npy_intp *shape) {
-    npy_intp strides[NPY_MAXDIMS], step = PyArray_ITEMSIZE(like);
-    strides[1] = step, step *= shape[1];
-    for (int d = nd - 1; d >= 0; d--)
-        if (d != 1) strides[d] = step, step *= shape[d];
-    Py_INCREF(PyArray_DESCR(like));
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(like), nd,
-                                                 const_cast<npy_intp *>(shape), strides, nullptr, 0,
-                                                 nullptr);
-}
-
 // cat(arrays, dim): vectors of length 0 count for nothing.
 static PyObject *cat(PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyArrayObject *arrays[MANY], *first = nullptr;
@@ -313,7 +301,13 @@ static PyObject *cat(PyObject *const *args, Py_ssize_t count, PyObject *names) {
     for (int d = 0; d < nd; d++) size *= shape[d];
     if (!first || size > 1 << 18) return declined();  // of more, several threads copy
     channels_last &= !by_rows;
-    PyArrayObject *r = channels_last ? empty_channels_last(first, nd, shape) : empty(first, nd, shape);
+    PyArrayObject *r;
+    if (channels_last) {
+        Py_INCREF(PyArray_DESCR(first));
+        r = (PyArrayObject *)new_channels_last(PyArray_DESCR(first), nd, shape);
+    } else {
+        r = empty(first, nd, shape);
+    }
     char *to = r ? PyArray_BYTES(r) : nullptr;
     for (int i = 0; r && i < n; i++) {
         Range range;

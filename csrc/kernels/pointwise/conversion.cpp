@@ -227,13 +227,8 @@ PyArrayObject *empty_in(PyArrayObject *x, DType to, bool channels_last) {
     PyArray_Descr *descr = descr_of(to);
     if (!descr) return nullptr;
     int ndim = PyArray_NDIM(x);
-    npy_intp strides[NPY_MAXDIMS], step = size_of(to);
-    for (int i = 0; i < ndim; i++) {
-        int d = !channels_last ? ndim - 1 - i : i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
-        strides[d] = step;
-        step *= PyArray_DIM(x, d);
-    }
-    return (PyArrayObject *)new_array(descr, ndim, PyArray_DIMS(x), channels_last ? strides : nullptr);
+    return (PyArrayObject *)(channels_last ? new_channels_last(descr, ndim, PyArray_DIMS(x))
+                                           : new_array(descr, ndim, PyArray_DIMS(x), nullptr));
 }
 
 // An array as complex32: pairs of half-precision numbers, a type that Python has made.

@@ -18,17 +18,12 @@ namespace {
     template <class T>                                                                             \
     static Complex<T> call(Complex<T> x) { return from_library(std::FUNCTION(to_library(x))); }
 
-// A function that has a vector form in both precisions.
-#define VECTOR(NAME, FUNCTION)                                     \
+// A function that has a vector form in both precisions, and perhaps one of complex numbers.
+#define VECTOR(NAME, FUNCTION, ...)                                \
     struct NAME {                                                  \
         template <class T>                                         \
         static INLINE T call(T x) { return vec::FUNCTION(x); }     \
-    };
-#define VECTOR_COMPLEX(NAME, FUNCTION)                             \
-    struct NAME {                                                  \
-        template <class T>                                         \
-        static INLINE T call(T x) { return vec::FUNCTION(x); }     \
-        COMPLEX(FUNCTION)                                          \
+        __VA_ARGS__                                                \
     };
 // One whose double precision is the C library's.
 #define VECTOR32(NAME, FUNCTION)                                             \
@@ -49,22 +44,22 @@ namespace {
         }                                                          \
     };
 
-VECTOR_COMPLEX(Exp, exp)
+VECTOR(Exp, exp, COMPLEX(exp))
 VECTOR(Expm1, expm1)
-VECTOR_COMPLEX(Log, log)
+VECTOR(Log, log, COMPLEX(log))
 VECTOR(Log1p, log1p)
-VECTOR_COMPLEX(Tanh, tanh)
+VECTOR(Tanh, tanh, COMPLEX(tanh))
 VECTOR(Exp2, exp2)
 VECTOR(Log2, log2)
 VECTOR(Log10, log10)
 VECTOR32(Arcsin, asin)
 VECTOR32(Arccos, acos)
-VECTOR_COMPLEX(Arctan, atan)
-VECTOR_COMPLEX(Sinh, sinh)
-VECTOR_COMPLEX(Cosh, cosh)
-VECTOR_COMPLEX(Arcsinh, asinh)
-VECTOR_COMPLEX(Arccosh, acosh)
-VECTOR_COMPLEX(Arctanh, atanh)
+VECTOR(Arctan, atan, COMPLEX(atan))
+VECTOR(Sinh, sinh, COMPLEX(sinh))
+VECTOR(Cosh, cosh, COMPLEX(cosh))
+VECTOR(Arcsinh, asinh, COMPLEX(asinh))
+VECTOR(Arccosh, acosh, COMPLEX(acosh))
+VECTOR(Arctanh, atanh, COMPLEX(atanh))
 struct Sqrt {
     template <class T>
     static INLINE T call(T x) { return std::sqrt(x); }

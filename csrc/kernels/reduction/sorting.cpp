@@ -134,7 +134,9 @@ PyObject *sort(PyObject *const *args) {
     Axis a;
     int reverse = PyObject_IsTrue(args[2]);
     if (!is_plain_array(args[0]) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[0]) ||
-        !PyArray_SIZE((PyArrayObject *)args[0]) || !take_any(args[0], x) || !a.read_row(x, args[1]) || a.n >= npy_intp(1) << 32) return declined();
+        !PyArray_SIZE((PyArrayObject *)args[0]) || !take_any(args[0], x) || !a.read_row(x, args[1]) ||
+        a.n >= npy_intp(1) << 32)
+        return declined();
     Array values = Array::empty(x.dims(), PyArray_TYPE(x.array())),
           indices = Array::empty(x.dims(), NPY_INT64);
     if (!values || !indices) return nullptr;
