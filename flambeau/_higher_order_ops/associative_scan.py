@@ -6,9 +6,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._higher_order_ops.utils import is_traced, traced_call
+from flambeau._higher_order_ops.utils import traced_call
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode
+from flambeau.core.modes import shows_ops
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.utils import _pytree
@@ -122,7 +123,7 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int,
         assert shape == spec, (f"combine_fn was given pytrees like {spec}, but has not "
                                f"returned one like these: {shape}")
         return results
-    found = (associative_scan_op if is_traced() else _run)(flat, moved, ())
+    found = (associative_scan_op if shows_ops() else _run)(flat, moved, ())
     found = [y.flip(0) for y in found] if reverse else found
     return _pytree.tree_unflatten([flambeau.movedim(y, 0, dim) for y in found], spec)
 

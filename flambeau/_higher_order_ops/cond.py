@@ -6,9 +6,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._higher_order_ops.utils import check_tensors, flat_function, is_traced, traced_call
+from flambeau._higher_order_ops.utils import check_tensors, flat_function, traced_call
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode
+from flambeau.core.modes import shows_ops
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.transforms.batching import BatchedTensor
@@ -84,7 +85,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
             raise RuntimeError("Expect both branches to be callable.")
     check_tensors(operands, "operands")
     leaves, spec = _pytree.tree_flatten(tuple(operands))
-    if not is_traced() and not isinstance(pred, BatchedTensor):
+    if not shows_ops() and not isinstance(pred, BatchedTensor):
         return _run(pred, true_fn, false_fn, operands)
     seen: list[Any] = []
     found = cond_op(pred, flat_function(true_fn, spec, seen), flat_function(false_fn, spec, seen),

@@ -6,9 +6,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._higher_order_ops.utils import is_traced, traced_call
+from flambeau._higher_order_ops.utils import traced_call
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode
+from flambeau.core.modes import shows_ops
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.utils import _pytree
@@ -73,7 +74,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         results, shape = _pytree.tree_flatten(found)
         seen.append(shape)
         return tuple(results)
-    found = (map_impl if is_traced() else map_dense)(flat, leaves, args)
+    found = (map_impl if shows_ops() else map_dense)(flat, leaves, args)
     return _pytree.tree_unflatten(list(found), seen[-1])
 
 

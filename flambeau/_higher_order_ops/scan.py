@@ -6,9 +6,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._higher_order_ops.utils import is_traced, traced_call
+from flambeau._higher_order_ops.utils import traced_call
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode
+from flambeau.core.modes import shows_ops
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.utils import _pytree
@@ -98,7 +99,7 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
         _check_states(states, new, state_spec, new_spec)
         seen.append(result_spec)
         return [*new, *results]
-    found = (scan_op if is_traced() else generic_scan)(flat, states, moved, ())
+    found = (scan_op if shows_ops() else generic_scan)(flat, states, moved, ())
     results = [y.flip(0) for y in found[len(states):]] if reverse else found[len(states):]
     results = [flambeau.movedim(y, 0, dim) if y.ndim > dim else y for y in results]
     return (_pytree.tree_unflatten(list(found[:len(states)]), state_spec),

@@ -8,7 +8,6 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._library.higher_order import HigherOrderOperator
-from flambeau.core import modes
 from flambeau.fx import GraphModule
 from flambeau.utils import _pytree
 
@@ -19,12 +18,6 @@ class UnsupportedAliasMutationException(RuntimeError):
     def __init__(self, reason: str):
         super().__init__(reason)
         self.reason = reason
-
-
-def is_traced() -> bool:
-    """Is a mode at work that is shown ops?"""
-    stack: Any = modes.levels.get()
-    return bool(stack) and stack[-1].makes
 
 
 def flat_function(function: Callable[..., Any], spec: Any, seen: list[Any]) -> Callable[..., Any]:

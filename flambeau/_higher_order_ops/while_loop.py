@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau import Tensor
-from flambeau._higher_order_ops.utils import flat_function, is_traced, traced_call
+from flambeau._higher_order_ops.utils import flat_function, traced_call
 from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode, is_fake
+from flambeau.core.modes import shows_ops
 from flambeau.dispatch.aten.keys import DispatchKey
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.utils import _pytree
@@ -83,7 +84,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     ...            (flambeau.tensor(0), flambeau.ones(2)))
     (tensor(3), tensor([8., 8.]))
     """
-    if not is_traced():
+    if not shows_ops():
         return _run(cond_fn, body_fn, carried_inputs)
     leaves, spec = _pytree.tree_flatten(tuple(carried_inputs))
     seen: list[Any] = []

@@ -159,23 +159,29 @@ def _is_of(wanted: Any, value: Any) -> bool:
     return isinstance(value, wanted) if isinstance(wanted, (type, tuple)) else wanted(value)
 
 
-def _matches(signature: str, isinstance_of: dict[str, Any], args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> bool:
-    """Does such a call fit the signature?"""
+def _parameters(signature: str, isinstance_of: dict[str, Any]) -> list[tuple[str, Any, bool]]:
+    """The parameters of a signature: name, class or test, and may they be left out?"""
     inside = signature[1:].rpartition(") -> ")[0]
-    parameters = [part.partition(": ") for part in re.split(r", (?=\w+: )", inside) if part]
-    given = dict(zip([parameter for parameter, _, _ in parameters], args))
+    found = []
+    for part in filter(None, re.split(r", (?=\w+: )", inside)):
+        name, _, declared = part.partition(": ")
+        kind, _, default = declared.partition(" = ")
+        found.append((name, isinstance_of.get(kind, _TYPES.get(kind, object)), bool(default)))
+    return found
+
+
+def _fits(parameters: list[tuple[str, Any, bool]], args: tuple[Any, ...],
+          kwargs: dict[str, Any]) -> bool:
+    """Does such a call fit these parameters?"""
+    given = dict(zip([name for name, _, _ in parameters], args))
     if len(args) > len(parameters) or given.keys() & kwargs.keys():
         return False
     given.update(kwargs)
-    for parameter, _, declared in parameters:
-        kind, _, default = declared.partition(" = ")
-        if parameter not in given:
-            if not default:
+    for name, wanted, optional in parameters:
+        if name not in given:
+            if not optional:
                 return False
-            continue
-        wanted = isinstance_of.get(kind, _TYPES.get(kind, object))
-        if not _is_of(wanted, given.pop(parameter)):
+        elif not _is_of(wanted, given.pop(name)):
             return False
     return not given
 
@@ -185,11 +191,12 @@ def matched(signatures: str, isinstance_of: dict[str, Any] = _TYPES, *, name: st
     message lists the `signatures`, one a line; `isinstance_of` says which classes, or tests, its
     types stand for beside those that all know."""
     several = signatures.split("\n")
+    parsed = [_parameters(one, isinstance_of) for one in several]
 
     def decorate(function: Callable[..., Any]) -> Any:
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            if not any(_matches(one, isinstance_of, args, kwargs) for one in several):
+            if not any(_fits(parameters, args, kwargs) for parameters in parsed):
                 raise incompatible(name or called.__name__, several, args, kwargs)
             return function(*args, **kwargs)
         return called

@@ -19,13 +19,12 @@ def deprecated(message: str, category: type[Warning] = FutureWarning) -> Callabl
     >>> old.__deprecated__
     '`old` is deprecated.'
     """
-    def decorate(function: _F) -> _F:
-        @functools.wraps(function)
+    def decorate(function: Any) -> Any:
+        function.__deprecated__ = message
+
+        @functools.wraps(function)          # which hands the mark on
         def warned(*args: Any, **kwargs: Any) -> Any:
             warnings.warn(message, category, stacklevel=2)
             return function(*args, **kwargs)
-        known: Any = function, warned
-        for shown in known:
-            shown.__deprecated__ = message
-        return known[1]
+        return warned
     return decorate

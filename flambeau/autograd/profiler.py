@@ -373,8 +373,7 @@ class record_function:
             raise RuntimeError("profiler::_record_function_enter_new() Expected a value of type "
                                f"'{kind}' for argument '{argument}' but instead found type "
                                f"'{type(value).__name__}'.")
-        stack: Any = modes.levels.get()
-        if stack and stack[-1].makes:
+        if modes.shows_ops():
             given = (self.name,) if self.args is None else (self.name, self.args)
             self._shown = flambeau.ops.profiler._record_function_enter_new.default(*given)
         else:

@@ -6,7 +6,6 @@ program can ask for them and be told, as PyTorch's CPU build tells it, that they
 """
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -164,25 +163,3 @@ def get_default_device() -> device:
 
 
 belong(__name__.partition(".")[0], get_default_device, set_default_device)
-
-
-class DLDeviceType(enum.IntEnum):
-    """The numbers that DLPack has given to types of devices."""
-    kDLCPU = 1
-    kDLCUDA = 2
-    kDLCUDAHost = 3
-    kDLOpenCL = 4
-    kDLVulkan = 7
-    kDLMetal = 8
-    kDLVPI = 9
-    kDLROCM = 10
-    kDLROCMHost = 11
-    kDLExtDev = 12
-    kDLCUDAManaged = 13
-    kDLOneAPI = 14
-    kDLWebGPU = 15
-    kDLHexagon = 16
-    kDLMAIA = 17
-
-
-DLDeviceType.__module__ = "flambeau.utils.dlpack"      # where users find it

@@ -53,6 +53,13 @@ class Level(Scope):
         raise NotImplementedError
 
 
+def shows_ops() -> bool:
+    """Does the innermost level of this thread show ops to `__torch_dispatch__`? That says what
+    their results are: what runs below makes them, or a tensor of the user's own."""
+    stack = interceptors and levels.get()
+    return bool(stack) and stack[-1].makes
+
+
 def intercepts_ops() -> bool:
     """Does a level of this thread take ops over, and does not only look on? Then nothing may be
     computed but by ops."""

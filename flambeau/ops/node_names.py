@@ -29,7 +29,7 @@ from flambeau.core.autograd import engine
 from flambeau.core.autograd.graph import Node, next_order, node_class, unpack
 from flambeau.core.autograd.saved_names import is_node_name
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors, shows_ops
 from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
@@ -192,8 +192,7 @@ def with_number(function: Callable[..., Any], name: str, packet: str = "") -> Ca
     PyTorch's composites and formulas call that, where Python's operators make tensors of numbers.
     """
     def call(input: Any, number: Any) -> Any:
-        stack = levels.get()
-        if packet and stack and stack[-1].makes and isinstance(input, Tensor) and not isinstance(
+        if packet and shows_ops() and isinstance(input, Tensor) and not isinstance(
                 number, Tensor):                # a mode of dispatch, which sees the overload
             return getattr(flambeau.ops.aten, packet).Scalar(input, number)
         if not grad_enabled():

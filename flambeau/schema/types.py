@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau._support.c_functions import bound_in_c, matched
+from flambeau.core.shapes import contiguous_strides
 
 
 @bound_in_c
@@ -171,12 +172,12 @@ class TensorType(Type):
         sizes = self.sizes()
         if sizes is None:
             raise RuntimeError("contiguous(): this type of tensors does not say its sizes")
-        return self._with(strides=_contiguous(sizes))
+        return self._with(strides=list(contiguous_strides(sizes)))
 
     def with_sizes(self, sizes: Sequence[int] | None) -> TensorType:
         """The type with these sizes."""
         return self._with(sizes=None if sizes is None else list(sizes),
-                          strides=None if sizes is None else _contiguous(sizes))
+                          strides=None if sizes is None else list(contiguous_strides(sizes)))
 
     def with_dtype(self, dtype: Any) -> TensorType:
         """The type with this dtype."""
@@ -214,14 +215,6 @@ _SCALAR_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bf
                  "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
                  "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
                  "complex128": "ComplexDouble", "complex32": "ComplexHalf"}
-
-
-def _contiguous(sizes: Sequence[int]) -> list[int]:
-    strides, step = [], 1
-    for size in reversed(sizes):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]
 
 
 def _check(cls: type, *parts: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau
-from flambeau.core.devices import DLDeviceType
+from flambeau.ops.python.dlpack import DLDeviceType
 from flambeau.schema.arguments import bound_by
 
 

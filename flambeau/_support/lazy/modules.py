@@ -16,6 +16,8 @@ from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any
 
+from flambeau._support.own_methods import belong
+
 
 def alias(name: str, target: str, submodules: Iterable[str] = ()) -> None:
     """Let `name` and its submodules, which it names, be the module `target` and its own."""
@@ -59,9 +61,8 @@ def parts(name: str, contents: Mapping[str, str]) -> None:
 def stand_in(module: str, *values: Any) -> None:
     """Let functions and classes say that they stand in another module, as they do in PyTorch:
     `stand_in("nn.parallel.scatter_gather", gather)`. It is where pickles look for them."""
-    for value in values:
-        if isinstance(value, FunctionType | type):
-            value.__module__ = f"{sys.modules['flambeau'].__name__}.{module}"
+    belong(f"{sys.modules['flambeau'].__name__}.{module}",
+           *[value for value in values if isinstance(value, FunctionType | type)])
 
 
 def lazy_modules(package: str, *names: str) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.modes import interceptors, levels
+from flambeau.core.modes import shows_ops
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
@@ -25,7 +25,7 @@ def as_value(value: Any, target: Tensor) -> Tensor:
         raise TypeError(f"can't assign a {type_name_of(value)} to a torch.{type_name(own)}Tensor")
     if isinstance(value, int) and not -2**63 <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
-    if interceptors and (stack := levels.get()) and stack[-1].makes:
+    if shows_ops():
         return public["torch"]["tensor"](value, dtype=own)      # shown as a number of the program's
     return full((), value, dtype=own)
 

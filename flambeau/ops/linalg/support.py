@@ -7,7 +7,7 @@ import numpy as np
 
 import flambeau
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, interceptors, levels
+from flambeau.core.modes import grad_enabled, interceptors, shows_ops
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain_types, wrap
 from flambeau.kernels.linalg import lapack
@@ -109,8 +109,7 @@ def failures(info: Tensor) -> np.ndarray | None:
 def raise_failure(info: Tensor, name: str, message: str, error: Any = None) -> None:
     """Raise LinAlgError, or another error, for the first nonzero `info`; `{}` in the message is its
     value."""
-    stack: Any = levels.get()
-    if stack and stack[-1].makes:           # modes see who asks
+    if shows_ops():                         # modes see who asks
         flambeau.ops.aten._linalg_check_errors.default(info, name, is_matrix=not info._array.ndim)
     found = failures(info)
     if found is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.modes import interceptors, levels
+from flambeau.core.modes import shows_ops
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.dispatch.declaration import op
@@ -56,16 +56,10 @@ def _shape_of_mask(input: Tensor, feature: bool) -> tuple[tuple[int, ...], Any]:
     return (channels(input), None) if feature else (input._array.shape, input._array)
 
 
-def _is_shown() -> bool:
-    """Does a mode look that is to see how the mask is made?"""
-    stack: Any = interceptors and levels.get()
-    return bool(stack) and stack[-1].makes
-
-
 def _keep_mask(input: Tensor, p: float, feature: bool) -> Tensor:
     """Ones with the probability 1 - p, elsewhere zeros."""
     shape, like = _shape_of_mask(input, feature)
-    if _is_shown():
+    if shows_ops():
         empty = input.new_empty(shape) if feature else empty_like(input)
         return empty.bernoulli_(1 - p)
     target = input._array.dtype
@@ -89,7 +83,7 @@ def _drop(input: Tensor, p: float, train: bool, feature: bool, alpha: bool, mul:
     if p == 1:
         return mul(input, _zero(input))
     if not alpha:
-        mask = _keep_mask(input, p, feature).div_(1 - p) if _is_shown() \
+        mask = _keep_mask(input, p, feature).div_(1 - p) if shows_ops() \
             else dropout_mask(input, p, feature)
         _check_type(input._array.dtype)             # as PyTorch does, after it has drawn
         return mul(input, mask)

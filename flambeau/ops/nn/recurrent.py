@@ -16,7 +16,7 @@ import numpy as np
 import flambeau
 from flambeau.core.autograd.formulas import parameters
 from flambeau.core.autograd.graph import Node, next_order
-from flambeau.core.modes import levels
+from flambeau.core.modes import shows_ops
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, gradient_edge
@@ -29,15 +29,15 @@ from flambeau.ops.node_names import rename, stand_for
 # ---- one step ------------------------------------------------------------------------------------
 
 
-def _is_shown() -> bool:
-    """Do modes see the steps? They write in place then, as PyTorch's do."""
-    stack: Any = levels.get()
-    return bool(stack) and stack[-1].makes
-
-
 def _to(name: str, x: Tensor, *others: Tensor) -> Tensor:
-    """What a method gives, if nobody needs `x` any more."""
-    return getattr(x, f"{name}_" if _is_shown() else name)(*others)
+    """What a method gives, if nobody needs `x` any more: where modes see the steps they write in
+    place, as PyTorch's do."""
+    return getattr(x, f"{name}_" if shows_ops() else name)(*others)
+
+
+def _value(gates: Any) -> Tensor:
+    """The input's share of the gates: a cell computes it when PyTorch's does, a layer before."""
+    return gates() if callable(gates) else gates
 
 
 def _lstm_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None,
@@ -45,7 +45,7 @@ def _lstm_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None
     """The next (h, c), from the input's share of the gates, or what gives it."""
     h, c = state
     own = product(h, w_hh, b_hh)
-    own = _to("add", own, gates() if callable(gates) else gates)
+    own = _to("add", own, _value(gates))
     i, f, n, o = flambeau.unsafe_chunk(own, 4, 1)
     i, f, n, o = _to("sigmoid", i), _to("sigmoid", f), _to("tanh", n), _to("sigmoid", o)
     c = _to("add", f * c, i * n)
@@ -55,7 +55,7 @@ def _lstm_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None
 
 def _gru_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
     (h,) = state
-    ir, iz, i_n = flambeau.unsafe_chunk(gates() if callable(gates) else gates, 3, 1)
+    ir, iz, i_n = flambeau.unsafe_chunk(_value(gates), 3, 1)
     hr, hz, hn = flambeau.unsafe_chunk(product(h, w_hh, b_hh), 3, 1)
     r, z = _to("sigmoid", _to("add", hr, ir)), _to("sigmoid", _to("add", hz, iz))
     n = _to("tanh", i_n + _to("mul", hn, r))
@@ -64,12 +64,12 @@ def _gru_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = li
 
 def _tanh_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
     own = product(state[0], w_hh, b_hh)
-    return (_to("add", own, gates() if callable(gates) else gates).tanh(),)
+    return (_to("add", own, _value(gates)).tanh(),)
 
 
 def _relu_step(gates: Any, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
     own = product(state[0], w_hh, b_hh)
-    return (_to("add", own, gates() if callable(gates) else gates).relu(),)
+    return (_to("add", own, _value(gates)).relu(),)
 
 
 def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int,
@@ -251,7 +251,7 @@ def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tenso
 
 
 def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
-    if _is_shown():
+    if shows_ops():
         return _run_steps(_gru_step, x, state, weights, reverse)
     y, _ = _gru_layer(x, *state, *weights, reverse)
     return y, (_last_state(y, reverse),)
@@ -259,7 +259,7 @@ def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor
 
 def _run_plain(relu: bool) -> Callable[..., Any]:
     def run(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
-        if _is_shown():
+        if shows_ops():
             return _run_steps(_relu_step if relu else _tanh_step, x, state, weights, reverse)
         y = _rnn_layer(x, *state, *weights, relu, reverse)
         return y, (_last_state(y, reverse),)

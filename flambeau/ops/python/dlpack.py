@@ -1,10 +1,33 @@
 """A tensor's memory for other array libraries."""
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from flambeau._support.c_functions import type_name
 from flambeau.core.tensor import Tensor
+
+
+class DLDeviceType(enum.IntEnum):
+    """The numbers that DLPack has given to types of devices."""
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+
+
+DLDeviceType.__module__ = "flambeau.utils.dlpack"      # where users find it
 
 
 def to_dlpack(tensor: Tensor, stream: Any, max_version: tuple[int, int] | None,

@@ -19,7 +19,6 @@ from flambeau._support.settings import warn_once
 from flambeau._support.torch_name import is_named_torch
 from flambeau.core import type_info
 from flambeau.core.calling import overrides
-from flambeau.core.devices import DLDeviceType
 from flambeau.core.tensor import (
     LAZY,
     LEAF,
@@ -147,6 +146,7 @@ class Conversion(Chapter):
         return to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        from flambeau.ops.python.dlpack import DLDeviceType
         return DLDeviceType.kDLCPU, 0
 
     @_of_tensors

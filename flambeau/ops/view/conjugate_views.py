@@ -24,7 +24,7 @@ from flambeau.core import dtypes, type_info
 from flambeau.core.autograd.recording import replay_of
 from flambeau.core.calling import overrides
 from flambeau.core.calling.overrides import dispatch_to_levels, intercept_canonical
-from flambeau.core.modes import grad_enabled, intercepts_ops, levels
+from flambeau.core.modes import grad_enabled, intercepts_ops, levels, shows_ops
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
     LAZY,
@@ -266,13 +266,6 @@ def _toggle_flags(function: Any, view: Any, input: Tensor, conjugated: bool,
     return _as_view(result, conjugated, negated)
 
 
-def _is_shown() -> bool:
-    """Is the call handed to `__torch_dispatch__`? That says what the result is: what runs below
-    makes it, or a tensor of the user's own."""
-    active = levels.get()
-    return bool(active) and active[-1].makes
-
-
 def _needs_values(input: Tensor) -> bool:
     """Must the operation be done at once? A level has no memory that others could look at."""
     if not all(level.keeps_memory for level in levels.get()):
@@ -295,7 +288,7 @@ def conj(input: Tensor) -> Tensor:
     """
     if not input.dtype.is_complex:
         return input
-    if _is_shown():
+    if shows_ops():
         return _conj_view(input)
     return conjugated(input) if _needs_values(input) else _toggle_flags(conj, _conj_view, input,
                                                                         True, False)
@@ -304,7 +297,7 @@ def conj(input: Tensor) -> Tensor:
 @op("_neg_view(Tensor(a) self) -> Tensor(a)")
 def neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
-    if _is_shown():
+    if shows_ops():
         return _negative_view(input)
     if _needs_values(input):
         return neg(input)
@@ -410,7 +403,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         name = name.strip("_")          # Python's operators
     if name in _BODIES:
         return declared.direct(*args, **kwargs)
-    if _is_shown():                     # as it is: what runs below reads the view
+    if shows_ops():                     # as it is: what runs below reads the view
         binder = binder_of(function)
         if name == "getitem":
             return item_at(*args)

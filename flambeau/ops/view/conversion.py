@@ -12,7 +12,7 @@ from flambeau._support.settings import warn_of_lost_parts
 from flambeau._support.source_locations import counter_of, native
 from flambeau.core import devices, dtypes, late_bound, type_info
 from flambeau.core.calling import overrides
-from flambeau.core.modes import interceptors, is_inference_mode_enabled, levels
+from flambeau.core.modes import interceptors, is_inference_mode_enabled, levels, shows_ops
 from flambeau.core.tensor import Tensor, plain_types
 from flambeau.core.tensor import alias as bare
 from flambeau.dispatch.declaration import op
@@ -228,11 +228,10 @@ detached = op(
 def detach(self: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""
     if type(self) not in plain_types or interceptors:
-        active = levels.get()
         if overrides.needs_override((self,)) and not (
-                active and active[-1].makes and not overrides.overriding_args((self,))):
+                shows_ops() and not overrides.overriding_args((self,))):
             return overrides.handle_torch_function(Tensor.detach, (self,), self)
-        if active:
+        if levels.get():
             return detached(self)
     counter = counter_of(self)
     if self._device is devices.meta:
